@@ -1,0 +1,372 @@
+//! The whole cell: header, then the future, later the output in its place.
+//!
+//! Everything that depends on the future's type is here, behind a [`GVTable`]; the rest of the
+//! runtime sees only [`G`].
+//!
+//! # Invariants
+//!
+//! - I1: a cell made by [`spawn`] for `F` and `S` has the vtable of `F` and `S`, so a vtable
+//!   function may cast the header back to `GCell<F, S>`.
+//! - I2: the stage holds the future until [`GVTable::poll`] says ready or
+//!   [`GVTable::cancel`] returns; then the output if `Stored`, else nothing.
+//! - I3: the stage is touched only by the owner that the status word names: the M that runs the
+//!   goroutine, or the `JoinHandle` once it is dead.
+//! - I4: the future does not move from [`spawn`] to its drop: it is pinned by the cell.
+
+use super::heap::{self, CELL_ALIGN, SizeClass};
+use super::join::JoinHandle;
+use super::list::Link;
+use super::status::{AfterDone, AfterRef, Output};
+use super::waker::TinyWaker;
+use super::{Birth, G, GRef, Schedule, Wait};
+use crate::prim::{AtomicU64, AtomicUsize, UnsafeCell};
+use crate::tuning::BOX_ABOVE;
+use crate::wait_reason::WaitReason;
+use std::any::Any;
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::ptr::NonNull;
+use std::task::{Context, Poll};
+
+/// Why a goroutine has no output.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// It was aborted, or its runtime went down.
+    Cancelled,
+    /// It panicked.
+    Panic(Box<dyn Any + Send>),
+}
+
+/// What a goroutine leaves behind.
+pub(crate) type Outcome<T> = Result<T, Failure>;
+
+/// How a poll ended.
+#[must_use]
+#[derive(Debug)]
+pub(crate) enum Polled {
+    /// Not yet ready.
+    Pending,
+    /// The future is gone; `complete` the status with this.
+    Done(Output),
+}
+
+/// What the runtime can do with a goroutine without knowing its future.
+pub(crate) struct GVTable {
+    pub(super) submit: fn(GRef),
+    class: SizeClass,
+    poll: unsafe fn(NonNull<G>, &mut Context<'_>) -> Polled,
+    cancel: unsafe fn(NonNull<G>) -> Output,
+    drop_output: unsafe fn(NonNull<G>),
+    /// Moves the `Outcome` to the address given.
+    take_output: unsafe fn(NonNull<G>, *mut ()),
+}
+
+#[repr(C)]
+struct GCell<F: Future, S> {
+    header: G,
+    stage: UnsafeCell<Stage<F>>,
+    schedule: PhantomData<fn() -> S>,
+}
+
+union Stage<F: Future> {
+    future: ManuallyDrop<F>,
+    output: ManuallyDrop<Outcome<F::Output>>,
+}
+
+impl<F: Future, S: Schedule> GCell<F, S> {
+    const CLASS: Option<SizeClass> =
+        if align_of::<Self>() <= CELL_ALIGN && size_of::<F>() <= BOX_ABOVE {
+            SizeClass::of(size_of::<Self>())
+        } else {
+            None
+        };
+
+    const VTABLE: GVTable = GVTable {
+        submit: S::submit,
+        class: match Self::CLASS {
+            Some(class) => class,
+            // Never used: `spawn` boxes such a future.
+            None => match SizeClass::of(0) {
+                Some(class) => class,
+                None => unreachable!(),
+            },
+        },
+        poll: Self::poll,
+        cancel: Self::cancel,
+        drop_output: Self::drop_output,
+        take_output: Self::take_output,
+    };
+
+    /// # Safety
+    ///
+    /// `g` is a cell of this type (I1), alive.
+    unsafe fn of<'a>(g: NonNull<G>) -> &'a Self {
+        // SAFETY: I1; the header is the first field of a `repr(C)` struct.
+        unsafe { g.cast::<Self>().as_ref() }
+    }
+
+    /// # Safety
+    ///
+    /// I1 and I3: the caller runs the goroutine.
+    unsafe fn poll(g: NonNull<G>, cx: &mut Context<'_>) -> Polled {
+        // SAFETY: I1, the caller's promise.
+        let this = unsafe { Self::of(g) };
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            this.stage.with_mut(|stage| {
+                // SAFETY: I2, I3 — running, so the future is there and ours.
+                let future: &mut F = unsafe { &mut (*stage).future };
+                // SAFETY: I4 — it stays in this cell until it is dropped there.
+                unsafe { Pin::new_unchecked(future) }.poll(cx)
+            })
+        }));
+        let outcome = match result {
+            Ok(Poll::Pending) => return Polled::Pending,
+            Ok(Poll::Ready(output)) => Ok(output),
+            Err(payload) => Err(Failure::Panic(payload)),
+        };
+        // SAFETY: I2, I3 — the future is still there, and ours.
+        Polled::Done(unsafe { this.finish(outcome) })
+    }
+
+    /// # Safety
+    ///
+    /// As for [`poll`](Self::poll).
+    unsafe fn cancel(g: NonNull<G>) -> Output {
+        // SAFETY: I1, the caller's promise.
+        let this = unsafe { Self::of(g) };
+        // SAFETY: I2, I3, the caller's promise.
+        unsafe { this.finish(Err(Failure::Cancelled)) }
+    }
+
+    /// Drops the future and puts the outcome in its place if somebody may ask for it.
+    ///
+    /// # Safety
+    ///
+    /// I2, I3: the stage holds the future and the caller owns it.
+    unsafe fn finish(&self, outcome: Outcome<F::Output>) -> Output {
+        let dropped = catch_unwind(AssertUnwindSafe(|| {
+            // SAFETY: I2 — the future is there, and dropped exactly once, here.
+            self.stage
+                .with_mut(|stage| unsafe { ManuallyDrop::drop(&mut (*stage).future) });
+        }));
+        let outcome = match dropped {
+            Ok(()) => outcome,
+            // A panic in the future's drop is a panic of the goroutine, whatever came before.
+            Err(payload) => Err(Failure::Panic(payload)),
+        };
+        if let Err(Failure::Panic(payload)) = &outcome {
+            S::panicked(&self.header, &**payload);
+        }
+        if self.header.status.is_joinable() {
+            // SAFETY: I2, I3 — the future is gone, the place is ours.
+            self.stage
+                .with_mut(|stage| unsafe { (*stage).output = ManuallyDrop::new(outcome) });
+            Output::Stored
+        } else {
+            self.discard(outcome);
+            Output::Dropped
+        }
+    }
+
+    /// Drops an outcome that nobody will see; a panic in it is reported.
+    fn discard(&self, outcome: Outcome<F::Output>) {
+        let report = |payload: Box<dyn Any + Send>| {
+            S::unjoined_panic(&self.header, &*payload);
+            // A payload whose drop panics too has had its say.
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(payload)));
+        };
+        match outcome {
+            Ok(output) => {
+                if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(output))) {
+                    report(payload);
+                }
+            }
+            Err(Failure::Panic(payload)) => report(payload),
+            Err(Failure::Cancelled) => {}
+        }
+    }
+
+    /// # Safety
+    ///
+    /// I1, I3: the caller owns the output, and does so once.
+    unsafe fn drop_output(g: NonNull<G>) {
+        // SAFETY: I1, the caller's promise.
+        let this = unsafe { Self::of(g) };
+        // SAFETY: I2, I3 — stored, ours, and read once.
+        let outcome = this
+            .stage
+            .with(|stage| unsafe { std::ptr::read(&raw const (*stage).output) });
+        this.discard(ManuallyDrop::into_inner(outcome));
+    }
+
+    /// # Safety
+    ///
+    /// I1, I3: the caller owns the output, and does so once; `to` is valid for an
+    /// `Outcome<F::Output>`.
+    unsafe fn take_output(g: NonNull<G>, to: *mut ()) {
+        // SAFETY: I1, the caller's promise.
+        let this = unsafe { Self::of(g) };
+        // SAFETY: I2, I3 — stored, ours, and read once.
+        let outcome = this
+            .stage
+            .with(|stage| unsafe { std::ptr::read(&raw const (*stage).output) });
+        // SAFETY: the caller's promise.
+        unsafe {
+            to.cast::<Outcome<F::Output>>()
+                .write(ManuallyDrop::into_inner(outcome))
+        };
+    }
+}
+
+/// A goroutine as it is born.
+#[derive(Debug)]
+pub(crate) struct Newborn<T> {
+    /// The right to run it, for a run queue.
+    pub(crate) gp: GRef,
+    /// The right to its output.
+    pub(crate) handle: JoinHandle<T>,
+}
+
+/// Makes a goroutine that will run `future`. It is runnable, and on no queue yet.
+#[inline]
+pub(crate) fn spawn<F, S>(future: F, birth: Birth) -> Newborn<F::Output>
+where
+    F: Future<Output: Send + 'static> + Send + 'static,
+    S: Schedule,
+{
+    match const { GCell::<F, S>::CLASS } {
+        Some(class) => build::<F, S>(class, future, birth),
+        // Too large or too strictly aligned for a slab.
+        None => match const { GCell::<Pin<Box<F>>, S>::CLASS } {
+            Some(class) => build::<Pin<Box<F>>, S>(class, Box::pin(future), birth),
+            None => unreachable!("a pointer fits a cell"),
+        },
+    }
+}
+
+#[inline]
+fn build<F: Future, S: Schedule>(class: SizeClass, future: F, birth: Birth) -> Newborn<F::Output> {
+    let g = heap::alloc(class);
+    let cell = g.cast::<GCell<F, S>>().as_ptr();
+    // The status word stays as it is, a free cell's, until all else is written: a walker may
+    // look at it any time.
+    // SAFETY: a free cell of the right class, ours; all fields but the status are written, none
+    // is read or dropped before.
+    unsafe {
+        (&raw mut (*cell).header.vtable).write(&GCell::<F, S>::VTABLE);
+        (&raw mut (*cell).header.link).write(Link::none());
+        (&raw mut (*cell).header.ids).write(birth.ids);
+        (&raw mut (*cell).header.parent).write(birth.parent);
+        (&raw mut (*cell).header.origin).write(birth.origin);
+        let wait = Wait {
+            reason: WaitReason::Await,
+            since: 0,
+        };
+        (&raw mut (*cell).header.wait).write(AtomicU64::new(wait.pack()));
+        (&raw mut (*cell).header.resource).write(AtomicUsize::new(0));
+        (&raw mut (*cell).header.join).write(UnsafeCell::new(TinyWaker::EMPTY));
+        (&raw mut (*cell).stage).write(UnsafeCell::new(Stage {
+            future: ManuallyDrop::new(future),
+        }));
+    }
+    // SAFETY: initialised above.
+    unsafe { g.as_ref() }.status.init();
+    // SAFETY: `init` made it runnable, and this is the one right to run it.
+    let gp = unsafe { GRef::from_raw(g) };
+    // SAFETY: `init` counted a reference for the handle; the output type is this future's.
+    let handle = unsafe { JoinHandle::new(g) };
+    Newborn { gp, handle }
+}
+
+/// Polls a running goroutine once.
+#[inline]
+pub(crate) fn poll(gp: &GRef, cx: &mut Context<'_>) -> Polled {
+    // SAFETY: I1; a `GRef` whose status is running is the owner (I3).
+    unsafe { (gp.vtable.poll)(gp.0, cx) }
+}
+
+/// Drops the future of a running goroutine that was aborted.
+pub(crate) fn cancel(gp: &GRef) -> Output {
+    // SAFETY: I1; a `GRef` whose status is running is the owner (I3).
+    unsafe { (gp.vtable.cancel)(gp.0) }
+}
+
+/// Ends a running goroutine whose future is gone: wakes its joiner, frees what nobody needs.
+#[inline]
+pub(crate) fn complete(gp: GRef, output: Output) {
+    let g = gp.into_raw();
+    // SAFETY: alive until our reference is given up.
+    let status = unsafe { &g.as_ref().status };
+    match status.complete(output) {
+        AfterDone::Released => {}
+        // SAFETY: no reference is left.
+        AfterDone::Free => unsafe { free(g) },
+        AfterDone::DropOutput => {
+            // SAFETY: I3 — dead without a handle, so the output is ours.
+            unsafe { drop_output(g) };
+            // SAFETY: our reference is given up once.
+            unsafe { drop_ref(g) };
+        }
+        AfterDone::WakeJoiner => {
+            // SAFETY: dead with `JOIN_WAKER`, so the slot is ours.
+            let waker = unsafe { g.as_ref() }
+                .join
+                .with_mut(|slot| unsafe { (*slot).take() });
+            // SAFETY: our reference is given up once.
+            unsafe { drop_ref(g) };
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+        }
+    }
+}
+
+/// # Safety
+///
+/// The caller has a reference on `g` and gives it up.
+pub(super) unsafe fn drop_ref(g: NonNull<G>) {
+    // SAFETY: the caller's reference keeps it alive.
+    if unsafe { g.as_ref() }.status.drop_ref() == AfterRef::Free {
+        // SAFETY: that was the last.
+        unsafe { free(g) };
+    }
+}
+
+/// # Safety
+///
+/// I3: the caller owns the output of the dead goroutine `g`, and does so once.
+pub(super) unsafe fn drop_output(g: NonNull<G>) {
+    // SAFETY: the caller's promise.
+    unsafe { (g.as_ref().vtable.drop_output)(g) }
+}
+
+/// # Safety
+///
+/// I3: the caller owns the output of the dead goroutine `g`, and does so once; `T` is the output
+/// type of its future.
+pub(super) unsafe fn take_output<T>(g: NonNull<G>) -> Outcome<T> {
+    let mut outcome = std::mem::MaybeUninit::<Outcome<T>>::uninit();
+    // SAFETY: the caller's promise.
+    unsafe { (g.as_ref().vtable.take_output)(g, outcome.as_mut_ptr().cast()) };
+    // SAFETY: `take_output` has written it.
+    unsafe { outcome.assume_init() }
+}
+
+/// Gives the cell of a dead goroutine back.
+///
+/// # Safety
+///
+/// No reference to `g` is left, and its stage is empty.
+pub(super) unsafe fn free(g: NonNull<G>) {
+    let header = g.as_ptr();
+    // SAFETY: dead and ours alone; the fields with something to drop are dropped once.
+    unsafe { std::ptr::drop_in_place(&raw mut (*header).origin) };
+    // SAFETY: as above. Empty but for a handle that was leaked (`mem::forget`) after a poll.
+    unsafe { std::ptr::drop_in_place(&raw mut (*header).join) };
+    // SAFETY: as above.
+    let class = unsafe { g.as_ref() }.vtable.class;
+    // SAFETY: allocated with this class.
+    unsafe { heap::free(g, class) };
+}

@@ -1,0 +1,438 @@
+//! Where goroutine cells come from: size classes, a cache per P, a centre for all.
+//!
+//! ```text
+//!  P's cache ──two magazines per class, no atomics──┐
+//!      │ full magazine        ▲ magazine             │ warm spawn and exit stay here
+//!      ▼                      │                      ┘
+//!  transfer queue: whole magazines, lock-free (crossbeam ArrayQueue, bounded)
+//!      │ when full            ▲ when empty
+//!      ▼                      │
+//!  centre: slabs with cells to give, one lock per class ──► OS
+//! ```
+//!
+//! A goroutine is often spawned on one P and ends on another, so cells flow between caches; a
+//! magazine crosses in one operation. Of the crossbeam queues this is `ArrayQueue`'s job: a
+//! bounded free list with one CAS per operation, where overflow is not an error but the signal to
+//! give cells back to their slabs.
+//!
+//! The heap is one for the process, not one per runtime: a waker may outlive its runtime, and
+//! then its cell still has a home.
+//!
+//! After a burst, empty slabs beyond [`KEEP_EMPTY_BYTES`] per class go back to the OS as soon as
+//! their last cell comes home.
+//!
+//! # Invariants
+//!
+//! - I1: a free cell is in exactly one magazine or slab free list, linked through `G::link`, and
+//!   its status word is free.
+//! - I2: a [`Cache`] is used only by the thread that [`install`]ed it, until it is replaced.
+//! - I3: the installed pointer is null or points to a live cache.
+
+use super::slab::SlabRef;
+use super::waker::CountedG;
+use super::{G, GSight};
+use crate::prim::fixed::Mutex;
+use crate::tuning::{CELL_BATCH, CELL_BATCH_BYTES, KEEP_EMPTY_BYTES, SLAB_BYTES, TRANSFER_BATCHES};
+use crossbeam_queue::ArrayQueue;
+use std::cell::Cell;
+use std::ptr::{self, NonNull};
+use std::sync::LazyLock;
+
+/// Cell sizes: steps of 16 bytes up to 256, then four per doubling.
+const SIZES: [usize; 37] = [
+    80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256, 320, 384, 448, 512, 640, 768, 896,
+    1024, 1280, 1536, 1792, 2048, 2560, 3072, 3584, 4096, 5120, 6144, 7168, 8192, 10240, 12288,
+    14336, 16384, 20480,
+];
+
+/// The strictest alignment a cell has; a future that needs more is boxed.
+pub(crate) const CELL_ALIGN: usize = 16;
+
+/// A size class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SizeClass(u8);
+
+impl SizeClass {
+    /// The smallest class for cells of `bytes`; `None` above the largest.
+    pub(crate) const fn of(bytes: usize) -> Option<Self> {
+        let mut class = 0;
+        while class < SIZES.len() {
+            if bytes <= SIZES[class] {
+                return Some(Self(class as u8));
+            }
+            class += 1;
+        }
+        None
+    }
+
+    fn index(self) -> usize {
+        usize::from(self.0)
+    }
+
+    fn batch_len(self) -> usize {
+        (CELL_BATCH_BYTES / SIZES[self.index()]).clamp(1, CELL_BATCH)
+    }
+}
+
+/// A stack of free cells.
+#[derive(Clone, Copy, Default)]
+struct Magazine {
+    head: Option<NonNull<G>>,
+    len: usize,
+}
+
+// SAFETY: I1 — the cells are free and in this magazine only, so whoever has it may use them.
+unsafe impl Send for Magazine {}
+
+impl Magazine {
+    #[inline]
+    fn pop(&mut self) -> Option<NonNull<G>> {
+        let cell = self.head?;
+        // SAFETY: I1 — a free cell of ours.
+        self.head = unsafe { cell.as_ref().link.get() };
+        self.len -= 1;
+        Some(cell)
+    }
+
+    #[inline]
+    fn push(&mut self, cell: NonNull<G>) {
+        // SAFETY: I1 — a free cell that is given to us.
+        unsafe { cell.as_ref().link.set(self.head) };
+        self.head = Some(cell);
+        self.len += 1;
+    }
+}
+
+/// The cells a P keeps for itself: per class one magazine in use and one in reserve, so that
+/// a P that swings around a full magazine does not run to the centre each time.
+pub(crate) struct Cache {
+    slots: [CacheSlot; SIZES.len()],
+}
+
+#[derive(Default)]
+struct CacheSlot {
+    current: Cell<Magazine>,
+    reserve: Cell<Magazine>,
+}
+
+// SAFETY: I2 — one thread at a time uses it, handed over together with the P.
+unsafe impl Sync for Cache {}
+
+impl Default for Cache {
+    fn default() -> Self {
+        Self {
+            slots: std::array::from_fn(|_| CacheSlot::default()),
+        }
+    }
+}
+
+impl Cache {
+    #[inline]
+    fn take(&self, class: SizeClass) -> NonNull<G> {
+        let slot = &self.slots[class.index()];
+        let mut current = slot.current.get();
+        let cell = match current.pop() {
+            Some(cell) => cell,
+            None => {
+                current = slot.reserve.take();
+                if current.len == 0 {
+                    current = HEAP[class.index()].take_magazine();
+                }
+                let Some(cell) = current.pop() else {
+                    unreachable!("magazines from the centre are not empty")
+                };
+                cell
+            }
+        };
+        slot.current.set(current);
+        cell
+    }
+
+    #[inline]
+    fn give(&self, cell: NonNull<G>, class: SizeClass) {
+        let slot = &self.slots[class.index()];
+        let mut current = slot.current.get();
+        if current.len == class.batch_len() {
+            let old = slot.reserve.replace(current);
+            if old.len > 0 {
+                HEAP[class.index()].give_magazine(old);
+            }
+            current = Magazine::default();
+        }
+        current.push(cell);
+        slot.current.set(current);
+    }
+
+    /// How many free cells it holds.
+    pub(crate) fn len(&self) -> usize {
+        self.slots
+            .iter()
+            .map(|slot| slot.current.get().len + slot.reserve.get().len)
+            .sum()
+    }
+
+    /// Gives all cells back to the centre.
+    pub(crate) fn flush(&self) {
+        for (class, slot) in HEAP.iter().zip(&self.slots) {
+            class.give_cells(slot.current.take());
+            class.give_cells(slot.reserve.take());
+        }
+    }
+}
+
+impl Drop for Cache {
+    fn drop(&mut self) {
+        self.flush();
+    }
+}
+
+impl std::fmt::Debug for Cache {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cache").field("len", &self.len()).finish()
+    }
+}
+
+thread_local! {
+    /// The cache of the P this thread runs, or null.
+    static CURRENT: Cell<*const Cache> = const { Cell::new(ptr::null()) };
+}
+
+/// Makes `cache` this thread's until the next call; `None` for none.
+///
+/// # Safety
+///
+/// I2, I3: no other thread uses `cache` meanwhile, and it stays alive.
+pub(crate) unsafe fn install(cache: Option<&Cache>) {
+    CURRENT.set(cache.map_or(ptr::null(), ptr::from_ref));
+}
+
+#[inline]
+fn current<'a>() -> Option<&'a Cache> {
+    // SAFETY: I3 — null or alive; the reference does not outlive the caller's use.
+    unsafe { CURRENT.get().as_ref() }
+}
+
+/// A free cell of `class`, with garbage in all fields but the status.
+#[inline]
+pub(super) fn alloc(class: SizeClass) -> NonNull<G> {
+    match current() {
+        Some(cache) => cache.take(class),
+        None => HEAP[class.index()].take_cell(),
+    }
+}
+
+/// Takes a cell back.
+///
+/// # Safety
+///
+/// The cell came from [`alloc`] with the same class, and no reference to it is left.
+#[inline]
+pub(super) unsafe fn free(cell: NonNull<G>, class: SizeClass) {
+    // SAFETY: nobody else has the cell.
+    unsafe { cell.as_ref() }.status.reset();
+    match current() {
+        Some(cache) => cache.give(cell, class),
+        None => HEAP[class.index()].give_cell(cell),
+    }
+}
+
+static HEAP: LazyLock<Box<[Class]>> = LazyLock::new(|| {
+    (0..SIZES.len())
+        .map(|n| Class::new(SizeClass(n as u8)))
+        .collect()
+});
+
+struct Class {
+    class: SizeClass,
+    transfer: ArrayQueue<Magazine>,
+    centre: Mutex<Centre>,
+}
+
+/// The slabs of a class.
+#[derive(Default)]
+struct Centre {
+    /// All slabs, at a place that does not change while one is mapped.
+    slabs: Vec<Option<SlabRef>>,
+    vacant: Vec<usize>,
+    /// Those with cells to give.
+    with_room: Vec<SlabRef>,
+    /// How many are wholly free.
+    idle: usize,
+}
+
+impl Class {
+    fn new(class: SizeClass) -> Self {
+        Self {
+            class,
+            transfer: ArrayQueue::new(TRANSFER_BATCHES),
+            centre: Mutex::default(),
+        }
+    }
+
+    #[cold]
+    fn take_magazine(&self) -> Magazine {
+        if let Some(magazine) = self.transfer.pop() {
+            return magazine;
+        }
+        let mut magazine = Magazine::default();
+        let mut centre = self.centre.lock();
+        while magazine.len < self.class.batch_len() {
+            magazine.push(centre.take(self.class));
+        }
+        magazine
+    }
+
+    #[cold]
+    fn give_magazine(&self, magazine: Magazine) {
+        if let Err(magazine) = self.transfer.push(magazine) {
+            self.give_cells(magazine);
+        }
+    }
+
+    fn give_cells(&self, mut magazine: Magazine) {
+        if magazine.len == 0 {
+            return;
+        }
+        let mut centre = self.centre.lock();
+        while let Some(cell) = magazine.pop() {
+            centre.give(cell);
+        }
+    }
+
+    fn take_cell(&self) -> NonNull<G> {
+        self.centre.lock().take(self.class)
+    }
+
+    fn give_cell(&self, cell: NonNull<G>) {
+        self.centre.lock().give(cell);
+    }
+}
+
+impl Centre {
+    fn take(&mut self, class: SizeClass) -> NonNull<G> {
+        let slab = match self.with_room.last() {
+            Some(slab) => *slab,
+            None => self.map(class),
+        };
+        if slab.is_idle() {
+            self.idle -= 1;
+        }
+        let Some(cell) = slab.take() else {
+            unreachable!("listed slabs have room")
+        };
+        if !slab.has_room() {
+            self.with_room.pop();
+            slab.room_index().set(None);
+        }
+        cell
+    }
+
+    fn map(&mut self, class: SizeClass) -> SlabRef {
+        let bytes = SIZES[class.index()];
+        let Some(slab) = SlabRef::map(bytes) else {
+            let layout = std::alloc::Layout::from_size_align(SLAB_BYTES, CELL_ALIGN);
+            std::alloc::handle_alloc_error(layout.expect("a small power of two"));
+        };
+        let index = self.vacant.pop().unwrap_or(self.slabs.len());
+        if index == self.slabs.len() {
+            self.slabs.push(None);
+        }
+        self.slabs[index] = Some(slab);
+        slab.index().set(index);
+        self.list(slab);
+        self.idle += 1;
+        slab
+    }
+
+    fn list(&mut self, slab: SlabRef) {
+        slab.room_index().set(Some(self.with_room.len()));
+        self.with_room.push(slab);
+    }
+
+    fn unlist(&mut self, slab: SlabRef) {
+        if let Some(at) = slab.room_index().take() {
+            self.with_room.swap_remove(at);
+            if let Some(moved) = self.with_room.get(at) {
+                moved.room_index().set(Some(at));
+            }
+        }
+    }
+
+    fn give(&mut self, cell: NonNull<G>) {
+        let slab = SlabRef::of(cell);
+        // SAFETY: I1 — a free cell that is given to us, of that slab by its address.
+        unsafe { slab.give(cell) };
+        if slab.room_index().get().is_none() {
+            self.list(slab);
+        }
+        if slab.is_idle() {
+            self.idle += 1;
+            if self.idle * SLAB_BYTES > KEEP_EMPTY_BYTES {
+                self.unmap(slab);
+            }
+        }
+    }
+
+    fn unmap(&mut self, slab: SlabRef) {
+        self.unlist(slab);
+        self.idle -= 1;
+        let index = slab.index().get();
+        self.slabs[index] = None;
+        self.vacant.push(index);
+        // SAFETY: idle, and unlisted under the lock that walkers hold too.
+        unsafe { slab.unmap() };
+    }
+
+    /// Sights of the living goroutines in slab number `n`; `None` past the last slab.
+    fn sights(&self, n: usize) -> Option<Vec<GSight>> {
+        let slab = *self.slabs.get(n)?;
+        let living = slab
+            .iter()
+            .flat_map(SlabRef::cells)
+            .filter(|cell| SlabRef::status(cell).try_ref());
+        // SAFETY: `try_ref` has taken the reference.
+        Some(
+            living
+                .map(|cell| GSight(unsafe { CountedG::from_counted(cell) }))
+                .collect(),
+        )
+    }
+}
+
+/// Calls `f` for every living goroutine of the process, without stopping anyone.
+///
+/// A goroutine that lives throughout the call is seen exactly once; one that starts or ends
+/// meanwhile may or may not be.
+pub(crate) fn for_each(mut f: impl FnMut(&GSight)) {
+    for class in HEAP.iter() {
+        for n in 0.. {
+            // One slab at a time, so that refills never wait for the whole walk; and the sights
+            // are dropped after the lock, because the last reference gives its cell back.
+            let Some(sights) = class.centre.lock().sights(n) else {
+                break;
+            };
+            sights.iter().for_each(&mut f);
+        }
+    }
+}
+
+/// What the heap holds, for statistics and tests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct HeapStats {
+    /// Bytes mapped from the OS.
+    pub(crate) mapped_bytes: usize,
+    /// Slabs mapped.
+    pub(crate) slabs: usize,
+}
+
+/// What the heap holds just now.
+pub(crate) fn stats() -> HeapStats {
+    let slabs = HEAP
+        .iter()
+        .map(|class| class.centre.lock().slabs.iter().flatten().count())
+        .sum();
+    HeapStats {
+        mapped_bytes: slabs * SLAB_BYTES,
+        slabs,
+    }
+}

@@ -1,0 +1,308 @@
+//! The owner's view of a goroutine: wait for its output, or abort it.
+//!
+//! # Invariants
+//!
+//! - I1: a handle holds one reference on its goroutine, whose output type is `T`. It owns the
+//!   join slot while `JOIN_WAKER` is not set, and the output once the goroutine is dead, until
+//!   it has taken it.
+
+use super::cell::{self, Failure};
+use super::status::{AfterDetach, Wake};
+use super::waker::{TinyWaker, note_wait};
+use super::{G, GRef};
+use crate::wait_reason::WaitReason;
+use std::any::Any;
+use std::fmt;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::ptr::NonNull;
+use std::sync::Mutex;
+use std::task::{Context, Poll, Waker};
+
+/// A handle on a goroutine: await it for the output.
+///
+/// Dropping the handle detaches the goroutine, which runs on. Aborting ends it at its next
+/// await. A goroutine that awaits its own handle waits for ever, as in Go a goroutine that
+/// receives from a channel only it could send on; abort it from elsewhere.
+///
+/// # Cancel safety
+///
+/// Polling is by `&mut`, so `&mut handle` can be awaited in a select and again later: nothing is
+/// lost until the output has been returned.
+///
+/// # Panics
+///
+/// Awaiting it again after it has returned the output panics.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// let handle = gmp::spawn(async { 6 * 7 });
+/// assert_eq!(gmp::block_on(handle).unwrap(), 42);
+/// ```
+pub struct JoinHandle<T> {
+    /// `None` once the output has been returned.
+    g: Option<NonNull<G>>,
+    goid: u64,
+    output: PhantomData<fn() -> T>,
+}
+
+// SAFETY: I1 — what crosses threads is the output, which is `Send`; the future is out of reach.
+unsafe impl<T: Send> Send for JoinHandle<T> {}
+// SAFETY: `&JoinHandle` reads atomics and aborts; it never reaches the output.
+unsafe impl<T: Send> Sync for JoinHandle<T> {}
+
+impl<T> JoinHandle<T> {
+    /// # Safety
+    ///
+    /// The caller gives the handle's reference on a goroutine with output type `T` (I1).
+    pub(super) unsafe fn new(g: NonNull<G>) -> Self {
+        // SAFETY: the reference given keeps it alive.
+        let goid = unsafe { g.as_ref() }.goid();
+        Self {
+            g: Some(g),
+            goid,
+            output: PhantomData,
+        }
+    }
+
+    fn header(&self) -> Option<&G> {
+        // SAFETY: I1 — our reference keeps it alive.
+        self.g.map(|g| unsafe { g.as_ref() })
+    }
+
+    /// The goroutine's id, as [`goid`](crate::goid) gives it inside.
+    #[must_use]
+    pub fn goid(&self) -> u64 {
+        self.goid
+    }
+
+    /// Whether the goroutine has ended: awaiting will not wait.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.header().is_none_or(|g| g.status.is_dead())
+    }
+
+    /// Ends the goroutine at its next await: its future is dropped there, and awaiting the
+    /// handle gives [`JoinError::Cancelled`].
+    ///
+    /// Does nothing if it has ended. A goroutine that is inside a poll finishes that poll first,
+    /// also if it aborts itself; if that poll is its last, its output stands.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use gmp_rt as gmp;
+    /// let handle = gmp::spawn(std::future::pending::<()>());
+    /// handle.abort();
+    /// assert!(gmp::block_on(handle).unwrap_err().is_cancelled());
+    /// ```
+    pub fn abort(&self) {
+        let Some(g) = self.header() else { return };
+        if g.status.abort() == Wake::Submit {
+            // SAFETY: the transition to runnable gave us the one right to run it.
+            let gp = unsafe { GRef::from_raw(NonNull::from(g)) };
+            let submit = gp.vtable.submit;
+            submit(gp);
+        }
+    }
+
+    /// Lets the goroutine run on without a handle; the same as dropping it, said aloud.
+    pub fn detach(self) {}
+
+    /// Puts `waker` into the join slot; `false` if the goroutine is dead.
+    fn register(&self, g: &G, waker: &Waker) -> bool {
+        // SAFETY: I1 — read only, and nobody writes: the slot changes only here (`&mut self` in
+        // `poll`) and after death.
+        let known = g.join.with(|slot| unsafe { (*slot).will_wake(waker) });
+        if known {
+            return !g.status.is_dead();
+        }
+        // The slot may hold another waker: take it back before writing. Harmless if empty.
+        if g.status.unset_join_waker().is_err() {
+            return false;
+        }
+        let tiny = TinyWaker::new(waker);
+        // SAFETY: I1 — `JOIN_WAKER` is unset and we are the handle.
+        let old = g
+            .join
+            .with_mut(|slot| unsafe { std::mem::replace(&mut *slot, tiny) });
+        drop(old);
+        g.status.set_join_waker().is_ok()
+    }
+}
+
+impl<T> Future for JoinHandle<T> {
+    type Output = Result<T, JoinError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(g) = self.header() else {
+            panic!("JoinHandle awaited after it returned the output")
+        };
+        if !g.status.is_dead() && self.register(g, cx.waker()) {
+            note_wait(cx, WaitReason::Join, self.goid as usize);
+            return Poll::Pending;
+        }
+        let raw = NonNull::from(g);
+        self.g = None;
+        // SAFETY: I1 — dead, and the output is taken once: `g` is gone from the handle.
+        let outcome = unsafe { cell::take_output::<T>(raw) };
+        // SAFETY: I1 — our reference, given up once.
+        unsafe { cell::drop_ref(raw) };
+        Poll::Ready(outcome.map_err(|failure| JoinError::new(self.goid, failure)))
+    }
+}
+
+impl<T> Drop for JoinHandle<T> {
+    fn drop(&mut self) {
+        let Some(g) = self.g.take() else { return };
+        // SAFETY: I1 — our reference keeps it alive.
+        match unsafe { g.as_ref() }.status.detach() {
+            AfterDetach::Released => return,
+            AfterDetach::TakeWaker => {
+                // SAFETY: I1 — `JOIN_WAKER` is taken back, the slot is ours.
+                drop(
+                    unsafe { g.as_ref() }
+                        .join
+                        .with_mut(|slot| unsafe { (*slot).take() }),
+                );
+            }
+            // SAFETY: I1 — dead, and not taken yet: `g` was still in the handle.
+            AfterDetach::DropOutput => unsafe { cell::drop_output(g) },
+        }
+        // SAFETY: I1 — our reference, given up once.
+        unsafe { cell::drop_ref(g) };
+    }
+}
+
+impl<T> fmt::Debug for JoinHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinHandle")
+            .field("goid", &self.goid)
+            .field("is_finished", &self.is_finished())
+            .finish()
+    }
+}
+
+/// Why a goroutine gave no output.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// use gmp::JoinError;
+/// # std::panic::set_hook(Box::new(|_| {}));
+/// let handle = gmp::spawn(async { panic!("no luck") });
+/// let error = gmp::block_on(handle).unwrap_err();
+/// assert!(matches!(&error, JoinError::Panic(panic) if panic.message() == "no luck"));
+/// assert!(error.to_string().ends_with("panicked: no luck"));
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum JoinError {
+    /// It panicked.
+    Panic(JoinPanic),
+    /// It was aborted, or its runtime went down.
+    Cancelled(Cancelled),
+}
+
+/// The panic of a goroutine: what [`JoinError::Panic`] holds.
+pub struct JoinPanic {
+    goid: u64,
+    /// In a mutex only to be `Sync`.
+    payload: Mutex<Box<dyn Any + Send>>,
+    message: Box<str>,
+}
+
+/// The cancellation of a goroutine: what [`JoinError::Cancelled`] holds.
+#[derive(Debug)]
+pub struct Cancelled {
+    goid: u64,
+}
+
+impl JoinError {
+    pub(crate) fn new(goid: u64, failure: Failure) -> Self {
+        match failure {
+            Failure::Cancelled => Self::Cancelled(Cancelled { goid }),
+            Failure::Panic(payload) => {
+                let message = panic_message(&*payload).into();
+                Self::Panic(JoinPanic {
+                    goid,
+                    payload: Mutex::new(payload),
+                    message,
+                })
+            }
+        }
+    }
+
+    /// Whether the goroutine was aborted, or its runtime went down.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self, Self::Cancelled(_))
+    }
+
+    /// Whether the goroutine panicked.
+    #[must_use]
+    pub fn is_panic(&self) -> bool {
+        matches!(self, Self::Panic(_))
+    }
+
+    /// The id of the goroutine.
+    #[must_use]
+    pub fn goid(&self) -> u64 {
+        match self {
+            Self::Panic(panic) => panic.goid,
+            Self::Cancelled(cancelled) => cancelled.goid,
+        }
+    }
+}
+
+impl JoinPanic {
+    /// The text the goroutine panicked with.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The payload, for [`std::panic::resume_unwind`].
+    #[must_use]
+    pub fn into_payload(self) -> Box<dyn Any + Send> {
+        self.payload
+            .into_inner()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for JoinPanic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut f = f.debug_struct("JoinPanic");
+        f.field("goid", &self.goid)
+            .field("message", &self.message)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The text of a panic payload, if it has one.
+pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> &str {
+    if let Some(text) = payload.downcast_ref::<&'static str>() {
+        text
+    } else if let Some(text) = payload.downcast_ref::<String>() {
+        text
+    } else {
+        "(a payload that is not text)"
+    }
+}
+
+impl fmt::Display for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Panic(panic) => {
+                write!(f, "goroutine {} panicked: {}", panic.goid, panic.message)
+            }
+            Self::Cancelled(Cancelled { goid }) => write!(f, "goroutine {goid} was cancelled"),
+        }
+    }
+}
+
+impl std::error::Error for JoinError {}

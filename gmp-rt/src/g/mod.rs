@@ -1,0 +1,302 @@
+//! The goroutine.
+//!
+//! A goroutine is one cell: this 72-byte header, then its future, later its output. Cells come
+//! from [`heap`], never from malloc on a warm path, and stay goroutine cells for ever, so that
+//! all goroutines can be found by walking the slabs: spawning takes no registry lock.
+//!
+//! # Ways to refer to a goroutine
+//!
+//! | type | counted | meaning |
+//! |------|---------|---------|
+//! | [`GRef`] | no | "this goroutine is runnable and I carry it": exactly one exists per runnable goroutine, in a queue or on its way to one |
+//! | `Waker` | yes | may wake it, even long after it died |
+//! | [`JoinHandle`](crate::JoinHandle) | yes | may take its output |
+//! | [`GSight`] | yes | found in a slab: may look and abort |
+//!
+//! # Field access
+//!
+//! `vtable`, `id`, `parent` and `origin` are written before [`Status::init`] publishes the cell
+//! and not again while any reference lives, so whoever holds one reads them freely. `link`
+//! belongs to whoever owns the goroutine as a [`GRef`] (queues), or to the free list. `wait` and
+//! `resource` are hints for dumps, atomic because a dump reads them at any time. `join` follows
+//! `JOIN_WAKER` of the [status word](status).
+//!
+//! # Differences from Go
+//!
+//! A G has no stack, so a dead one keeps nothing but its cell. Since-when is stamped at park,
+//! not by the next garbage collection. The scheduler is known here only as the trait
+//! [`Schedule`].
+
+#[expect(
+    unsafe_code,
+    reason = "future and output share memory, I1 to I4 of the module"
+)]
+pub(crate) mod cell;
+#[expect(
+    unsafe_code,
+    reason = "free lists through raw cells, I1 to I3 of the module"
+)]
+pub(crate) mod heap;
+#[expect(
+    unsafe_code,
+    reason = "the output is read through the vtable, I1 of the module"
+)]
+pub(crate) mod join;
+#[expect(
+    unsafe_code,
+    reason = "a list through the cells' own links, I1 of the module"
+)]
+pub(crate) mod list;
+#[expect(unsafe_code, reason = "a tagged pointer, I1 of the module")]
+pub(crate) mod origin;
+#[expect(
+    unsafe_code,
+    reason = "mapped memory cut into cells, I1 to I4 of the module"
+)]
+mod slab;
+pub(crate) mod status;
+#[expect(unsafe_code, reason = "the raw waker, I1 to I2 of the module")]
+pub(crate) mod waker;
+
+#[cfg(all(test, gmp_loom))]
+#[expect(unsafe_code, reason = "models touch cells as the code does")]
+mod loom;
+#[cfg(all(test, not(gmp_loom)))]
+#[expect(unsafe_code, reason = "tests build cells by hand")]
+mod tests;
+
+use self::cell::GVTable;
+use self::list::Link;
+use self::origin::Origin;
+use self::status::Status;
+use crate::prim::{AtomicU64, AtomicUsize, Ordering::Relaxed, UnsafeCell};
+use crate::wait_reason::WaitReason;
+use std::panic::Location;
+use std::ptr::NonNull;
+
+/// The number of a goroutine: never 0, never reused in a process.
+pub(crate) type GoId = u64;
+
+/// What goroutines need from the scheduler that runs them.
+pub(crate) trait Schedule: 'static {
+    /// Puts a goroutine that has just become runnable on a queue, from any thread.
+    fn submit(gp: GRef);
+
+    /// A goroutine panicked and nobody will learn it from a `JoinHandle`.
+    fn unjoined_panic(g: &G, payload: &(dyn std::any::Any + Send));
+
+    /// A goroutine panicked; called before anybody can join it.
+    fn panicked(g: &G, payload: &(dyn std::any::Any + Send));
+}
+
+/// The header of a goroutine. See the [module](self) for who may touch which field.
+#[repr(C)]
+pub(crate) struct G {
+    pub(crate) status: Status,
+    vtable: &'static GVTable,
+    /// Next in the queue or free list the goroutine is on.
+    link: Link,
+    ids: Ids,
+    parent: GoId,
+    origin: Origin,
+    /// Wait reason and since-when, see [`Wait`].
+    wait: AtomicU64,
+    /// What is waited for: the address of a channel, a descriptor, the goid of a goroutine.
+    resource: AtomicUsize,
+    join: UnsafeCell<waker::TinyWaker>,
+}
+
+const _: () = assert!(cfg!(gmp_loom) || size_of::<G>() == 72);
+
+/// A goroutine id and the number of its runtime in one word: `goid << 12 | runtime`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ids(u64);
+
+impl Ids {
+    const RUNTIME_BITS: u32 = 12;
+    /// Runtimes that can be alive at once.
+    pub(crate) const MAX_RUNTIMES: usize = 1 << Self::RUNTIME_BITS;
+
+    pub(crate) fn new(goid: GoId, runtime: u16) -> Self {
+        Self(goid << Self::RUNTIME_BITS | u64::from(runtime))
+    }
+
+    pub(crate) fn goid(self) -> GoId {
+        self.0 >> Self::RUNTIME_BITS
+    }
+
+    pub(crate) fn runtime(self) -> u16 {
+        (self.0 & ((1 << Self::RUNTIME_BITS) - 1)) as u16
+    }
+}
+
+/// Everything about a new goroutine but its future.
+#[derive(Debug)]
+pub(crate) struct Birth {
+    pub(crate) ids: Ids,
+    pub(crate) parent: GoId,
+    pub(crate) origin: Origin,
+}
+
+/// Why and since when a goroutine waits, packed into one word: `since << 8 | reason`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wait {
+    pub(crate) reason: WaitReason,
+    /// Nanoseconds of [`crate::util::clock`]; lasts two years.
+    pub(crate) since: u64,
+}
+
+impl Wait {
+    fn pack(self) -> u64 {
+        self.since << 8 | self.reason as u64
+    }
+
+    fn unpack(word: u64) -> Self {
+        Self {
+            reason: WaitReason::from_u8(word as u8),
+            since: word >> 8,
+        }
+    }
+}
+
+impl G {
+    /// The goroutine's number.
+    #[inline]
+    pub(crate) fn goid(&self) -> GoId {
+        self.ids.goid()
+    }
+
+    /// The number of the runtime it belongs to.
+    #[inline]
+    pub(crate) fn runtime(&self) -> u16 {
+        self.ids.runtime()
+    }
+
+    /// The goroutine that spawned it; 0 for a thread outside.
+    pub(crate) fn parent(&self) -> GoId {
+        self.parent
+    }
+
+    /// Its name, if it was given one.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.origin.name()
+    }
+
+    /// Where it was spawned.
+    pub(crate) fn site(&self) -> &'static Location<'static> {
+        self.origin.site()
+    }
+
+    /// Says what the goroutine is about to wait for. Only inside its poll.
+    #[inline]
+    pub(crate) fn set_wait(&self, reason: WaitReason, resource: usize) {
+        // Relaxed: a dump may read the one before the other, both are hints.
+        self.wait.store(Wait { reason, since: 0 }.pack(), Relaxed);
+        self.resource.store(resource, Relaxed);
+    }
+
+    /// Stamps the wait as the goroutine parks. If its poll noted none, it is a wait for a future
+    /// we know nothing of; a noted one has no stamp yet.
+    #[inline]
+    pub(crate) fn stamp_wait(&self, since: u64) {
+        // Relaxed: only the M that runs the goroutine writes.
+        let noted = self.wait.load(Relaxed);
+        let reason = if noted >> 8 == 0 {
+            noted
+        } else {
+            WaitReason::Await as u64
+        };
+        self.wait.store(since << 8 | reason, Relaxed);
+    }
+
+    /// What it waits for, or waited for last.
+    pub(crate) fn wait(&self) -> (Wait, usize) {
+        // Relaxed: see `set_wait`.
+        (
+            Wait::unpack(self.wait.load(Relaxed)),
+            self.resource.load(Relaxed),
+        )
+    }
+}
+
+impl std::fmt::Debug for G {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("G")
+            .field("goid", &self.goid())
+            .field("status", &self.status)
+            .finish()
+    }
+}
+
+/// The right to run a goroutine: exists once for each runnable one, and must end in a queue, in
+/// a poll, or in [`cell`]'s cancellation. Losing one loses the goroutine.
+#[must_use]
+#[derive(Debug)]
+#[repr(transparent)]
+pub(crate) struct GRef(NonNull<G>);
+
+#[expect(
+    unsafe_code,
+    reason = "I1 of the module: a runnable goroutine is alive"
+)]
+mod gref {
+    //! # Invariants
+    //!
+    //! - I1: a `GRef` exists only while its goroutine is runnable or running, and such a
+    //!   goroutine holds a reference on its cell.
+
+    use super::{G, GRef};
+    use std::ptr::NonNull;
+
+    // SAFETY: all shared access to a header goes by the rules in the module's header: atomics,
+    // fields that do not change, or cells that the status word gives to one thread.
+    unsafe impl Sync for G {}
+
+    // SAFETY: the goroutine's future is `Send` (asserted where cells are made), and the status
+    // word hands it from thread to thread. Without that bound a queue would carry an `Rc`.
+    unsafe impl Send for GRef {}
+
+    impl GRef {
+        /// The raw form, for a queue slot.
+        #[inline]
+        pub(crate) fn into_raw(self) -> NonNull<G> {
+            self.0
+        }
+
+        /// # Safety
+        ///
+        /// `raw` came from [`into_raw`](Self::into_raw), and is taken from there once.
+        #[inline]
+        pub(crate) unsafe fn from_raw(raw: NonNull<G>) -> Self {
+            Self(raw)
+        }
+    }
+
+    impl std::ops::Deref for GRef {
+        type Target = G;
+        #[inline]
+        fn deref(&self) -> &G {
+            // SAFETY: I1 — a runnable or running goroutine holds a reference of its own, and
+            // this `GRef` exists only while it is one of the two.
+            unsafe { self.0.as_ref() }
+        }
+    }
+}
+
+/// A goroutine found by walking the slabs, held alive while it is looked at.
+#[derive(Debug)]
+pub(crate) struct GSight(waker::CountedG);
+
+impl GSight {
+    /// Ends the goroutine at its next await; `true` if that made it runnable.
+    pub(crate) fn abort(&self) -> bool {
+        self.0.abort()
+    }
+}
+
+impl std::ops::Deref for GSight {
+    type Target = G;
+    fn deref(&self) -> &G {
+        &self.0
+    }
+}

@@ -1,0 +1,101 @@
+//! Where a goroutine comes from: its spawn site and, for the few that have one, its name.
+//!
+//! One word for both: the address of the `Location`, or with the lowest bit set that of a boxed
+//! pair. Most goroutines have no name and must not pay for one.
+//!
+//! # Invariants
+//!
+//! - I1: the word is the address of a `'static` `Location`, or, tagged, of a `Named` leaked from
+//!   a box that this `Origin` owns. Both are aligned to 2 or more, so the tag bit is free.
+
+use std::panic::Location;
+use std::ptr::NonNull;
+
+/// Spawn site and optional name. See the [module](self).
+pub(crate) struct Origin(NonNull<()>);
+
+#[derive(Debug)]
+struct Named {
+    site: &'static Location<'static>,
+    name: Box<str>,
+}
+
+const TAG: usize = 1;
+const _: () = assert!(align_of::<Location<'static>>() > TAG && align_of::<Named>() > TAG);
+
+enum View<'a> {
+    Site(&'static Location<'static>),
+    Named(&'a Named),
+}
+
+impl Origin {
+    /// The origin of an unnamed goroutine.
+    #[inline]
+    pub(crate) fn site_only(site: &'static Location<'static>) -> Self {
+        Self(NonNull::from(site).cast())
+    }
+
+    /// The origin of a goroutine called `name`.
+    pub(crate) fn named(site: &'static Location<'static>, name: Box<str>) -> Self {
+        let named = NonNull::from(Box::leak(Box::new(Named { site, name })));
+        Self(named.cast::<()>().map_addr(|addr| addr | TAG))
+    }
+
+    fn view(&self) -> View<'_> {
+        if self.0.addr().get() & TAG == 0 {
+            // SAFETY: I1 — untagged, so a `'static` location.
+            View::Site(unsafe { self.0.cast::<Location<'static>>().as_ref() })
+        } else {
+            // SAFETY: I1 — tagged, so our box, alive as long as `self`.
+            View::Named(unsafe { self.boxed().as_ref() })
+        }
+    }
+
+    /// The box behind a tagged word.
+    fn boxed(&self) -> NonNull<Named> {
+        let Some(addr) = std::num::NonZero::new(self.0.addr().get() & !TAG) else {
+            unreachable!("I1: a box is not at address 0")
+        };
+        self.0.with_addr(addr).cast()
+    }
+
+    /// Where the goroutine was spawned.
+    pub(crate) fn site(&self) -> &'static Location<'static> {
+        match self.view() {
+            View::Site(site) => site,
+            View::Named(named) => named.site,
+        }
+    }
+
+    /// The goroutine's name.
+    pub(crate) fn name(&self) -> Option<&str> {
+        match self.view() {
+            View::Site(_) => None,
+            View::Named(named) => Some(&named.name),
+        }
+    }
+}
+
+impl Drop for Origin {
+    #[inline]
+    fn drop(&mut self) {
+        if self.0.addr().get() & TAG != 0 {
+            // SAFETY: I1 — tagged, so ours, and dropped once.
+            drop(unsafe { Box::from_raw(self.boxed().as_ptr()) });
+        }
+    }
+}
+
+// SAFETY: I1 — a shared location or an owned box of plain data; an `Rc` in there would forbid it.
+unsafe impl Send for Origin {}
+// SAFETY: as above; shared access only reads.
+unsafe impl Sync for Origin {}
+
+impl std::fmt::Debug for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Origin")
+            .field("site", self.site())
+            .field("name", &self.name())
+            .finish()
+    }
+}

@@ -1,0 +1,203 @@
+//! The waker of a goroutine: one static vtable, data = the cell.
+//!
+//! One vtable for all goroutines, so that `Waker::will_wake` is reliable and a waker of ours can
+//! be told from a stranger's ([`goroutine_of`]). What happens after the status word says
+//! "submit" is behind [`Schedule`](super::Schedule).
+//!
+//! # Invariants
+//!
+//! - I1: the data pointer of a waker with [`VTABLE`] is a `G` on which the waker holds one
+//!   reference; a borrowed waker ([`borrowed`]) holds none and lives inside a poll of that G.
+//! - I2: a [`TinyWaker`] word is 0, a counted `G`, or, tagged, a leaked `Box<Waker>`.
+
+use super::status::{AfterRef, Wake};
+use super::{G, GRef, cell};
+use crate::wait_reason::WaitReason;
+use std::mem::ManuallyDrop;
+use std::ptr::{self, NonNull};
+use std::task::{Context, RawWaker, RawWakerVTable, Waker};
+
+/// The vtable of all goroutine wakers.
+static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, drop_waker);
+
+/// # Safety
+///
+/// `data` is the data of a waker with [`VTABLE`] that is not dropped yet (I1).
+#[inline]
+unsafe fn header<'a>(data: *const ()) -> &'a G {
+    // SAFETY: I1 — a `G` that the waker keeps alive.
+    unsafe { &*data.cast::<G>() }
+}
+
+unsafe fn clone(data: *const ()) -> RawWaker {
+    // SAFETY: I1, the caller is a live waker.
+    unsafe { header(data) }.status.add_ref();
+    RawWaker::new(data, &VTABLE)
+}
+
+unsafe fn wake(data: *const ()) {
+    // SAFETY: I1, the caller is a live waker.
+    let g = unsafe { header(data) };
+    match g.status.wake_and_drop_ref() {
+        Ok(Wake::Submit) => submit(NonNull::from(g)),
+        Ok(Wake::Nothing) => {}
+        // SAFETY: I1 — the reference is still ours and `data` is not used again.
+        Err(_dead) => unsafe { drop_waker(data) },
+    }
+}
+
+unsafe fn wake_by_ref(data: *const ()) {
+    // SAFETY: I1, the caller is a live waker.
+    let g = unsafe { header(data) };
+    if g.status.wake() == Wake::Submit {
+        submit(NonNull::from(g));
+    }
+}
+
+unsafe fn drop_waker(data: *const ()) {
+    // SAFETY: I1, the caller is a live waker and gives up its reference.
+    let g = unsafe { header(data) };
+    if g.status.drop_ref() == AfterRef::Free {
+        // SAFETY: that was the last reference.
+        unsafe { cell::free(NonNull::from(g)) };
+    }
+}
+
+/// Passes on a goroutine that the status word has just made runnable for us.
+#[inline]
+fn submit(g: NonNull<G>) {
+    // SAFETY: the transition to runnable gave us the one right to run it.
+    let gp = unsafe { GRef::from_raw(g) };
+    let submit = gp.vtable.submit;
+    submit(gp);
+}
+
+/// A waker for the poll of `g`, without a reference of its own.
+#[inline]
+pub(crate) fn borrowed(g: &GRef) -> ManuallyDrop<Waker> {
+    let data = ptr::from_ref::<G>(g).cast();
+    // SAFETY: I1 — never dropped, and used only inside the poll of `g`.
+    ManuallyDrop::new(unsafe { Waker::new(data, &VTABLE) })
+}
+
+/// The goroutine that `waker` wakes, if it is one of ours and not wrapped by a stranger.
+#[inline]
+pub(crate) fn goroutine_of(waker: &Waker) -> Option<&G> {
+    if !ptr::eq(waker.vtable(), &VTABLE) {
+        return None;
+    }
+    // SAFETY: I1 — our vtable, so our data; alive as long as the waker is borrowed.
+    Some(unsafe { header(waker.data()) })
+}
+
+/// Notes why the goroutine behind `cx` is about to wait, if there is one.
+#[inline]
+pub(crate) fn note_wait(cx: &Context<'_>, reason: WaitReason, resource: usize) {
+    if let Some(g) = goroutine_of(cx.waker()) {
+        g.set_wait(reason, resource);
+    }
+}
+
+/// A waker in one word: as it lies in the header of a goroutine.
+///
+/// Ours is the bare cell address; a stranger's is boxed, which costs an allocation only for
+/// those who join a goroutine from `join!`, `FuturesUnordered` or another executor.
+pub(crate) struct TinyWaker(*const ());
+
+const TAG: usize = 1;
+
+impl TinyWaker {
+    /// No waker.
+    pub(crate) const EMPTY: Self = Self(ptr::null());
+
+    /// Keeps a clone of `waker`.
+    pub(crate) fn new(waker: &Waker) -> Self {
+        if let Some(g) = goroutine_of(waker) {
+            g.status.add_ref();
+            return Self(ptr::from_ref(g).cast());
+        }
+        let boxed = Box::into_raw(Box::new(waker.clone()));
+        Self(boxed.map_addr(|addr| addr | TAG).cast())
+    }
+
+    fn boxed(&self) -> Option<*mut Waker> {
+        let tagged = self.0.addr() & TAG != 0;
+        tagged.then(|| self.0.map_addr(|addr| addr & !TAG).cast_mut().cast())
+    }
+
+    /// Whether waking this wakes what `waker` wakes.
+    pub(crate) fn will_wake(&self, waker: &Waker) -> bool {
+        match self.boxed() {
+            // SAFETY: I2 — tagged, so our box.
+            Some(boxed) => unsafe { &*boxed }.will_wake(waker),
+            None => goroutine_of(waker).is_some_and(|g| ptr::eq(ptr::from_ref(g).cast(), self.0)),
+        }
+    }
+
+    /// The waker, leaving nothing behind.
+    pub(crate) fn take(&mut self) -> Option<Waker> {
+        let this = ManuallyDrop::new(std::mem::replace(self, Self::EMPTY));
+        if let Some(boxed) = this.boxed() {
+            // SAFETY: I2 — tagged, so our box, taken once.
+            return Some(*unsafe { Box::from_raw(boxed) });
+        }
+        // SAFETY: I1, I2 — a counted `G`; the reference moves into the waker.
+        (!this.0.is_null()).then(|| unsafe { Waker::new(this.0, &VTABLE) })
+    }
+}
+
+impl Drop for TinyWaker {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.0.is_null() {
+            drop(self.take());
+        }
+    }
+}
+
+// SAFETY: I2 — a counted goroutine or a boxed `Waker`, both of which may move between threads.
+unsafe impl Send for TinyWaker {}
+
+/// A counted reference to a goroutine that is no waker: for walkers.
+#[derive(Debug)]
+pub(crate) struct CountedG(NonNull<G>);
+
+impl CountedG {
+    /// # Safety
+    ///
+    /// The caller has taken a reference (`try_ref`) on `g` and gives it to this value.
+    pub(crate) unsafe fn from_counted(g: NonNull<G>) -> Self {
+        Self(g)
+    }
+
+    /// Aborts it: see [`Status::abort`](super::status::Status::abort). `true` if that made it
+    /// runnable.
+    pub(super) fn abort(&self) -> bool {
+        let submitted = self.status.abort() == Wake::Submit;
+        if submitted {
+            submit(self.0);
+        }
+        submitted
+    }
+}
+
+impl std::ops::Deref for CountedG {
+    type Target = G;
+    fn deref(&self) -> &G {
+        // SAFETY: our reference keeps it alive.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl Drop for CountedG {
+    fn drop(&mut self) {
+        // SAFETY: gives up our reference as a waker would.
+        unsafe { drop_waker(self.0.as_ptr().cast()) }
+    }
+}
+
+// SAFETY: what can be done with it (read the header, abort) is atomic; the future itself is out
+// of reach. Would it hand out the future, a `!Sync` one could be shared.
+unsafe impl Send for CountedG {}
+// SAFETY: as above.
+unsafe impl Sync for CountedG {}

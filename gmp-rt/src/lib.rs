@@ -1,0 +1,41 @@
+//! The scheduler of [gmp](https://docs.rs/gmp): goroutines for Rust.
+//!
+//! Programs use the facade crate `gmp`. This crate has what runs goroutines; it knows nothing of
+//! channels or sockets, which reach it through [`park`].
+//!
+//! Where to find what, from the bottom up: [`prim`] the primitives, `tuning` all numbers, `g` the
+//! goroutine, `timer` the timers, `p` the processor, `m` the thread, `sched` who runs what where
+//! (its README explains the design), `runtime` and `time` what programs call.
+#![cfg_attr(not(test), warn(clippy::print_stdout))]
+
+#[macro_use]
+mod macros;
+
+mod g;
+mod m;
+mod p;
+pub mod park;
+#[doc(hidden)]
+pub mod prim;
+pub mod runtime;
+mod sched;
+mod spawn;
+mod sys;
+mod throw;
+pub mod time;
+mod timer;
+mod tuning;
+mod util;
+mod wait_reason;
+mod yielding;
+
+pub use crate::g::join::{Cancelled, JoinError, JoinHandle, JoinPanic};
+pub use crate::runtime::{
+    BuildError, Builder, Handle, PanicPolicy, ProcsError, Runtime, ShutdownError, block_on,
+};
+pub use crate::spawn::{goid, max_procs, num_goroutine, set_max_procs, spawn, spawn_named};
+pub use crate::time::{
+    AfterFunc, Elapsed, Sleep, Ticker, Timeout, Timer, after_func, sleep, sleep_until, timeout,
+    timeout_at,
+};
+pub use crate::yielding::{YieldNow, yield_now};

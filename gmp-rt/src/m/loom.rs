@@ -1,0 +1,60 @@
+//! Models of the note: a wake-up before, during and after the owner falls asleep.
+
+use super::note::Note;
+use crate::prim::{AtomicUsize, Ordering};
+use ::loom::sync::Arc;
+use ::loom::thread;
+
+/// A wake-up is never lost, and what the waker did before is visible after the sleep.
+#[test]
+fn loom_wake_against_sleep() {
+    ::loom::model(|| {
+        let note = Arc::new(Note::for_this_thread());
+        let data = Arc::new(AtomicUsize::new(0));
+        let t = {
+            let (note, data) = (note.clone(), data.clone());
+            thread::spawn(move || {
+                data.store(1, Ordering::Relaxed);
+                note.wake();
+            })
+        };
+        note.sleep();
+        assert_eq!(data.load(Ordering::Relaxed), 1);
+        t.join().unwrap();
+    });
+}
+
+/// Two wakers: the sleep ends, and a second sleep needs a second wake-up.
+#[test]
+fn loom_two_wakers() {
+    ::loom::model(|| {
+        let note = Arc::new(Note::for_this_thread());
+        let wake = |note: Arc<Note>| move || note.wake();
+        let a = thread::spawn(wake(note.clone()));
+        let b = thread::spawn(wake(note.clone()));
+        note.sleep();
+        a.join().unwrap();
+        b.join().unwrap();
+    });
+}
+
+/// The thread was unparked for another reason: the note does not take that for a wake-up.
+#[test]
+fn loom_stray_unpark() {
+    ::loom::model(|| {
+        let note = Arc::new(Note::for_this_thread());
+        let data = Arc::new(AtomicUsize::new(0));
+        let me = thread::current();
+        let t = {
+            let (note, data) = (note.clone(), data.clone());
+            thread::spawn(move || {
+                me.unpark();
+                data.store(1, Ordering::Relaxed);
+                note.wake();
+            })
+        };
+        note.sleep();
+        assert_eq!(data.load(Ordering::Relaxed), 1);
+        t.join().unwrap();
+    });
+}

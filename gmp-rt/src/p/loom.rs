@@ -1,0 +1,141 @@
+//! Models of the run queue: owner against thieves, with a ring of four.
+
+use super::runq::{Got, Owner, RunQ, StealNext};
+use crate::g::{G, GRef};
+use crate::tuning::RUNQ_CAP;
+use ::loom::sync::Arc;
+use ::loom::thread;
+use std::ptr::NonNull;
+
+/// A goroutine that exists only as a number: the ring never looks behind a pointer.
+fn fake(n: usize) -> GRef {
+    let raw = NonNull::new(std::ptr::without_provenance_mut::<G>(n * align_of::<G>())).unwrap();
+    // SAFETY: never dereferenced; each number is made once per queue slot it is put in.
+    unsafe { GRef::from_raw(raw) }
+}
+
+fn number(gp: GRef) -> usize {
+    gp.into_raw().addr().get() / align_of::<G>()
+}
+
+fn owner(q: &RunQ) -> Owner<'_> {
+    // SAFETY: each model uses the owner of a queue on one thread only.
+    unsafe { q.owner() }
+}
+
+fn drain(q: &Owner<'_>) -> Vec<usize> {
+    let mut all = Vec::new();
+    while let Some(Got::Next(gp) | Got::Ring(gp)) = q.get() {
+        all.push(number(gp));
+    }
+    all
+}
+
+/// Everything one thief gets: what it runs and what is in its ring.
+fn thief(victim: Arc<RunQ>, next: StealNext) -> Vec<usize> {
+    let own = RunQ::new();
+    let own = owner(&own);
+    let first = victim.steal_into(&own, next).map(number);
+    first.into_iter().chain(drain(&own)).collect()
+}
+
+fn assert_each_once(mut seen: Vec<usize>, n: usize) {
+    seen.sort_unstable();
+    assert_eq!(seen, (1..=n).collect::<Vec<_>>());
+}
+
+/// Put and get race a thief: every goroutine comes out exactly once.
+#[test]
+fn loom_put_get_against_thief() {
+    ::loom::model(|| {
+        let q = Arc::new(RunQ::new());
+        let me = owner(&q);
+        me.put_tail(fake(1)).unwrap();
+        me.put_tail(fake(2)).unwrap();
+        let victim = q.clone();
+        let t = thread::spawn(move || thief(victim, StealNext::No));
+        me.put_tail(fake(3)).unwrap();
+        let mut seen: Vec<usize> = me.get_ring().map(number).into_iter().collect();
+        seen.extend(t.join().unwrap());
+        seen.extend(drain(&me));
+        assert_each_once(seen, 3);
+    });
+}
+
+/// Two thieves and the owner want the same goroutines.
+#[test]
+fn loom_two_thieves() {
+    ::loom::model(|| {
+        let q = Arc::new(RunQ::new());
+        let me = owner(&q);
+        me.put_tail(fake(1)).unwrap();
+        me.put_tail(fake(2)).unwrap();
+        let (a, b) = (q.clone(), q.clone());
+        let a = thread::spawn(move || thief(a, StealNext::No));
+        let b = thread::spawn(move || thief(b, StealNext::No));
+        let mut seen: Vec<usize> = me.get_ring().map(number).into_iter().collect();
+        seen.extend(a.join().unwrap());
+        seen.extend(b.join().unwrap());
+        seen.extend(drain(&me));
+        assert_each_once(seen, 2);
+    });
+}
+
+/// A slot is not written again before the thief that read it has committed: the ring wraps while
+/// a thief copies.
+#[test]
+fn loom_wrap_against_thief() {
+    ::loom::model(|| {
+        let q = Arc::new(RunQ::new());
+        let me = owner(&q);
+        for n in 1..=RUNQ_CAP {
+            me.put_tail(fake(n)).unwrap();
+        }
+        let victim = q.clone();
+        let t = thread::spawn(move || thief(victim, StealNext::No));
+        let mut seen: Vec<usize> = me.get_ring().map(number).into_iter().collect();
+        match me.put_tail(fake(RUNQ_CAP + 1)) {
+            Ok(()) => {}
+            Err(full) => seen.push(number(full.0)),
+        }
+        seen.extend(t.join().unwrap());
+        seen.extend(drain(&me));
+        assert_each_once(seen, RUNQ_CAP + 1);
+    });
+}
+
+/// Overflow takes half while a thief takes half.
+#[test]
+fn loom_overflow_against_thief() {
+    ::loom::model(|| {
+        let q = Arc::new(RunQ::new());
+        let me = owner(&q);
+        for n in 1..=RUNQ_CAP {
+            me.put_tail(fake(n)).unwrap();
+        }
+        let victim = q.clone();
+        let t = thread::spawn(move || thief(victim, StealNext::No));
+        let half: Vec<GRef> = me.take_half();
+        let mut seen: Vec<usize> = half.into_iter().map(number).collect();
+        seen.extend(t.join().unwrap());
+        seen.extend(drain(&me));
+        assert_each_once(seen, RUNQ_CAP);
+    });
+}
+
+/// `runnext` is taken by the owner or by a thief, not by both, not by none.
+#[test]
+fn loom_runnext_against_thief() {
+    ::loom::model(|| {
+        let q = Arc::new(RunQ::new());
+        let me = owner(&q);
+        assert!(me.swap_next(fake(1)).is_none());
+        let victim = q.clone();
+        let t = thread::spawn(move || thief(victim, StealNext::Yes));
+        let kicked = me.swap_next(fake(2)).map(number);
+        let mut seen: Vec<usize> = kicked.into_iter().collect();
+        seen.extend(t.join().unwrap());
+        seen.extend(drain(&me));
+        assert_each_once(seen, 2);
+    });
+}

@@ -1,0 +1,41 @@
+//! The one door through which primitives park a goroutine.
+//!
+//! A primitive (a channel, a mutex, a socket) is an ordinary future: it keeps the `Waker` it is
+//! polled with and wakes it later, on any thread, so it works under any executor and inside
+//! `join!`, `FuturesUnordered` and the like. All it adds for gmp is to say, as it returns
+//! `Pending`, why it waits: [`note_wait`]. The scheduler stamps since when. A dump then shows
+//! `chan receive, 3 minutes` and not just `await`.
+//!
+//! # Examples
+//!
+//! ```
+//! # use gmp_rt as gmp;
+//! use std::future::poll_fn;
+//! use std::task::Poll;
+//! use gmp::park::{WaitReason, note_wait};
+//!
+//! let mut waited = false;
+//! gmp::block_on(poll_fn(|cx| {
+//!     if waited {
+//!         return Poll::Ready(());
+//!     }
+//!     waited = true;
+//!     cx.waker().wake_by_ref();
+//!     note_wait(cx, WaitReason::SemAcquire, 0);
+//!     Poll::Pending
+//! }));
+//! ```
+
+pub use crate::wait_reason::WaitReason;
+
+use std::task::Context;
+
+/// Notes why the goroutine polled with `cx` is about to wait, and for what: the address of the
+/// primitive, a descriptor, an id; 0 for nothing to name.
+///
+/// To be called just before returning `Pending`. Does nothing if the waker is not a goroutine's
+/// own. If several futures of one goroutine note a wait in the same poll, the last one shows.
+#[inline]
+pub fn note_wait(cx: &Context<'_>, reason: WaitReason, resource: usize) {
+    crate::g::waker::note_wait(cx, reason, resource);
+}

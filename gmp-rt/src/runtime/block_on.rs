@@ -1,0 +1,49 @@
+//! Running a future on the calling thread.
+
+use crate::m::note::Note;
+use crate::sched::Sched;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+
+/// Wakes a thread.
+struct ThreadWaker(Note);
+
+impl Wake for ThreadWaker {
+    fn wake(self: Arc<Self>) {
+        self.0.wake();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.wake();
+    }
+}
+
+/// Runs a future on the calling thread and returns its output.
+///
+/// From any thread, also inside a goroutine: there it is a blocking call, and other goroutines
+/// go on without this thread. The future may borrow and need not be `Send`. For a future that is
+/// to run beside others, [`spawn`](crate::spawn) it: a goroutine is cheaper to wake than a thread.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// let text = String::from("borrowed");
+/// let len = gmp::block_on(async { text.len() });
+/// assert_eq!(len, 8);
+/// ```
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    Sched::block_anywhere(|| {
+        let mut future = pin!(future);
+        let thread = Arc::new(ThreadWaker(Note::for_this_thread()));
+        let waker = Waker::from(thread.clone());
+        let mut cx = Context::from_waker(&waker);
+        loop {
+            if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
+                return output;
+            }
+            thread.0.sleep();
+        }
+    })
+}

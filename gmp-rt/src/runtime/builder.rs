@@ -1,0 +1,157 @@
+//! How a runtime is configured.
+
+use super::{Runtime, env};
+use crate::sched::{Config, PanicPolicy, Sched, procs, registry};
+use std::fmt;
+use std::io;
+
+/// Configures and builds a [`Runtime`].
+///
+/// What is not set comes from the environment, then from the machine.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// let runtime = gmp::Builder::new().max_procs(2).name("workers").build().unwrap();
+/// assert_eq!(runtime.max_procs(), 2);
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing until `build`"]
+pub struct Builder {
+    procs: Option<usize>,
+    config: Config,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Builder {
+    /// A runtime as the environment and the machine suggest.
+    pub fn new() -> Self {
+        Self {
+            procs: None,
+            config: Config::default(),
+        }
+    }
+
+    /// How many goroutines may run at the same time. Default: `GMPMAXPROCS`, else the number of
+    /// CPUs this process may use.
+    pub fn max_procs(mut self, procs: usize) -> Self {
+        self.procs = Some(procs);
+        self
+    }
+
+    /// How many threads the runtime may have. Default: 512. More than `max_procs` are only
+    /// needed for goroutines that block their thread.
+    pub fn max_threads(mut self, threads: usize) -> Self {
+        self.config.max_threads = threads;
+        self
+    }
+
+    /// Bytes of stack for each thread. Default: what std gives a thread.
+    pub fn thread_stack_size(mut self, bytes: usize) -> Self {
+        self.config.stack_size = Some(bytes);
+        self
+    }
+
+    /// The name its threads begin with. Default: `gmp`.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.config.name = name.into();
+        self
+    }
+
+    /// What a panic in a goroutine does. Default: `GMPDEBUG=panic=…`, else
+    /// [`PanicPolicy::Contain`].
+    pub fn panic_policy(mut self, policy: PanicPolicy) -> Self {
+        self.config.panic_policy = policy;
+        self
+    }
+
+    /// Builds the runtime and starts its first thread.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] says what is wrong and what to do: a number of procs or threads that cannot
+    /// be, no thread to be had from the OS, or 4096 runtimes alive already.
+    pub fn build(self) -> Result<Runtime, BuildError> {
+        let mut config = self.config;
+        config.procs = self.procs.unwrap_or_else(env::default_procs);
+        procs::check(config.procs).map_err(|error| BuildError(Kind::Procs(error)))?;
+        if config.max_threads < config.procs {
+            return Err(BuildError(Kind::Threads {
+                threads: config.max_threads,
+                procs: config.procs,
+            }));
+        }
+        if env::debug().panic_abort {
+            config.panic_policy = PanicPolicy::Abort;
+        }
+        if config.name.contains('\0') {
+            return Err(BuildError(Kind::Name));
+        }
+        let sched = registry::register(|id| Sched::new(id, config))
+            .map_err(|_| BuildError(Kind::Runtimes))?;
+        sched
+            .start_first()
+            .map_err(|error| BuildError(Kind::Start(error)))?;
+        Ok(Runtime::from_sched(sched))
+    }
+}
+
+/// Why a runtime could not be built.
+#[derive(Debug)]
+pub struct BuildError(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Procs(procs::ProcsError),
+    Threads { threads: usize, procs: usize },
+    Name,
+    Runtimes,
+    Start(io::Error),
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::Procs(error) => error.fmt(f),
+            Kind::Threads { threads, procs } => {
+                write!(
+                    f,
+                    "max_threads is {threads}, but {procs} procs need a thread each"
+                )
+            }
+            Kind::Name => f.write_str("a thread name cannot contain a zero byte"),
+            Kind::Runtimes => f.write_str("4096 runtimes are alive already; drop some"),
+            Kind::Start(error) => {
+                write!(
+                    f,
+                    "cannot start a thread: {error}; check the stack size and `ulimit -u`"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for BuildError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.0 {
+            Kind::Procs(error) => Some(error),
+            Kind::Start(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<BuildError> for io::Error {
+    fn from(error: BuildError) -> Self {
+        match error.0 {
+            Kind::Start(error) => error,
+            _ => Self::new(io::ErrorKind::InvalidInput, error),
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The environment: `GMPMAXPROCS` and `GMPDEBUG`.
+//!
+//! A value that makes no sense is named on stderr, once, and ignored: a typo must not keep a
+//! service from starting, nor go unnoticed.
+
+use crate::tuning::MAX_PROCS;
+use std::sync::LazyLock;
+
+/// What `GMPDEBUG` asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Debug {
+    /// `panic=abort`: a panic in a goroutine ends the process.
+    pub(crate) panic_abort: bool,
+}
+
+/// What `GMPDEBUG` asks for, read once.
+pub(crate) fn debug() -> &'static Debug {
+    static DEBUG: LazyLock<Debug> = LazyLock::new(|| {
+        let text = std::env::var("GMPDEBUG").unwrap_or_default();
+        parse_debug(&text, |complaint| {
+            eprintln!("gmp: GMPDEBUG: {complaint}; ignored")
+        })
+    });
+    &DEBUG
+}
+
+fn parse_debug(text: &str, mut complain: impl FnMut(String)) -> Debug {
+    let mut debug = Debug::default();
+    for item in text.split(',').filter(|item| !item.is_empty()) {
+        match item.split_once('=') {
+            Some(("panic", "abort")) => debug.panic_abort = true,
+            Some(("panic", "contain")) => debug.panic_abort = false,
+            Some(("panic", value)) => {
+                complain(format!("panic={value}: the values are abort and contain"));
+            }
+            Some((key, _)) => complain(format!("unknown key {key:?}")),
+            None => complain(format!("{item:?} is not key=value")),
+        }
+    }
+    debug
+}
+
+/// The number of Ps if the program does not say: `GMPMAXPROCS`, else the machine's.
+pub(super) fn default_procs() -> usize {
+    static PROCS: LazyLock<usize> = LazyLock::new(|| {
+        let text = std::env::var("GMPMAXPROCS").unwrap_or_default();
+        parse_procs(&text, |complaint| {
+            eprintln!("gmp: GMPMAXPROCS={text}: {complaint}")
+        })
+        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+        .min(MAX_PROCS)
+    });
+    *PROCS
+}
+
+fn parse_procs(text: &str, mut complain: impl FnMut(String)) -> Option<usize> {
+    if text.is_empty() {
+        return None;
+    }
+    match text.trim().parse::<u128>() {
+        Ok(0) | Err(_) => {
+            complain(format!("not a number from 1 to {MAX_PROCS}; ignored"));
+            None
+        }
+        Ok(n) if n > MAX_PROCS as u128 => {
+            complain(format!("more than the limit; using {MAX_PROCS}"));
+            Some(MAX_PROCS)
+        }
+        Ok(n) => Some(n as usize),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn procs(text: &str) -> (Option<usize>, usize) {
+        let mut complaints = 0;
+        let procs = parse_procs(text, |_| complaints += 1);
+        (procs, complaints)
+    }
+
+    #[test]
+    fn max_procs_takes_numbers_and_names_the_rest() {
+        assert_eq!(procs(""), (None, 0));
+        assert_eq!(procs("3"), (Some(3), 0));
+        assert_eq!(procs(" 1024 "), (Some(1024), 0));
+        for bad in [
+            "abc",
+            "0",
+            "-1",
+            "1.5",
+            "99999999999999999999999999999999999999999",
+        ] {
+            assert_eq!(procs(bad), (None, 1), "{bad}");
+        }
+        assert_eq!(procs("1025"), (Some(1024), 1));
+        assert_eq!(procs("99999999999999999999"), (Some(1024), 1));
+    }
+
+    #[test]
+    fn debug_takes_known_keys_and_names_the_rest() {
+        let parse = |text: &str| {
+            let mut complaints = Vec::new();
+            (
+                parse_debug(text, |complaint| complaints.push(complaint)),
+                complaints,
+            )
+        };
+        assert_eq!(parse(""), (Debug::default(), vec![]));
+        assert_eq!(parse("panic=abort"), (Debug { panic_abort: true }, vec![]));
+        let (debug, complaints) = parse("panic=maybe,frobnicate=1,x,panic=abort");
+        assert!(debug.panic_abort);
+        assert_eq!(complaints.len(), 3);
+        assert!(complaints[1].contains("frobnicate"));
+    }
+}

@@ -1,0 +1,108 @@
+//! A reference to a runtime.
+
+use super::{Stats, block_on, context};
+use crate::g::join::JoinHandle;
+use crate::g::origin::Origin;
+use crate::sched::{ProcsError, Sched, current};
+use std::panic::Location;
+use std::sync::Arc;
+
+/// A reference to a [`Runtime`](crate::Runtime), for starting goroutines from anywhere.
+///
+/// It does not keep the runtime running: spawning on one that has ended gives a handle that
+/// says [`JoinError::Cancelled`](crate::JoinError::Cancelled), and drops the future at once.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// let handle = gmp::Handle::current();
+/// let thread = std::thread::spawn(move || gmp::block_on(handle.spawn(async { 1 })).unwrap());
+/// assert_eq!(thread.join().unwrap(), 1);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Handle {
+    sched: Arc<Sched>,
+}
+
+impl Handle {
+    pub(super) fn new(sched: Arc<Sched>) -> Self {
+        Self { sched }
+    }
+
+    /// The runtime around the caller: the goroutine's own, that of an enclosing `block_on`, or
+    /// the default one, which starts now if it has not.
+    #[must_use]
+    pub fn current() -> Self {
+        Self {
+            sched: context::sched(),
+        }
+    }
+
+    pub(crate) fn sched(&self) -> &Arc<Sched> {
+        &self.sched
+    }
+
+    /// Starts a goroutine on this runtime.
+    #[track_caller]
+    pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        self.spawn_from(future, Origin::site_only(Location::caller()))
+    }
+
+    /// Starts a goroutine with a name on this runtime.
+    #[track_caller]
+    pub fn spawn_named<F>(&self, name: impl Into<String>, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        let name = name.into().into_boxed_str();
+        self.spawn_from(future, Origin::named(Location::caller(), name))
+    }
+
+    fn spawn_from<F>(&self, future: F, origin: Origin) -> JoinHandle<F::Output>
+    where
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        current::with(|local| match local {
+            Some(local) if Arc::ptr_eq(&local.sched, &self.sched) => local.spawn(future, origin),
+            _ => self.sched.spawn_outside(future, origin),
+        })
+    }
+
+    /// Runs a future on this thread; goroutines that it starts run on this runtime.
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        context::enter(&self.sched, || block_on(future))
+    }
+
+    /// How many goroutines may run at the same time.
+    #[must_use]
+    pub fn max_procs(&self) -> usize {
+        self.sched.procs()
+    }
+
+    /// Changes how many goroutines may run at the same time; returns how many it were.
+    ///
+    /// More take effect at once; fewer as running goroutines come to their next await.
+    ///
+    /// # Errors
+    ///
+    /// [`ProcsError`] for 0 and for more than 1024; nothing changes then.
+    pub fn set_max_procs(&self, procs: usize) -> Result<usize, ProcsError> {
+        self.sched.set_procs(procs)
+    }
+
+    /// What the runtime has done so far.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.sched.stats()
+    }
+
+    /// How many goroutines live on this runtime.
+    #[must_use]
+    pub fn num_goroutine(&self) -> u64 {
+        self.sched.live()
+    }
+}

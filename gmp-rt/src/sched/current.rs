@@ -1,0 +1,113 @@
+//! What a thread of a runtime knows about itself.
+//!
+//! # Invariants
+//!
+//! - I1: [`CURRENT`] is null or points to the [`Local`] that lives on this thread's own stack, in
+//!   [`Local::enter`], for as long as it is set.
+
+use super::Sched;
+use super::idle::Spinning;
+use crate::g::GoId;
+use crate::m::M;
+use crate::p::OwnedP;
+use crate::util::clock;
+use std::cell::{Cell, Ref, RefCell};
+use std::ptr;
+use std::sync::Arc;
+
+/// How the poll that is running wants to be requeued.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Yield {
+    /// It does not.
+    #[default]
+    No,
+    /// To the tail of the local ring.
+    Local,
+}
+
+/// The thread's own half of an M.
+#[derive(Debug)]
+pub(crate) struct Local {
+    pub(crate) sched: Arc<Sched>,
+    pub(crate) m: Arc<M<Spinning>>,
+    /// The P, while it has one. Changes only between polls, so a borrow inside one never fails.
+    p: RefCell<Option<OwnedP>>,
+    /// The goroutine being polled; 0 between polls.
+    pub(crate) goid: Cell<GoId>,
+    /// How many `block_on` of other runtimes this thread is in: calls without a handle mean those.
+    pub(crate) elsewhere: Cell<u32>,
+    /// Set by `yield_now` inside a poll.
+    pub(crate) yielding: Cell<Yield>,
+}
+
+thread_local! {
+    static CURRENT: Cell<*const Local> = const { Cell::new(ptr::null()) };
+}
+
+impl Local {
+    /// A thread that has no P yet.
+    pub(crate) fn new(sched: Arc<Sched>, m: Arc<M<Spinning>>) -> Self {
+        let p = RefCell::new(None);
+        let (goid, elsewhere, yielding) = Default::default();
+        Self {
+            sched,
+            m,
+            p,
+            goid,
+            elsewhere,
+            yielding,
+        }
+    }
+
+    /// Runs `f` as a thread of the runtime.
+    pub(crate) fn enter<R>(&self, f: impl FnOnce() -> R) -> R {
+        struct Leave;
+        impl Drop for Leave {
+            fn drop(&mut self) {
+                CURRENT.set(ptr::null());
+            }
+        }
+        CURRENT.set(self);
+        let _leave = Leave;
+        f()
+    }
+
+    /// The P. An M always has one while it polls.
+    #[inline]
+    pub(crate) fn p(&self) -> Ref<'_, OwnedP> {
+        Ref::map(self.p.borrow(), |p| match p {
+            Some(p) => p,
+            None => crate::throw::throw!("p: M{} has no P", self.m.id),
+        })
+    }
+
+    /// Begins to own `p`.
+    pub(crate) fn acquire_p(&self, p: OwnedP) {
+        p.install_cache();
+        p.own().last_m.set(self.m.id);
+        p.own().stamp.set(clock::now());
+        let before = self.p.replace(Some(p));
+        debug_assert!(before.is_none(), "an M with two Ps");
+    }
+
+    /// Gives its P up.
+    pub(crate) fn release_p(&self) -> Option<OwnedP> {
+        let p = self.p.take()?;
+        p.uninstall_cache();
+        Some(p)
+    }
+}
+
+/// Runs `f` with this thread's half of its M, if it is a thread of a runtime.
+#[inline]
+pub(crate) fn with<R>(f: impl FnOnce(Option<&Local>) -> R) -> R {
+    // SAFETY: I1 — null, or alive on this thread's stack below us; `f` cannot keep it.
+    f(unsafe { CURRENT.get().as_ref() })
+}
+
+/// [`with`], but `None` also on a thread that is inside a `block_on` of another runtime: for calls
+/// that mean the runtime around them.
+#[inline]
+pub(crate) fn with_home<R>(f: impl FnOnce(Option<&Local>) -> R) -> R {
+    with(|local| f(local.filter(|local| local.elsewhere.get() == 0)))
+}

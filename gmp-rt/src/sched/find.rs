@@ -1,0 +1,362 @@
+//! What to run next: Go's `findRunnable`, a list of places in order.
+
+use super::Sched;
+use super::idle::{Recheck, Spinning};
+use super::run::{Step, Worker};
+use crate::g::GRef;
+use crate::g::list::GList;
+use crate::p::runq::{Got, StealNext};
+use crate::p::{OwnedP, P, PStatus};
+use crate::prim::spin_loop;
+use crate::tuning::{
+    CHAIN_CLOCK, GLOBAL_TICK, RUNNEXT_BACKOFF, RUNQ_CAP, SLICE, SPIN_PAUSES, SPIN_ROUNDS,
+    STEAL_PASSES, TIMER_CLOCK,
+};
+use crate::util::clock;
+
+/// Whether a goroutine begins a new time slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Slice {
+    /// It goes on with that of the goroutine that woke it.
+    Inherit,
+    /// It begins its own.
+    Fresh,
+}
+
+/// A goroutine to run.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) gp: GRef,
+    pub(super) slice: Slice,
+}
+
+impl Found {
+    fn fresh(gp: GRef) -> Self {
+        Self {
+            gp,
+            slice: Slice::Fresh,
+        }
+    }
+}
+
+impl Worker<'_> {
+    /// Looks everywhere in order, sleeps if there is nothing, and looks again.
+    #[inline]
+    pub(super) fn find_runnable(&mut self) -> Step {
+        loop {
+            if let Some(found) = self.find_local() {
+                return Step::Run(found);
+            }
+            if let Some(step) = self.find_elsewhere() {
+                return step;
+            }
+        }
+    }
+
+    /// The places that are this P's own.
+    #[inline]
+    fn find_local(&mut self) -> Option<Found> {
+        let p = self.local.p();
+        if p.take_attention() {
+            return None; // `find_elsewhere` serves it
+        }
+        run_timers(&p);
+        if p.own().tick.get() % GLOBAL_TICK == 0 {
+            if let Some(gp) = self.fair_turn(&p) {
+                return Some(Found::fresh(gp));
+            }
+        }
+        match p.runq().get()? {
+            Got::Ring(gp) => Some(Found::fresh(gp)),
+            Got::Next(gp) => self.next_in_chain(&p, gp),
+        }
+    }
+
+    /// The places shared with others; at last, sleep. `None`: look at the own places again.
+    #[cold]
+    fn find_elsewhere(&mut self) -> Option<Step> {
+        if self.local.sched.must_retire() {
+            self.give_up_p();
+            return self.sleep();
+        }
+        if let Some(gp) = self.find_queued() {
+            return Some(Step::Run(Found::fresh(gp)));
+        }
+        if let Some(gp) = self.spin() {
+            return Some(Step::Run(Found::fresh(gp)));
+        }
+        self.park()
+    }
+
+    /// What waits on this P after all, or for everybody.
+    fn find_queued(&self) -> Option<GRef> {
+        let p = self.local.p();
+        if let Some(Got::Next(gp) | Got::Ring(gp)) = p.runq().get() {
+            return Some(gp);
+        }
+        self.from_global(&p).or_else(|| self.from_inbox(&p))
+    }
+
+    /// One goroutine from the global queue or the inbox before the own ones: else two that keep
+    /// waking each other could hold a P for ever. Also the time to serve timers of Ps that
+    /// nobody runs.
+    #[cold]
+    fn fair_turn(&self, p: &OwnedP) -> Option<GRef> {
+        let sched = &self.local.sched;
+        if sched.next_timer() != clock::FOREVER {
+            sched.fire_all(p, clock::now());
+        }
+        sched.globq.get().or_else(|| sched.inbox.get())
+    }
+
+    /// A `runnext` goroutine inherits the slice; when that is over, it goes to the back of the
+    /// global queue, and whoever is first on the ring runs.
+    #[inline]
+    fn next_in_chain(&self, p: &OwnedP, gp: GRef) -> Option<Found> {
+        let own = p.own();
+        let chain = own.chain.get() + 1;
+        own.chain.set(chain);
+        if chain % CHAIN_CLOCK != 0 || !slice_is_over(p) {
+            return Some(Found {
+                gp,
+                slice: Slice::Inherit,
+            });
+        }
+        p.begin_slice();
+        self.local.sched.globq.put(gp);
+        p.runq().get_ring().map(Found::fresh)
+    }
+
+    /// This P's share of the global queue: one to run, the rest into the ring.
+    fn from_global(&self, p: &OwnedP) -> Option<GRef> {
+        let sched = &self.local.sched;
+        let mut batch = sched.globq.get_batch(|len| sched.share(len));
+        let first = batch.pop_front();
+        p.runq().put_batch(&mut batch);
+        // The ring was empty, so all fit; if a waker has filled it since, they go back.
+        sched.globq.put_batch(batch);
+        first
+    }
+
+    /// This P's share of the inbox.
+    fn from_inbox(&self, p: &OwnedP) -> Option<GRef> {
+        let sched = &self.local.sched;
+        let first = sched.inbox.get()?;
+        let mut batch = GList::new();
+        for _ in 1..sched.share(sched.inbox.len() + 1) {
+            let Some(gp) = sched.inbox.get() else { break };
+            batch.push_back(gp);
+        }
+        p.runq().put_batch(&mut batch);
+        sched.globq.put_batch(batch);
+        Some(first)
+    }
+
+    /// Looks at the other Ps, for a while, if not too many do already.
+    fn spin(&mut self) -> Option<GRef> {
+        let sched = &self.local.sched;
+        if self.unit.is_none() {
+            self.unit = sched.idle.word.spin(sched.procs());
+            self.unit.as_ref()?;
+        }
+        for round in 1..=SPIN_ROUNDS {
+            let last = round == SPIN_ROUNDS;
+            if let Some(gp) = self.steal_work(last).or_else(|| self.find_queued()) {
+                return Some(gp);
+            }
+            if !last {
+                (0..SPIN_PAUSES).for_each(|_| spin_loop());
+            }
+        }
+        None
+    }
+
+    /// Passes over all Ps in random order (Go: `stealWork`). Timers and `runnext` are for the
+    /// last pass of the last round.
+    fn steal_work(&self, last_round: bool) -> Option<GRef> {
+        let passes = if last_round { STEAL_PASSES } else { 1 };
+        for pass in 1..=passes {
+            let last = last_round && pass == passes;
+            if let Some(gp) = self.steal_pass(last) {
+                let p = self.local.p();
+                p.counters.steals.add(1);
+                p.counters.stolen.add(1 + p.runq.len() as u64);
+                return Some(gp);
+            }
+        }
+        None
+    }
+
+    fn steal_pass(&self, last: bool) -> Option<GRef> {
+        let p = self.local.p();
+        let sched = &self.local.sched;
+        if last && sched.next_timer() != clock::FOREVER {
+            sched.fire_all(&p, clock::now());
+            if let Some(Got::Next(gp) | Got::Ring(gp)) = p.runq().get() {
+                return Some(gp);
+            }
+        }
+        let n = sched.ps.len();
+        let mut order = StealOrder::new(n, p.own().rand.next_u32());
+        order.find_map(|id| {
+            let victim = sched.ps.get(id).filter(|victim| victim.id != p.id)?;
+            let next = if last && may_take_next(victim) {
+                StealNext::Yes
+            } else {
+                StealNext::No
+            };
+            victim.runq.steal_into(&p.runq(), next)
+        })
+    }
+
+    /// Stops looking for work: it is found. The last to stop wakes another if there is more,
+    /// because submitters relied on it.
+    pub(super) fn stop_spinning(&self, unit: Spinning) {
+        let sched = &self.local.sched;
+        if sched.idle.word.found(unit) == Recheck::AsLast && sched.any_work() {
+            self.local.wakep(&self.local.p());
+        }
+    }
+}
+
+impl Sched {
+    /// How many of `len` queued goroutines one P takes (Go: `globrunqget`).
+    fn share(&self, len: usize) -> usize {
+        (len / self.procs() + 1).min(RUNQ_CAP / 2)
+    }
+
+    /// Runs the due timers of all Ps.
+    pub(super) fn fire_all(&self, p: &OwnedP, now: u64) {
+        p.own().stamp.set(now);
+        for other in self
+            .ps
+            .iter()
+            .filter(|other| other.timers.next_when() <= now)
+        {
+            p.counters.timers_fired.add(other.timers.fire(now) as u64);
+        }
+    }
+}
+
+/// Runs the due timers of `p`. The clock is read once in a while only, and keeps the stamp fresh.
+#[inline]
+fn run_timers(p: &OwnedP) {
+    let own = p.own();
+    let looks = own.looks.get().wrapping_add(1);
+    own.looks.set(looks);
+    if looks % TIMER_CLOCK == 0 {
+        let next = p.timers.next_when();
+        if next != clock::FOREVER || looks % CHAIN_CLOCK == 0 {
+            let now = clock::now();
+            own.stamp.set(now);
+            if next <= now {
+                p.counters.timers_fired.add(p.timers.fire(now) as u64);
+            }
+        }
+    }
+}
+
+/// Whether the chain of `runnext` goroutines on `p` has used up its slice.
+#[cold]
+fn slice_is_over(p: &OwnedP) -> bool {
+    let own = p.own();
+    let now = clock::now();
+    own.stamp.set(now);
+    match own.chain_start.get() {
+        0 => {
+            own.chain_start.set(now);
+            false
+        }
+        start => now - start >= clock::nanos(SLICE),
+    }
+}
+
+/// Whether the `runnext` of `victim` may be taken: not if its M will run it in a moment.
+///
+/// Go waits 3 µs and takes what is there then. We also look whether the M came to another
+/// goroutine meanwhile: if so it is alive and will come to this one.
+fn may_take_next(victim: &P) -> bool {
+    if !victim.runq.has_next() {
+        return false;
+    }
+    if victim.status() != PStatus::Running {
+        return true;
+    }
+    let polls = victim.counters.polls.get();
+    let until = clock::after(RUNNEXT_BACKOFF);
+    while clock::now() < until {
+        spin_loop();
+        if victim.counters.polls.get() != polls {
+            return false;
+        }
+    }
+    victim.runq.has_next()
+}
+
+/// The numbers below `n` in a random order, each once: a random start and a random step that has
+/// no common divisor with `n` (Go: `randomOrder`).
+#[derive(Debug)]
+pub(super) struct StealOrder {
+    at: usize,
+    step: usize,
+    n: usize,
+    left: usize,
+}
+
+impl StealOrder {
+    pub(super) fn new(n: usize, random: u32) -> Self {
+        let random = random as usize;
+        if n == 0 {
+            return Self {
+                at: 0,
+                step: 0,
+                n: 1,
+                left: 0,
+            };
+        }
+        let mut step = 1 + (random >> 16) % n;
+        while gcd(step, n) != 1 {
+            step = 1 + step % n;
+        }
+        Self {
+            at: random % n,
+            step,
+            n,
+            left: n,
+        }
+    }
+}
+
+impl Iterator for StealOrder {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        self.left = self.left.checked_sub(1)?;
+        let at = self.at;
+        self.at = (at + self.step) % self.n;
+        Some(at)
+    }
+}
+
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::StealOrder;
+    use crate::util::rand::Rand;
+
+    /// Go's `TestStealOrder`: each P is visited exactly once, for every number of Ps.
+    #[test]
+    fn steal_order_visits_each_once() {
+        let rand = Rand::new(7);
+        for n in 0..100 {
+            for _ in 0..20 {
+                let mut seen: Vec<usize> = StealOrder::new(n, rand.next_u32()).collect();
+                seen.sort_unstable();
+                assert_eq!(seen, (0..n).collect::<Vec<_>>());
+            }
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Goroutine ids: unique in the process, never reused, taken in batches.
+
+use crate::g::GoId;
+use crate::p::OwnedP;
+use crate::prim::fixed::{AtomicU64, Ordering::Relaxed};
+use crate::tuning::GOID_BATCH;
+
+/// The next id nobody has. The first goroutine of a program is number 1, as in Go.
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+/// An id for a goroutine spawned outside of any P.
+pub(crate) fn single() -> GoId {
+    NEXT.fetch_add(1, Relaxed) // Relaxed: only uniqueness matters
+}
+
+/// An id from the batch of `p`.
+#[inline]
+pub(crate) fn from_batch(p: &OwnedP) -> GoId {
+    let (mut next, mut end) = p.own().goids.get();
+    if next == end {
+        next = NEXT.fetch_add(GOID_BATCH, Relaxed); // Relaxed: only uniqueness matters
+        end = next + GOID_BATCH;
+    }
+    p.own().goids.set((next + 1, end));
+    next
+}

@@ -1,0 +1,250 @@
+//! Who has nothing to do: idle Ps, sleeping Ms, and how many Ms are looking for work.
+//!
+//! Two parts. The [`IdleWord`] is read on every push, so it is one atomic: how many Ps are idle
+//! and how many Ms are *spinning* (awake, with a P, without work, looking). The [`Lists`] behind
+//! a lock say which Ps and Ms; they are touched only when a thread goes to sleep or is woken,
+//! which costs a thousand times more anyway.
+//!
+//! The protocol, why it loses no wake-up, and the alternatives are in the scheduler's README.
+//!
+//! # Orderings
+//!
+//! | id | op | pairs with | makes visible |
+//! |----|----|-----------|----------------|
+//! | O1 | SeqCst fence in [`IdleWord::wake_wanted`], after work was published | SeqCst fence in [`IdleWord::parked`] and [`IdleWord::found`], before all queues are looked at again | either the publisher sees the idle P, or the parker sees the work |
+
+use crate::m::{M, MId};
+use crate::p::{OwnedP, PStatus};
+use crate::prim::Ordering::{AcqRel, Relaxed};
+use crate::prim::{AtomicU64, Mutex, Ordering::SeqCst, fence};
+use std::sync::Arc;
+
+/// One unit of "an M is looking for work". Must be given back to the word.
+#[must_use]
+#[derive(Debug)]
+pub(crate) struct Spinning(());
+
+/// What an M must do that has just stopped spinning.
+#[must_use]
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Recheck {
+    /// It was the last: look at all queues, and wake another M if there is work left.
+    AsLast,
+    /// Others still look.
+    Not,
+}
+
+/// Idle Ps in the lower half, spinning Ms in the upper. See the [module](self).
+#[derive(Debug)]
+pub(crate) struct IdleWord(AtomicU64);
+
+const IDLE: u64 = 1;
+const SPIN: u64 = 1 << 32;
+
+fn idle(word: u64) -> u64 {
+    word & (SPIN - 1)
+}
+
+fn spinning(word: u64) -> u64 {
+    word >> 32
+}
+
+impl IdleWord {
+    /// Nobody idle, nobody spinning.
+    pub(crate) fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    /// Idle Ps and spinning Ms just now, for display.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        let word = self.0.load(Relaxed); // Relaxed: for display
+        (idle(word) as usize, spinning(word) as usize)
+    }
+
+    /// After work was published: whether to wake an M for it. There must be an idle P, and
+    /// nobody who is looking already.
+    #[inline]
+    pub(crate) fn wake_wanted(&self) -> Option<Spinning> {
+        fence(SeqCst); // O1
+        let word = self.0.load(Relaxed); // Relaxed: after the fence
+        if idle(word) == 0 || spinning(word) != 0 {
+            return None;
+        }
+        self.claim_wake(word)
+    }
+
+    #[cold]
+    fn claim_wake(&self, word: u64) -> Option<Spinning> {
+        // If it fails, somebody went idle, was woken or began to spin: each of them looks at
+        // all queues after it did, and our work is published.
+        self.0
+            .compare_exchange(word, word + SPIN, AcqRel, Relaxed)
+            .ok()
+            .map(|_| Spinning(()))
+    }
+
+    /// Begins to look for work, unless half of the busy Ps do so already.
+    pub(crate) fn spin(&self, procs: usize) -> Option<Spinning> {
+        let mut word = self.0.load(Relaxed); // Relaxed: the CAS decides
+        loop {
+            let busy = (procs as u64).saturating_sub(idle(word));
+            if 2 * spinning(word) >= busy {
+                return None;
+            }
+            match self
+                .0
+                .compare_exchange_weak(word, word + SPIN, AcqRel, Relaxed)
+            {
+                Ok(_) => return Some(Spinning(())),
+                Err(changed) => word = changed,
+            }
+        }
+    }
+
+    /// Stops looking, because work was found.
+    pub(crate) fn found(&self, unit: Spinning) -> Recheck {
+        let Spinning(()) = unit;
+        let word = self.0.fetch_sub(SPIN, AcqRel);
+        fence(SeqCst); // O1
+        if spinning(word) == 1 && idle(word) > 0 {
+            Recheck::AsLast
+        } else {
+            Recheck::Not
+        }
+    }
+
+    /// A P goes idle, and its M stops looking if it did: in one step. Under the lists' lock.
+    pub(super) fn park(&self, unit: Option<Spinning>) {
+        let spin = unit.map_or(0, |Spinning(())| SPIN);
+        self.0.fetch_add(IDLE.wrapping_sub(spin), AcqRel);
+    }
+
+    /// To be called after a P went idle, before its M looks at all queues a last time.
+    pub(crate) fn parked(&self) {
+        fence(SeqCst); // O1
+    }
+
+    /// A P leaves the idle list. Under the lists' lock.
+    pub(super) fn unpark(&self) {
+        self.0.fetch_sub(IDLE, AcqRel);
+    }
+
+    /// A woken M looks for work: one unit more, whatever the limit.
+    pub(crate) fn spin_anyway(&self) -> Spinning {
+        self.0.fetch_add(SPIN, AcqRel);
+        Spinning(())
+    }
+}
+
+/// The M that sleeps until the next timer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sleeper {
+    pub(crate) m: MId,
+    pub(crate) until: u64,
+}
+
+/// Which Ps are idle and which Ms sleep, and how many there may be.
+#[derive(Debug)]
+pub(crate) struct Lists {
+    /// Idle Ps; the last was idle last.
+    idle: Vec<OwnedP>,
+    /// P objects without a right to run.
+    pub(crate) spare: Vec<OwnedP>,
+    /// Sleeping Ms; the last fell asleep last.
+    pub(crate) pool: Vec<Arc<M<Spinning>>>,
+    /// Rights to run that exist: idle and running Ps.
+    pub(crate) rights: usize,
+    /// Rights to run that there should be.
+    pub(crate) procs: usize,
+    /// Threads that exist or are being started.
+    pub(crate) threads: usize,
+    /// The M that wakes for the next timer, if one sleeps.
+    pub(crate) sleeper: Option<Sleeper>,
+    /// Ms are to exit.
+    pub(crate) stopping: bool,
+    /// For the next M.
+    pub(crate) next_m: MId,
+}
+
+/// Idle Ps and sleeping Ms. See the [module](self).
+#[derive(Debug)]
+pub(crate) struct Idle {
+    pub(crate) word: crate::prim::CachePadded<IdleWord>,
+    lists: Mutex<Lists>,
+}
+
+impl Idle {
+    /// Nobody yet; `procs` rights are to be made.
+    pub(crate) fn new(procs: usize) -> Self {
+        let lists = Lists {
+            idle: Vec::new(),
+            spare: Vec::new(),
+            pool: Vec::new(),
+            rights: 0,
+            procs,
+            threads: 0,
+            sleeper: None,
+            stopping: false,
+            next_m: 0,
+        };
+        Self {
+            word: crate::prim::CachePadded(IdleWord::new()),
+            lists: Mutex::new(lists),
+        }
+    }
+
+    /// Runs `f` with the lists. Short: this lock is between a submitter and a wake-up.
+    pub(crate) fn with<R>(&self, f: impl FnOnce(&mut Lists) -> R) -> R {
+        f(&mut self.lists.lock())
+    }
+
+    /// Puts a P on the idle list; `unit` is its M's, if that was looking for work.
+    pub(crate) fn put_p(&self, lists: &mut Lists, p: OwnedP, unit: Option<Spinning>) {
+        p.set_status(PStatus::Idle);
+        lists.idle.push(p);
+        self.word.park(unit);
+    }
+
+    /// Takes the P that went idle last, to run with it.
+    pub(crate) fn take_p(&self, lists: &mut Lists) -> Option<OwnedP> {
+        let p = lists.idle.pop()?;
+        self.word.unpark();
+        p.set_status(PStatus::Running);
+        Some(p)
+    }
+}
+
+impl Lists {
+    /// Takes a sleeping M out of the pool: `preferred` if it is there, else the latest. The one
+    /// that sleeps for a timer is taken only if there is no other: somebody has to.
+    pub(crate) fn take_m(&mut self, preferred: MId) -> Option<Arc<M<Spinning>>> {
+        let sleeper = self.sleeper.map(|sleeper| sleeper.m);
+        let awaits_none = |m: &Arc<M<Spinning>>| Some(m.id) != sleeper;
+        let at = (self
+            .pool
+            .iter()
+            .rposition(|m| m.id == preferred && awaits_none(m)))
+        .or_else(|| self.pool.iter().rposition(awaits_none))
+        .or_else(|| self.pool.len().checked_sub(1))?;
+        let m = self.pool.remove(at);
+        self.forget_sleeper(m.id);
+        Some(m)
+    }
+
+    /// Takes the M `id` out of the pool; `false` if somebody else took it.
+    pub(crate) fn leave_pool(&mut self, id: MId) -> bool {
+        let Some(at) = self.pool.iter().rposition(|m| m.id == id) else {
+            return false;
+        };
+        self.pool.remove(at);
+        self.forget_sleeper(id);
+        true
+    }
+
+    /// The M `id` sleeps for no timer any more.
+    pub(crate) fn forget_sleeper(&mut self, id: MId) {
+        if self.sleeper.is_some_and(|sleeper| sleeper.m == id) {
+            self.sleeper = None;
+        }
+    }
+}

@@ -1,0 +1,179 @@
+#![doc = include_str!("README.md")]
+
+pub(crate) mod block;
+#[expect(
+    unsafe_code,
+    reason = "a thread-local pointer to the stack, I1 of the module"
+)]
+pub(crate) mod current;
+mod find;
+pub(crate) mod globq;
+pub(crate) mod goid;
+pub(crate) mod idle;
+pub(crate) mod inbox;
+mod live;
+mod park;
+pub(crate) mod procs;
+pub(crate) mod ready;
+pub(crate) mod registry;
+mod run;
+mod shutdown;
+pub(crate) mod spawn;
+pub(crate) mod stats;
+mod wake;
+
+#[cfg(all(test, gmp_loom))]
+mod loom;
+
+pub use self::procs::ProcsError;
+
+use self::globq::GlobQ;
+use self::idle::Idle;
+use self::inbox::Inbox;
+use self::live::Live;
+use crate::p::{OwnedP, P};
+use crate::prim::CachePadded;
+use crate::tuning::{MAX_PROCS, MAX_THREADS};
+use std::sync::{Arc, OnceLock};
+
+/// What happens when a goroutine panics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PanicPolicy {
+    /// The panic ends its goroutine only; the `JoinHandle` has it. The default.
+    #[default]
+    Contain,
+    /// Go's rule: the process ends with status 2.
+    Abort,
+}
+
+/// What a runtime is built from.
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    pub(crate) procs: usize,
+    pub(crate) max_threads: usize,
+    pub(crate) stack_size: Option<usize>,
+    pub(crate) name: String,
+    pub(crate) panic_policy: PanicPolicy,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            procs: 1,
+            max_threads: MAX_THREADS,
+            stack_size: None,
+            name: "gmp".to_owned(),
+            panic_policy: PanicPolicy::default(),
+        }
+    }
+}
+
+/// All Ps of a runtime, by number. A P is never freed while the runtime lives, so a thief needs
+/// no lock to look at one.
+#[derive(Debug)]
+pub(crate) struct Ps {
+    table: Box<[OnceLock<Arc<P>>]>,
+}
+
+impl Ps {
+    fn new(max_threads: usize) -> Self {
+        // Every right to run, and every thread that may be displaced, needs at most one.
+        Self {
+            table: (0..MAX_PROCS + max_threads)
+                .map(|_| OnceLock::new())
+                .collect(),
+        }
+    }
+
+    /// All Ps there are.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<P>> {
+        self.table.iter().map_while(OnceLock::get)
+    }
+
+    /// P number `id`, if there is one.
+    pub(crate) fn get(&self, id: usize) -> Option<&Arc<P>> {
+        self.table.get(id)?.get()
+    }
+
+    /// How many there are. Linear, for the few.
+    pub(crate) fn len(&self) -> usize {
+        self.table.partition_point(|slot| slot.get().is_some())
+    }
+
+    /// A new spare P. Under the idle lists' lock, so that numbers have no gaps.
+    fn grow(&self) -> Option<OwnedP> {
+        let id = self.len();
+        let (p, owned) = P::new(id);
+        self.table.get(id)?.set(p).ok()?;
+        Some(owned)
+    }
+}
+
+/// A runtime's scheduler.
+#[derive(Debug)]
+pub(crate) struct Sched {
+    /// Its number in the [`registry`].
+    pub(crate) id: u16,
+    pub(crate) config: Config,
+    pub(crate) ps: Ps,
+    pub(crate) globq: CachePadded<GlobQ>,
+    pub(crate) inbox: CachePadded<Inbox>,
+    pub(crate) idle: Idle,
+    counts: procs::ProcCounts,
+    live: Live,
+    pub(crate) exit: shutdown::Exit,
+    threads: wake::Threads,
+}
+
+impl Sched {
+    /// A scheduler without threads.
+    pub(crate) fn new(id: u16, config: Config) -> Arc<Self> {
+        let sched = Arc::new(Self {
+            id,
+            ps: Ps::new(config.max_threads),
+            globq: CachePadded(GlobQ::new()),
+            inbox: CachePadded(Inbox::new()),
+            idle: Idle::new(config.procs),
+            counts: procs::ProcCounts::new(config.procs),
+            live: Live::new(),
+            exit: shutdown::Exit::default(),
+            threads: wake::Threads::default(),
+            config,
+        });
+        sched.idle.with(|lists| sched.settle_procs(lists));
+        sched
+    }
+
+    /// Whether any queue has work for an M that has none. A lone `runnext` is its P's own
+    /// business, unless that P is displaced.
+    pub(crate) fn any_work(&self) -> bool {
+        self.globq.len() > 0 || !self.inbox.is_empty() || self.ps.iter().any(|p| p.has_loot())
+    }
+
+    /// The next moment a timer of any P may be due.
+    pub(crate) fn next_timer(&self) -> u64 {
+        self.ps
+            .iter()
+            .map(|p| p.timers.next_when())
+            .min()
+            .unwrap_or(u64::MAX)
+    }
+
+    /// How many goroutines live: spawned and not finished. Never too small.
+    pub(crate) fn live(&self) -> u64 {
+        let finished = self.live.finished()
+            + self
+                .ps
+                .iter()
+                .map(|p| p.counters.finished.get())
+                .sum::<u64>();
+        let spawned = self.live.spawned()
+            + self
+                .ps
+                .iter()
+                .map(|p| p.counters.spawned.get())
+                .sum::<u64>();
+        spawned - finished
+    }
+}

@@ -1,0 +1,211 @@
+//! How an M goes to sleep and comes back, without losing a wake-up.
+//!
+//! In this order: the P on the idle list and the M into the pool; fence; all queues and timers
+//! once more; sleep. The README has the proof.
+
+use super::Sched;
+use super::idle::{Lists, Sleeper};
+use super::run::{Step, Worker};
+use crate::m::MId;
+use crate::m::note::Slept;
+use crate::p::PStatus;
+use crate::tuning::M_IDLE_EXIT;
+use crate::util::clock;
+
+/// For how long an M sleeps.
+#[derive(Clone, Copy, Debug)]
+enum Nap {
+    /// Not at all: the runtime ends.
+    Skip,
+    /// Until it is woken.
+    Forever,
+    /// Until the next timer, on behalf of all.
+    Timer(u64),
+    /// Until it has been superfluous for long enough to exit.
+    Surplus(u64),
+}
+
+/// Why a nap ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Awake {
+    /// It was woken, or a timer is due.
+    Fresh,
+    /// It was superfluous for long.
+    Tired,
+}
+
+/// What came of an M's try to get up by itself.
+#[derive(Debug, PartialEq, Eq)]
+enum Rise {
+    /// It has a P and looks for work.
+    Up,
+    /// There is no idle P: those who run have the work.
+    NoP,
+    /// Somebody took it out of the pool: a grant is on its way.
+    Taken,
+}
+
+impl Worker<'_> {
+    /// Gives up the P and sleeps. `None`: it has a P again, look for work.
+    pub(super) fn park(&mut self) -> Option<Step> {
+        let sched = &self.local.sched;
+        if sched.reap() {
+            return None;
+        }
+        if let Some(p) = self.local.release_p() {
+            p.counters.parks.add(1);
+            let unit = self.unit.take();
+            sched.idle.with(|lists| {
+                sched.idle.put_p(lists, p, unit);
+                lists.pool.push(self.local.m.clone());
+            });
+        }
+        self.sleep()
+    }
+
+    /// Gives up the P for good, because its right to run is gone, and enters the pool. What is
+    /// queued on it goes to the global queue.
+    pub(super) fn give_up_p(&mut self) {
+        let sched = &self.local.sched;
+        let Some(p) = self.local.release_p() else {
+            return;
+        };
+        let left = p.runq().drain();
+        p.set_status(PStatus::Spare);
+        sched.idle.with(|lists| {
+            lists.spare.push(p);
+            lists.pool.push(self.local.m.clone());
+        });
+        sched.globq.put_batch(left);
+        if let Some(unit) = self.unit.take() {
+            let _ = sched.idle.word.found(unit);
+        }
+        sched.wakep();
+    }
+
+    /// Sleeps in the pool. `None`: it has a P, look for work.
+    pub(super) fn sleep(&mut self) -> Option<Step> {
+        let sched = self.local.sched.clone();
+        let m = self.local.m.clone();
+        loop {
+            sched.idle.word.parked();
+            let next = sched.next_timer();
+            let awake = if next > clock::now() && !sched.any_work() {
+                self.nap(next)
+            } else {
+                match self.rise() {
+                    Rise::Up => return None,
+                    Rise::NoP => self.nap(clock::FOREVER),
+                    Rise::Taken => {
+                        m.note.sleep();
+                        Awake::Fresh
+                    }
+                }
+            };
+            if let Some(grant) = m.take_grant() {
+                self.local.acquire_p(grant.p);
+                self.unit = Some(grant.unit);
+                return None;
+            }
+            if sched.idle.with(|lists| lists.may_exit(m.id, awake)) {
+                return Some(Step::Exit);
+            }
+        }
+    }
+
+    /// One nap, at most until the timer at `next`.
+    fn nap(&self, next: u64) -> Awake {
+        let m = &self.local.m;
+        match self.local.sched.idle.with(|lists| lists.nap(m.id, next)) {
+            Nap::Skip => Awake::Fresh,
+            Nap::Forever => {
+                m.note.sleep();
+                Awake::Fresh
+            }
+            Nap::Timer(until) => {
+                let _ = m.note.sleep_until(until);
+                Awake::Fresh
+            }
+            Nap::Surplus(until) => match m.note.sleep_until(until) {
+                Slept::Woken => Awake::Fresh,
+                Slept::TimedOut => Awake::Tired,
+            },
+        }
+    }
+
+    /// Takes an idle P by itself, to look for work.
+    fn rise(&mut self) -> Rise {
+        let sched = &self.local.sched;
+        let m = &self.local.m;
+        let risen = sched.idle.with(|lists| {
+            if !lists.leave_pool(m.id) {
+                return Err(Rise::Taken);
+            }
+            match sched.idle.take_p(lists) {
+                Some(p) => Ok((p, sched.idle.word.spin_anyway())),
+                None => {
+                    lists.pool.push(m.clone());
+                    Err(Rise::NoP)
+                }
+            }
+        });
+        match risen {
+            Ok((p, unit)) => {
+                self.local.acquire_p(p);
+                self.unit = Some(unit);
+                Rise::Up
+            }
+            Err(rise) => rise,
+        }
+    }
+}
+
+impl Lists {
+    /// How long the M `id` in the pool may sleep, if the next timer is at `next`. The first to
+    /// sleep until the next timer does so for all; a later one with an earlier timer replaces it.
+    fn nap(&mut self, id: MId, next: u64) -> Nap {
+        if self.stopping {
+            return Nap::Skip;
+        }
+        let earlier = self
+            .sleeper
+            .is_none_or(|sleeper| sleeper.until > next || sleeper.m == id);
+        if next != clock::FOREVER && earlier {
+            self.sleeper = Some(Sleeper { m: id, until: next });
+            return Nap::Timer(next);
+        }
+        self.forget_sleeper(id);
+        if self.threads > self.procs {
+            Nap::Surplus(clock::after(M_IDLE_EXIT))
+        } else {
+            Nap::Forever
+        }
+    }
+
+    /// Whether the M `id` is to end; then it is out of the pool.
+    fn may_exit(&mut self, id: MId, awake: Awake) -> bool {
+        let surplus = awake == Awake::Tired && self.threads > self.procs;
+        (self.stopping || surplus) && self.leave_pool(id)
+    }
+}
+
+impl Sched {
+    /// A timer was set by a thread outside: somebody must wake for it.
+    pub(crate) fn timer_set_outside(&self, when: u64) {
+        // Pairs with the fence after an M entered the pool: either it sees the timer, or we
+        // see it in the pool.
+        self.idle.word.parked();
+        let m = self.idle.with(|lists| {
+            let sleeper = match lists.sleeper {
+                Some(sleeper) if sleeper.until <= when => return None,
+                Some(sleeper) => lists.pool.iter().find(|m| m.id == sleeper.m),
+                None => lists.pool.last(),
+            };
+            sleeper.cloned()
+        });
+        // Without a grant: it looks at the timers and sleeps again.
+        if let Some(m) = m {
+            m.note.wake();
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! How many Ps may run: `max_procs`, and changing it while everything runs.
+//!
+//! No stop of the world. Growing makes spare Ps idle. Shrinking takes idle Ps at once; for the
+//! rest, running Ms are asked for attention, and as each comes to the scheduler it passes on its
+//! queue and sleeps. Timers stay with their P: timers of Ps that nobody runs are served by all.
+
+use super::Sched;
+use super::idle::Lists;
+use crate::p::PStatus;
+use crate::prim::AtomicUsize;
+use crate::prim::Ordering::Relaxed;
+use crate::tuning::MAX_PROCS;
+use std::fmt;
+use std::sync::Arc;
+
+/// The counts of [`Lists`] for those who do not hold its lock.
+#[derive(Debug)]
+pub(crate) struct ProcCounts {
+    procs: AtomicUsize,
+    rights: AtomicUsize,
+}
+
+impl ProcCounts {
+    pub(super) fn new(procs: usize) -> Self {
+        Self {
+            procs: AtomicUsize::new(procs),
+            rights: AtomicUsize::new(0),
+        }
+    }
+
+    fn publish(&self, lists: &Lists) {
+        // Relaxed: hints; who acts on them takes the lock.
+        self.procs.store(lists.procs, Relaxed);
+        self.rights.store(lists.rights, Relaxed);
+    }
+}
+
+/// A number of Ps that cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ProcsError {
+    /// A runtime without a P would run nothing.
+    Zero,
+    /// More than the limit, which is in the field.
+    TooMany {
+        /// Most Ps a runtime may have.
+        limit: usize,
+    },
+}
+
+impl fmt::Display for ProcsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Zero => f.write_str("max procs must be at least 1; max_procs() reads it"),
+            Self::TooMany { limit } => write!(f, "max procs must be at most {limit}"),
+        }
+    }
+}
+
+impl std::error::Error for ProcsError {}
+
+/// Whether there can be `procs` Ps.
+pub(crate) fn check(procs: usize) -> Result<(), ProcsError> {
+    match procs {
+        0 => Err(ProcsError::Zero),
+        1..=MAX_PROCS => Ok(()),
+        _ => Err(ProcsError::TooMany { limit: MAX_PROCS }),
+    }
+}
+
+impl Sched {
+    /// How many Ps there should be.
+    #[inline]
+    pub(crate) fn procs(&self) -> usize {
+        self.counts.procs.load(Relaxed) // Relaxed: a hint
+    }
+
+    /// Changes how many Ps there should be; returns how many there were.
+    pub(crate) fn set_procs(self: &Arc<Self>, procs: usize) -> Result<usize, ProcsError> {
+        check(procs)?;
+        let before = self.idle.with(|lists| {
+            let before = std::mem::replace(&mut lists.procs, procs);
+            self.settle_procs(lists);
+            before
+        });
+        if self.any_work() {
+            self.wakep();
+        }
+        Ok(before)
+    }
+
+    /// Makes or takes rights to run until there are as many as there should be, as far as idle
+    /// Ps allow; asks the running ones for the rest.
+    pub(super) fn settle_procs(&self, lists: &mut Lists) {
+        while lists.rights < lists.procs {
+            let Some(p) = lists.spare.pop().or_else(|| self.ps.grow()) else {
+                break;
+            };
+            self.idle.put_p(lists, p, None);
+            lists.rights += 1;
+        }
+        while lists.rights > lists.procs {
+            let Some(p) = self.idle.take_p(lists) else {
+                break;
+            };
+            p.set_status(PStatus::Spare);
+            lists.spare.push(p);
+            lists.rights -= 1;
+        }
+        self.counts.publish(lists);
+        if lists.rights > lists.procs {
+            let running = self.ps.iter().filter(|p| p.status() == PStatus::Running);
+            running.for_each(|p| p.ask_attention());
+        }
+    }
+
+    /// Whether the M that asks has to give its right to run away; counts it as gone.
+    pub(super) fn must_retire(&self) -> bool {
+        // Relaxed: a hint; a stale one is put right by the next request for attention.
+        if self.counts.rights.load(Relaxed) <= self.counts.procs.load(Relaxed) {
+            return false;
+        }
+        self.idle.with(|lists| self.retire(lists))
+    }
+
+    /// [`must_retire`](Self::must_retire) under the lock.
+    pub(super) fn retire(&self, lists: &mut Lists) -> bool {
+        let must = lists.rights > lists.procs;
+        if must {
+            lists.rights -= 1;
+            self.counts.publish(lists);
+        }
+        must
+    }
+}

@@ -1,0 +1,114 @@
+//! Where a runnable goroutine goes.
+
+use super::Sched;
+use super::current::{self, Local};
+use super::registry;
+use crate::g::list::GList;
+use crate::g::{G, GRef, Schedule};
+use crate::p::runq::Full;
+use crate::p::{OwnedP, PStatus};
+use crate::throw::throw;
+use std::any::Any;
+
+/// Where in the local queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Before everything: spawned and woken goroutines.
+    RunNext,
+    /// Behind everything: those that gave way.
+    Tail,
+}
+
+/// The scheduler as goroutines know it.
+#[derive(Debug)]
+pub(crate) struct Gmp;
+
+impl Schedule for Gmp {
+    #[inline]
+    fn submit(gp: GRef) {
+        current::with(|local| match local {
+            Some(local) if local.sched.id == gp.runtime() => local.put(gp, Next::RunNext),
+            _ => submit_from_outside(gp),
+        });
+    }
+
+    fn panicked(g: &G, payload: &(dyn Any + Send)) {
+        super::spawn::panicked(g, payload);
+    }
+
+    fn unjoined_panic(g: &G, payload: &(dyn Any + Send)) {
+        super::spawn::unjoined_panic(g, payload);
+    }
+}
+
+#[cold]
+fn submit_from_outside(gp: GRef) {
+    match registry::get(gp.runtime()) {
+        Some(sched) => sched.put_outside(gp),
+        None => throw!("submit: goroutine {} outlived its runtime", gp.goid()),
+    }
+}
+
+impl Sched {
+    /// Queues a goroutine from a thread that has no P here.
+    pub(crate) fn put_outside(self: &std::sync::Arc<Self>, gp: GRef) {
+        self.inbox.put(gp);
+        self.wakep();
+        // After `wakep`'s fence: either `close` sees this goroutine as living and its Ms come to
+        // it, or we see that it is closing.
+        if self.is_closing() {
+            self.cancel_queued();
+        }
+    }
+}
+
+impl Local {
+    /// Queues a goroutine on this M's P (Go: `runqput`), and wakes another M if that makes
+    /// work for two. A lone `runnext` does not: it is usually run at once by this M.
+    #[inline]
+    pub(crate) fn put(&self, gp: GRef, next: Next) {
+        let p = self.p();
+        if p.status() == PStatus::Displaced {
+            // This thread may not come back for long: somebody else has to run it.
+            self.sched.globq.put(gp);
+            return self.wakep(&p);
+        }
+        let tail = match next {
+            Next::RunNext => p.runq().swap_next(gp),
+            Next::Tail => Some(gp),
+        };
+        if let Some(gp) = tail {
+            self.put_tail(&p, gp);
+            self.wakep(&p);
+        }
+    }
+
+    /// Appends to the ring; what overflows goes to the global queue.
+    #[inline]
+    pub(crate) fn put_tail(&self, p: &OwnedP, gp: GRef) {
+        if let Err(Full(gp)) = p.runq().put_tail(gp) {
+            self.overflow(p, gp);
+        }
+    }
+
+    #[cold]
+    fn overflow(&self, p: &OwnedP, gp: GRef) {
+        let mut batch: GList = p.runq().take_half();
+        if batch.is_empty() {
+            // A thief made room meanwhile.
+            return self.put_tail(p, gp);
+        }
+        batch.push_back(gp);
+        p.counters.overflows.add(1);
+        self.sched.globq.put_batch(batch);
+    }
+
+    /// [`Sched::wakep`], counted.
+    #[inline]
+    pub(crate) fn wakep(&self, p: &OwnedP) {
+        if let Some(unit) = self.sched.idle.word.wake_wanted() {
+            p.counters.wakes.add(1);
+            self.sched.start_spinning(unit);
+        }
+    }
+}

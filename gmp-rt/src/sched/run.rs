@@ -1,0 +1,132 @@
+//! The life of a thread: find a goroutine, run it, see what became of it.
+
+use super::Sched;
+use super::current::{Local, Yield};
+use super::find::{Found, Slice};
+use super::idle::Spinning;
+use super::ready::Next;
+use crate::g::status::{AfterPoll, ToRunning};
+use crate::g::{GRef, cell, waker};
+use crate::m::{Grant, M, MId};
+use crate::p::PStatus;
+use crate::throw::AbortOnUnwind;
+use std::sync::Arc;
+use std::task::Context;
+
+/// An M at work: its thread's own half and, while it looks for work, its spinning unit.
+#[derive(Debug)]
+pub(super) struct Worker<'a> {
+    pub(super) local: &'a Local,
+    pub(super) unit: Option<Spinning>,
+}
+
+/// What an M does next.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// Run this.
+    Run(Found),
+    /// End the thread.
+    Exit,
+}
+
+/// The main function of a thread (Go: `mstart`).
+pub(super) fn m_main(sched: Arc<Sched>, id: MId, grant: Grant<Spinning>) {
+    // Between polls nothing of the user's runs: a panic is ours, and the P would be lost.
+    let _bomb = AbortOnUnwind("scheduling");
+    let local = Local::new(sched, Arc::new(M::for_this_thread(id)));
+    local.enter(|| {
+        local.acquire_p(grant.p);
+        let mut worker = Worker {
+            local: &local,
+            unit: Some(grant.unit),
+        };
+        while let Step::Run(found) = worker.schedule() {
+            worker.local.execute(found);
+        }
+    });
+    local.sched.thread_exits(id);
+}
+
+impl Worker<'_> {
+    /// The next goroutine to run (Go: `schedule`); waits until there is one.
+    #[inline]
+    fn schedule(&mut self) -> Step {
+        let status = self.local.p().status();
+        if status == PStatus::Displaced && !self.local.regain() {
+            self.give_up_p();
+            if let Some(exit) = self.sleep() {
+                return exit;
+            }
+        }
+        let step = self.find_runnable();
+        if let Some(unit) = self.unit.take() {
+            self.stop_spinning(unit);
+        }
+        step
+    }
+}
+
+impl Local {
+    /// Polls a goroutine once and puts it where it belongs then (Go: `execute` and what its
+    /// callees `goexit0`, `park_m` and `goyield_m` do).
+    #[inline]
+    fn execute(&self, found: Found) {
+        let Found { gp, slice } = found;
+        {
+            let p = self.p();
+            if slice == Slice::Fresh {
+                p.begin_slice();
+            }
+            p.counters.polls.add(1);
+        }
+        if gp.status.to_running() == ToRunning::Cancelled {
+            return self.cancel(gp);
+        }
+        self.goid.set(gp.goid());
+        self.yielding.set(Yield::No);
+        let waker = waker::borrowed(&gp);
+        let polled = cell::poll(&gp, &mut Context::from_waker(&waker));
+        self.goid.set(0);
+        match polled {
+            cell::Polled::Done(output) => self.complete(gp, output),
+            cell::Polled::Pending => self.after_pending(gp),
+        }
+    }
+
+    #[inline]
+    fn after_pending(&self, gp: GRef) {
+        let after = match self.yielding.get() {
+            Yield::No => {
+                gp.stamp_wait(self.p().own().stamp.get());
+                gp.status.after_pending()
+            }
+            Yield::Local => gp.status.after_yield(),
+        };
+        match after {
+            AfterPoll::Requeue => self.requeue(gp),
+            AfterPoll::Cancelled => self.cancel(gp),
+            // It is its waker's now: not even a pointer to it may be kept.
+            AfterPoll::Parked => drop(gp.into_raw()),
+        }
+    }
+
+    /// Puts a goroutine that gave way, or was woken while it ran, behind the others.
+    #[inline]
+    fn requeue(&self, gp: GRef) {
+        self.put(gp, Next::Tail);
+    }
+
+    fn cancel(&self, gp: GRef) {
+        self.goid.set(gp.goid());
+        let output = cell::cancel(&gp);
+        self.goid.set(0);
+        self.complete(gp, output);
+    }
+
+    #[inline]
+    fn complete(&self, gp: GRef, output: crate::g::status::Output) {
+        self.p().counters.finished.add(1);
+        cell::complete(gp, output);
+        self.sched.after_complete();
+    }
+}

@@ -1,0 +1,165 @@
+//! The end of a runtime.
+//!
+//! 1. *Close*: no new goroutines; a spawn gives a handle that says "cancelled".
+//! 2. *Reap*: abort every goroutine of the runtime. Those that wait become runnable and are
+//!    dropped by the Ms; those inside a poll are dropped when it returns. An M reaps again before
+//!    it sleeps, which catches a goroutine that was being spawned as the runtime closed.
+//! 3. *Stop*: whoever ends the last goroutine tells all Ms to exit.
+//!
+//! Nobody has to wait for that. [`Sched::shutdown`] does, up to a limit; what is left then is
+//! inside a poll that does not return, on threads that finish all this when it does.
+
+use super::Sched;
+use super::current;
+use crate::g::status::Phase;
+use crate::g::{cell, heap};
+use crate::m::MId;
+use crate::prim::fixed::{
+    AtomicBool,
+    Ordering::{Relaxed, SeqCst},
+};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How far the end of a runtime is.
+#[derive(Debug, Default)]
+pub(crate) struct Exit {
+    closing: AtomicBool,
+    /// Whether all threads are gone.
+    gone: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Sched {
+    /// Whether the runtime is closed for new goroutines.
+    #[inline]
+    pub(crate) fn is_closing(&self) -> bool {
+        self.exit.closing.load(Relaxed) // Relaxed: after the fence in `wakep`, or only a hint
+    }
+
+    /// Closes, and starts the end. Does not wait.
+    pub(crate) fn close(self: &Arc<Self>) {
+        self.exit.closing.store(true, SeqCst);
+        // Pairs with the fence in `wakep`, between a goroutine's count and the look at `closing`.
+        self.idle.word.parked();
+        self.reap();
+    }
+
+    /// Drops goroutines that came from outside while the runtime closes: maybe no M is left.
+    pub(super) fn cancel_queued(&self) {
+        while let Some(gp) = self.inbox.get() {
+            let _ = gp.status.abort();
+            let _ = gp.status.to_running();
+            let output = cell::cancel(&gp);
+            self.live.add_finished();
+            cell::complete(gp, output);
+        }
+        self.after_complete();
+    }
+
+    /// If the runtime is closing, aborts what lives; `true` if that made goroutines runnable.
+    pub(super) fn reap(&self) -> bool {
+        if !self.is_closing() {
+            return false;
+        }
+        let mut submitted = false;
+        heap::for_each(|g| {
+            if g.runtime() == self.id {
+                submitted |= g.abort();
+            }
+        });
+        self.after_complete();
+        submitted
+    }
+
+    /// A goroutine has ended: if it was the last of a closing runtime, stops the threads.
+    #[inline]
+    pub(super) fn after_complete(&self) {
+        if self.is_closing() && self.live() == 0 {
+            self.stop();
+        }
+    }
+
+    #[cold]
+    fn stop(&self) {
+        let pool = self.idle.with(|lists| {
+            lists.stopping = true;
+            lists.pool.clone()
+        });
+        pool.iter().for_each(|m| m.note.wake());
+    }
+
+    /// A thread has left the scheduler.
+    pub(super) fn thread_exits(&self, id: MId) {
+        let (left, stopping) = self.idle.with(|lists| {
+            lists.threads -= 1;
+            (lists.threads, lists.stopping)
+        });
+        if !stopping {
+            return self.forget_thread(id);
+        }
+        if left == 0 {
+            *self
+                .exit
+                .gone
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner) = true;
+            self.exit.changed.notify_all();
+        }
+    }
+
+    /// Closes and waits for the end, at most for `limit`.
+    ///
+    /// On a thread of the runtime itself it does not wait: the caller would wait for itself.
+    pub(crate) fn shutdown(self: &Arc<Self>, limit: Duration) -> Result<(), Vec<String>> {
+        self.close();
+        if !self.is_own_thread() && self.wait_gone(limit) {
+            self.join_threads();
+            return Ok(());
+        }
+        Err(self.stuck())
+    }
+
+    /// Whether the calling thread is one of this runtime's.
+    pub(crate) fn is_own_thread(&self) -> bool {
+        current::with(|local| local.is_some_and(|local| std::ptr::eq(&*local.sched, self)))
+    }
+
+    fn wait_gone(&self, limit: Duration) -> bool {
+        let deadline = Instant::now().checked_add(limit);
+        let mut gone = self
+            .exit
+            .gone
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        while !*gone {
+            let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return false;
+            }
+            let wait = left.unwrap_or(Duration::MAX);
+            let result = self.exit.changed.wait_timeout(gone, wait);
+            gone = result.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        true
+    }
+
+    /// The goroutines that live, a line each.
+    fn stuck(&self) -> Vec<String> {
+        let mut stuck = Vec::new();
+        heap::for_each(|g| {
+            if g.runtime() == self.id && g.status.phase() != Phase::Dead {
+                let name = g
+                    .name()
+                    .map(|name| format!(" \"{name}\""))
+                    .unwrap_or_default();
+                stuck.push(format!(
+                    "goroutine {}{name}, spawned at {}",
+                    g.goid(),
+                    g.site()
+                ));
+            }
+        });
+        stuck
+    }
+}

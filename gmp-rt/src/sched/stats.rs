@@ -1,0 +1,90 @@
+//! What a runtime has done so far, in numbers.
+
+use super::Sched;
+use crate::g::heap;
+use crate::p::{Counter, Counters};
+
+/// A snapshot of a runtime's counters. Taken without stopping anyone: the numbers need not add up.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// let before = gmp::runtime::stats();
+/// gmp::block_on(gmp::spawn(async {})).unwrap();
+/// assert!(gmp::runtime::stats().spawned > before.spawned);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Ps that may run.
+    pub procs: usize,
+    /// Ps without work.
+    pub idle_procs: usize,
+    /// Threads of the runtime.
+    pub threads: usize,
+    /// Threads that sleep.
+    pub idle_threads: usize,
+    /// Threads that are awake and look for work.
+    pub spinning_threads: usize,
+    /// Goroutines that live.
+    pub goroutines: u64,
+    /// Goroutines that wait in the global queue and the inbox.
+    pub global_queue: usize,
+    /// Goroutines that wait in local queues.
+    pub local_queues: usize,
+    /// Timers that are pending.
+    pub timers: usize,
+    /// Goroutines spawned so far.
+    pub spawned: u64,
+    /// Goroutines finished so far.
+    pub finished: u64,
+    /// Polls so far.
+    pub polls: u64,
+    /// Successful steals so far.
+    pub steals: u64,
+    /// Goroutines moved by them.
+    pub stolen: u64,
+    /// Threads woken by Ps so far.
+    pub wakes: u64,
+    /// Times a thread went to sleep so far.
+    pub parks: u64,
+    /// Times a local queue overflowed so far.
+    pub overflows: u64,
+    /// Timers fired so far.
+    pub timers_fired: u64,
+    /// Bytes of goroutine memory mapped from the OS, by all runtimes of the process.
+    pub heap_bytes: usize,
+}
+
+impl Sched {
+    /// The counters as they are now.
+    pub(crate) fn stats(&self) -> Stats {
+        let sum = |pick: fn(&Counters) -> &Counter| -> u64 {
+            self.ps.iter().map(|p| pick(&p.counters).get()).sum()
+        };
+        let (idle_procs, spinning_threads) = self.idle.word.counts();
+        let (threads, idle_threads) = self.idle.with(|lists| (lists.threads, lists.pool.len()));
+        Stats {
+            procs: self.procs(),
+            idle_procs,
+            threads,
+            idle_threads,
+            spinning_threads,
+            goroutines: self.live(),
+            global_queue: self.globq.len() + self.inbox.len(),
+            local_queues: self.ps.iter().map(|p| p.runq.len()).sum(),
+            timers: self.ps.iter().map(|p| p.timers.len()).sum(),
+            spawned: self.live.spawned() + sum(|c| &c.spawned),
+            finished: self.live.finished() + sum(|c| &c.finished),
+            polls: sum(|c| &c.polls),
+            steals: sum(|c| &c.steals),
+            stolen: sum(|c| &c.stolen),
+            wakes: sum(|c| &c.wakes),
+            parks: sum(|c| &c.parks),
+            overflows: sum(|c| &c.overflows),
+            timers_fired: sum(|c| &c.timers_fired),
+            heap_bytes: heap::stats().mapped_bytes,
+        }
+    }
+}

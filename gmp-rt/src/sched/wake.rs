@@ -1,0 +1,174 @@
+//! Waking and starting threads: Go's `wakep` and `startm`.
+
+use super::Sched;
+use super::idle::{Lists, Spinning};
+use super::run::m_main;
+use crate::m::{Grant, MId};
+use crate::prim::fixed::Mutex;
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Once};
+use std::thread;
+
+/// The threads of a runtime, to be joined at its end.
+#[derive(Debug, Default)]
+pub(crate) struct Threads {
+    handles: Mutex<HashMap<MId, thread::JoinHandle<()>>>,
+    failure_told: OnceTold,
+}
+
+#[derive(Debug)]
+struct OnceTold(Once);
+
+impl Default for OnceTold {
+    fn default() -> Self {
+        Self(Once::new())
+    }
+}
+
+impl Threads {
+    /// An M exits by itself: nobody needs to join it.
+    pub(super) fn forget(&self, id: MId) {
+        drop(self.handles.lock().remove(&id));
+    }
+
+    /// Waits for the threads, but for the one that asks.
+    pub(super) fn join(&self) {
+        let handles = std::mem::take(&mut *self.handles.lock());
+        for (_, handle) in handles {
+            if handle.thread().id() != thread::current().id() {
+                // A panic of a thread is a throw, which aborts: there is no error to report.
+                let _ = handle.join();
+            }
+        }
+    }
+}
+
+impl Sched {
+    /// To be called after work was published: wakes an M if there is an idle P and nobody is
+    /// looking for work already.
+    pub(crate) fn wakep(self: &Arc<Self>) {
+        if let Some(unit) = self.idle.word.wake_wanted() {
+            self.start_spinning(unit);
+        }
+    }
+
+    /// Gives an idle P to an M that will look for work.
+    #[cold]
+    pub(crate) fn start_spinning(self: &Arc<Self>, unit: Spinning) {
+        let taken = self.idle.with(|lists| {
+            let p = self.idle.take_p(lists)?;
+            let m = lists.take_m(p.own().last_m.get());
+            let new = if m.is_none() {
+                reserve_thread(lists, self.config.max_threads)
+            } else {
+                None
+            };
+            Some((p, m, new))
+        });
+        let Some((p, m, new)) = taken else {
+            // Somebody was faster, and looks at all queues now.
+            let _ = self.idle.word.found(unit);
+            return;
+        };
+        let grant = Grant { p, unit };
+        match (m, new) {
+            (Some(m), _) => m.grant(grant),
+            (None, Some(id)) => {
+                if let Err((grant, error)) = self.start_thread(id, grant) {
+                    self.refuse(grant, &error.to_string());
+                }
+            }
+            (None, None) => {
+                let why = format!(
+                    "the limit of {} threads is reached",
+                    self.config.max_threads
+                );
+                self.refuse(grant, &why);
+            }
+        }
+    }
+
+    /// Starts the first thread, so that a runtime that cannot have any is an error at once.
+    pub(crate) fn start_first(self: &Arc<Self>) -> io::Result<()> {
+        let unit = self.idle.word.spin_anyway();
+        let first = self.idle.with(|lists| {
+            let p = self.idle.take_p(lists)?;
+            Some((p, reserve_thread(lists, self.config.max_threads)?))
+        });
+        let Some((p, id)) = first else {
+            let _ = self.idle.word.found(unit);
+            return Err(io::Error::other("a runtime needs at least one thread"));
+        };
+        self.start_thread(id, Grant { p, unit })
+            .map_err(|(grant, error)| {
+                self.take_back(grant);
+                error
+            })
+    }
+
+    fn start_thread(
+        self: &Arc<Self>,
+        id: MId,
+        grant: Grant<Spinning>,
+    ) -> Result<(), (Grant<Spinning>, io::Error)> {
+        let mut builder = thread::Builder::new().name(format!("{}-m{id}", self.config.name));
+        if let Some(bytes) = self.config.stack_size {
+            builder = builder.stack_size(bytes);
+        }
+        // The grant travels in a shared slot, to come back if the thread cannot be had.
+        let slot = Arc::new(Mutex::new(Some(grant)));
+        let (sched, cargo) = (self.clone(), slot.clone());
+        let mut handles = self.threads.handles.lock();
+        let started = builder.spawn(move || {
+            let grant = cargo.lock().take();
+            drop(cargo);
+            if let Some(grant) = grant {
+                m_main(sched, id, grant);
+            }
+        });
+        match started {
+            Ok(handle) => {
+                handles.insert(id, handle);
+                Ok(())
+            }
+            Err(error) => {
+                self.idle.with(|lists| lists.threads -= 1);
+                let grant = slot.lock().take();
+                Err((grant.expect("no thread has taken it"), error))
+            }
+        }
+    }
+
+    /// No thread for this P: the others go on, and the next push tries again.
+    fn refuse(&self, grant: Grant<Spinning>, why: &str) {
+        self.take_back(grant);
+        self.threads.failure_told.0.call_once(|| {
+            eprintln!("gmp: cannot start another thread ({why}); going on with those there are");
+        });
+    }
+
+    fn take_back(&self, grant: Grant<Spinning>) {
+        self.idle
+            .with(|lists| self.idle.put_p(lists, grant.p, Some(grant.unit)));
+    }
+
+    pub(super) fn forget_thread(&self, id: MId) {
+        self.threads.forget(id);
+    }
+
+    pub(super) fn join_threads(&self) {
+        self.threads.join();
+    }
+}
+
+/// Counts a thread before it exists, so that two cannot pass the limit together.
+fn reserve_thread(lists: &mut Lists, max: usize) -> Option<MId> {
+    if lists.threads >= max || lists.stopping {
+        return None;
+    }
+    lists.threads += 1;
+    let id = lists.next_m;
+    lists.next_m += 1;
+    Some(id)
+}

@@ -1,0 +1,129 @@
+//! The calls that mean the runtime around them.
+
+use crate::g::join::JoinHandle;
+use crate::g::origin::Origin;
+use crate::runtime::{ProcsError, context};
+use crate::sched::current;
+use std::panic::Location;
+
+/// Starts a goroutine: `go f()`.
+///
+/// On the runtime of the goroutine that calls it; on a plain thread, on the default runtime.
+/// Dropping the handle detaches the goroutine. See [`go!`](crate::go) for the short forms.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// let handle = gmp::spawn(async { 1 + 1 });
+/// assert_eq!(gmp::block_on(handle).unwrap(), 2);
+/// ```
+#[track_caller]
+pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
+where
+    F: Future<Output: Send + 'static> + Send + 'static,
+{
+    spawn_from(future, Origin::site_only(Location::caller()))
+}
+
+/// Starts a goroutine with a name, which dumps and reports show.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// let handle = gmp::spawn_named("adder", async { 1 + 1 });
+/// assert_eq!(gmp::block_on(handle).unwrap(), 2);
+/// ```
+#[track_caller]
+pub fn spawn_named<F>(name: impl Into<String>, future: F) -> JoinHandle<F::Output>
+where
+    F: Future<Output: Send + 'static> + Send + 'static,
+{
+    spawn_from(
+        future,
+        Origin::named(Location::caller(), name.into().into_boxed_str()),
+    )
+}
+
+#[inline]
+fn spawn_from<F>(future: F, origin: Origin) -> JoinHandle<F::Output>
+where
+    F: Future<Output: Send + 'static> + Send + 'static,
+{
+    current::with_home(|local| match local {
+        Some(local) => local.spawn(future, origin),
+        None => context::sched().spawn_outside(future, origin),
+    })
+}
+
+/// The id of the goroutine that calls it; `None` outside of any.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// assert_eq!(gmp::goid(), None);
+/// let handle = gmp::spawn(async { gmp::goid() });
+/// let id = handle.goid();
+/// assert_eq!(gmp::block_on(handle).unwrap(), Some(id));
+/// ```
+#[must_use]
+pub fn goid() -> Option<u64> {
+    current::with(|local| {
+        local
+            .map(|local| local.goid.get())
+            .filter(|&goid| goid != 0)
+    })
+}
+
+/// How many goroutines live on this runtime (Go: `runtime.NumGoroutine`).
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// let handle = gmp::spawn(std::future::pending::<()>());
+/// assert!(gmp::num_goroutine() >= 1);
+/// # handle.abort();
+/// ```
+#[must_use]
+pub fn num_goroutine() -> u64 {
+    context::sched().live()
+}
+
+/// How many goroutines of this runtime may run at the same time (Go: `GOMAXPROCS(0)`).
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// assert!(gmp::max_procs() >= 1);
+/// ```
+#[must_use]
+pub fn max_procs() -> usize {
+    context::sched().procs()
+}
+
+/// Changes how many goroutines of this runtime may run at the same time; returns how many it
+/// were (Go: `GOMAXPROCS(n)`).
+///
+/// More take effect at once; fewer as running goroutines come to their next await. No goroutine
+/// is lost or stopped.
+///
+/// # Errors
+///
+/// [`ProcsError`] for 0 and for more than 1024; nothing changes then.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// let before = gmp::set_max_procs(2).unwrap();
+/// assert_eq!(gmp::max_procs(), 2);
+/// assert!(gmp::set_max_procs(0).is_err());
+/// gmp::set_max_procs(before).unwrap();
+/// ```
+pub fn set_max_procs(procs: usize) -> Result<usize, ProcsError> {
+    context::sched().set_procs(procs)
+}

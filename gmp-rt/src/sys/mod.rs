@@ -1,0 +1,11 @@
+//! What differs between operating systems: one file per system, chosen here.
+
+#[cfg(unix)]
+#[expect(unsafe_code, reason = "mmap and munmap, I1 of the module")]
+#[path = "pages_unix.rs"]
+pub(crate) mod pages;
+
+#[cfg(not(unix))]
+#[expect(unsafe_code, reason = "the global allocator, I1 of the module")]
+#[path = "pages_std.rs"]
+pub(crate) mod pages;

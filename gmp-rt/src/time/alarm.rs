@@ -1,0 +1,105 @@
+//! A waker set for a moment: what all of this module is made of.
+
+use crate::p::{P, PStatus};
+use crate::runtime::context;
+use crate::sched::{Sched, current};
+use crate::timer::wheel::Key;
+use crate::timer::{Earliest, Timers};
+use std::sync::Arc;
+use std::task::Waker;
+
+/// A pending timer on some P; dropped, it is cancelled.
+#[derive(Debug)]
+pub(super) struct Alarm {
+    /// `None` once there is nothing left to cancel.
+    timers: Option<Arc<Timers>>,
+    key: Key,
+}
+
+impl Alarm {
+    /// Wakes `waker` at `when`. `now` is a recent moment.
+    pub(super) fn set(now: u64, when: u64, waker: &Waker) -> Self {
+        current::with(|local| match local {
+            Some(local) => {
+                let p = local.p();
+                let (alarm, earliest) = Self::insert(&p.timers, now, when, waker);
+                // A running P looks at its own timers. A displaced one does not.
+                if earliest == Earliest::Yes && p.status() == PStatus::Displaced {
+                    local.sched.timer_set_outside(when);
+                }
+                alarm
+            }
+            None => Self::set_outside(&context::sched(), now, when, waker),
+        })
+    }
+
+    fn set_outside(sched: &Arc<Sched>, now: u64, when: u64, waker: &Waker) -> Self {
+        // Preferably on a P that somebody runs: then nobody has to wake for it.
+        let running = |p: &&Arc<P>| p.status() == PStatus::Running;
+        let p = sched.ps.iter().find(running).or_else(|| sched.ps.get(0));
+        let p = p.expect("a runtime has at least one P");
+        let (alarm, earliest) = Self::insert(&p.timers, now, when, waker);
+        if earliest == Earliest::Yes {
+            sched.timer_set_outside(when);
+        }
+        alarm
+    }
+
+    fn insert(timers: &Arc<Timers>, now: u64, when: u64, waker: &Waker) -> (Self, Earliest) {
+        let (key, earliest) = timers.insert(now, when, waker);
+        (
+            Self {
+                timers: Some(timers.clone()),
+                key,
+            },
+            earliest,
+        )
+    }
+
+    /// Wakes another waker instead; `false` if it has gone off.
+    pub(super) fn set_waker(&self, waker: &Waker) -> bool {
+        self.timers
+            .as_ref()
+            .is_some_and(|timers| timers.set_waker(self.key, waker))
+    }
+
+    /// Moves it to `when`, in place; `false` if it has gone off.
+    pub(super) fn reset(&self, when: u64) -> bool {
+        let Some(timers) = &self.timers else {
+            return false;
+        };
+        let Some(earliest) = timers.reset(self.key, when) else {
+            return false;
+        };
+        let own = current::with(|local| {
+            local.is_some_and(|local| {
+                let p = local.p();
+                Arc::ptr_eq(&p.timers, timers) && p.status() == PStatus::Running
+            })
+        });
+        if earliest == Earliest::Yes && !own {
+            context::sched().timer_set_outside(when);
+        }
+        true
+    }
+
+    /// Cancels it; `false` if it has gone off.
+    pub(super) fn cancel(mut self) -> bool {
+        self.timers
+            .take()
+            .is_some_and(|timers| timers.remove(self.key))
+    }
+
+    /// Leaves it pending, with nobody to cancel it.
+    pub(super) fn forget(mut self) {
+        self.timers = None;
+    }
+}
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        if let Some(timers) = self.timers.take() {
+            timers.remove(self.key);
+        }
+    }
+}

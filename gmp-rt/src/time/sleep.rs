@@ -1,0 +1,132 @@
+//! `sleep`.
+
+use super::alarm::Alarm;
+use crate::g::waker::note_wait;
+use crate::util::clock;
+use crate::wait_reason::WaitReason;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+/// Waits for `duration` at least; sub-millisecond durations are honoured.
+///
+/// A zero duration is over at once, one that the clock cannot express never.
+///
+/// # Cancel safety
+///
+/// A dropped sleep leaves nothing behind.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// use std::time::{Duration, Instant};
+///
+/// let start = Instant::now();
+/// gmp::block_on(gmp::sleep(Duration::from_millis(2)));
+/// assert!(start.elapsed() >= Duration::from_millis(2));
+/// ```
+pub fn sleep(duration: Duration) -> Sleep {
+    let now = clock::now();
+    Sleep {
+        when: now.saturating_add(clock::nanos(duration)),
+        now,
+        alarm: None,
+    }
+}
+
+/// Waits until `deadline`.
+///
+/// # Cancel safety
+///
+/// A dropped sleep leaves nothing behind.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// use std::time::{Duration, Instant};
+///
+/// let deadline = Instant::now() + Duration::from_millis(2);
+/// gmp::block_on(gmp::sleep_until(deadline));
+/// assert!(Instant::now() >= deadline);
+/// ```
+pub fn sleep_until(deadline: Instant) -> Sleep {
+    Sleep {
+        when: clock::of(deadline),
+        now: clock::now(),
+        alarm: None,
+    }
+}
+
+/// The future of [`sleep`] and [`sleep_until`].
+///
+/// It is `Unpin`: it can be polled by `&mut`, moved between polls, and [`reset`](Sleep::reset).
+#[derive(Debug)]
+#[must_use = "futures do nothing unless awaited"]
+pub struct Sleep {
+    when: u64,
+    /// A recent moment, so that the first poll need not ask the clock.
+    now: u64,
+    alarm: Option<Alarm>,
+}
+
+impl Sleep {
+    /// When it is over; `None` if never.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        if self.when == clock::FOREVER {
+            None
+        } else {
+            clock::instant(self.when)
+        }
+    }
+
+    /// Whether the time is over.
+    #[must_use]
+    pub fn is_elapsed(&self) -> bool {
+        clock::now() >= self.when
+    }
+
+    /// Sets another deadline, in place if it is pending: then who awaits it is woken at the new
+    /// one. After it was over it must be awaited again.
+    pub fn reset(&mut self, deadline: Instant) {
+        self.reset_to(clock::of(deadline));
+    }
+
+    pub(super) fn reset_to(&mut self, when: u64) {
+        self.when = when;
+        self.now = clock::now();
+        let moved = when != clock::FOREVER && self.alarm.as_ref().is_some_and(|a| a.reset(when));
+        if !moved {
+            self.alarm = None;
+        }
+    }
+
+    pub(super) fn when(&self) -> u64 {
+        self.when
+    }
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if self.alarm.is_some() {
+            self.now = clock::now();
+        }
+        if self.now >= self.when {
+            self.alarm = None;
+            return Poll::Ready(());
+        }
+        let known = self
+            .alarm
+            .as_ref()
+            .is_some_and(|alarm| alarm.set_waker(cx.waker()));
+        if !known && self.when != clock::FOREVER {
+            self.alarm = Some(Alarm::set(self.now, self.when, cx.waker()));
+        }
+        note_wait(cx, WaitReason::Sleep, 0);
+        Poll::Pending
+    }
+}

@@ -1,0 +1,89 @@
+//! `Timer`.
+
+use super::sleep::{Sleep, sleep};
+use crate::util::clock;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+/// A one-shot timer that can be stopped and set again (Go: `time.Timer`).
+///
+/// Awaiting it by `&mut` gives the moment it was due, once per setting. One that was stopped, or
+/// whose moment has been taken, is never ready until it is [`reset`](Self::reset).
+///
+/// # Cancel safety
+///
+/// Dropping `&mut timer` before it was ready loses nothing.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// use std::time::Duration;
+///
+/// gmp::block_on(async {
+///     let mut timer = gmp::Timer::new(Duration::from_secs(60));
+///     assert!(timer.reset(Duration::from_millis(1)), "it was pending");
+///     (&mut timer).await;
+///     assert!(!timer.stop(), "it has fired");
+/// });
+/// ```
+#[derive(Debug)]
+#[must_use = "a timer does nothing unless awaited"]
+pub struct Timer {
+    sleep: Sleep,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Its moment has not been taken.
+    Set,
+    /// Stopped, or its moment has been taken.
+    Off,
+}
+
+impl Timer {
+    /// A timer due `duration` from now.
+    pub fn new(duration: Duration) -> Self {
+        Self {
+            sleep: sleep(duration),
+            state: State::Set,
+        }
+    }
+
+    /// Stops it. `true` if that kept it from firing; after this no old moment can be received.
+    pub fn stop(&mut self) -> bool {
+        let stopped = self.is_pending();
+        self.state = State::Off;
+        self.sleep.reset_to(clock::FOREVER);
+        stopped
+    }
+
+    /// Sets it to `duration` from now. `true` if it was pending.
+    pub fn reset(&mut self, duration: Duration) -> bool {
+        let pending = self.is_pending();
+        self.state = State::Set;
+        self.sleep.reset_to(clock::after(duration));
+        pending
+    }
+
+    /// Whether its moment is still to be taken. One that is due but was not awaited is pending:
+    /// nobody has seen it fire (as Go's since 1.23).
+    #[must_use]
+    pub fn is_pending(&self) -> bool {
+        self.state == State::Set
+    }
+}
+
+impl Future for Timer {
+    type Output = Instant;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Instant> {
+        let due = self.sleep.when();
+        ready!(Pin::new(&mut self.sleep).poll(cx));
+        self.state = State::Off;
+        self.sleep.reset_to(clock::FOREVER);
+        Poll::Ready(clock::instant(due).unwrap_or_else(Instant::now))
+    }
+}

@@ -1,0 +1,123 @@
+//! The timers of a P: a [`Wheel`] behind a lock, and its next moment where all can read it.
+//!
+//! A timer belongs to the P on which it was set. That P runs it when it is due; so does a thief
+//! that finds nothing else to do, and whoever sleeps until the next timer of all Ps. Cancelling
+//! takes the same, almost always uncontended, lock and leaves nothing behind.
+//!
+//! # Orderings
+//!
+//! | id | op | pairs with | makes visible |
+//! |----|----|-----------|----------------|
+//! | O1 | SeqCst store of `next` in [`Timers::publish`], then the caller's SeqCst fence | SeqCst fence, then load in [`Timers::next_when`], by an M about to sleep | that there is an earlier timer: either the M sees it, or the caller sees the M |
+
+pub(crate) mod wheel;
+
+use self::wheel::{Key, Wheel};
+use crate::prim::Ordering::{Relaxed, SeqCst};
+use crate::prim::{AtomicU64, AtomicUsize, Mutex};
+use std::task::Waker;
+
+/// How many wakers are taken out under the lock before they are called without it.
+const FIRE_BATCH: usize = 64;
+
+/// Whether a new timer is the first to come.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Earliest {
+    /// It is: somebody may sleep too long.
+    Yes,
+    /// Another is due before.
+    No,
+}
+
+/// The timers of one P. See the [module](self).
+#[derive(Debug)]
+pub(crate) struct Timers {
+    /// No timer is due before; `u64::MAX` if there is none. Written under the lock.
+    next: AtomicU64,
+    /// How many are pending, for statistics. Written under the lock.
+    len: AtomicUsize,
+    wheel: Mutex<Wheel>,
+}
+
+impl Timers {
+    /// No timers.
+    pub(crate) fn new() -> Self {
+        Self {
+            next: AtomicU64::new(u64::MAX),
+            len: AtomicUsize::new(0),
+            wheel: Mutex::new(Wheel::new()),
+        }
+    }
+
+    /// A moment before which none is due; `u64::MAX` if there is none.
+    #[inline]
+    pub(crate) fn next_when(&self) -> u64 {
+        self.next.load(Relaxed) // O1: the fence is the caller's
+    }
+
+    /// How many are pending.
+    pub(crate) fn len(&self) -> usize {
+        self.len.load(Relaxed) // Relaxed: a statistic
+    }
+
+    fn publish(&self, wheel: &Wheel) -> Earliest {
+        let next = wheel.next_when();
+        let before = self.next.load(Relaxed); // Relaxed: written under the lock we hold
+        if next != before {
+            self.next.store(next, SeqCst); // O1
+        }
+        self.len.store(wheel.len(), Relaxed); // Relaxed: a statistic
+        if next < before {
+            Earliest::Yes
+        } else {
+            Earliest::No
+        }
+    }
+
+    /// Sets a timer that wakes `waker` at `when`.
+    pub(crate) fn insert(&self, now: u64, when: u64, waker: &Waker) -> (Key, Earliest) {
+        let waker = waker.clone();
+        let mut wheel = self.wheel.lock();
+        let key = wheel.insert(now, when, waker);
+        (key, self.publish(&wheel))
+    }
+
+    /// Moves a pending timer; `None` if it has fired.
+    pub(crate) fn reset(&self, key: Key, when: u64) -> Option<Earliest> {
+        let mut wheel = self.wheel.lock();
+        wheel.reset(key, when).then(|| self.publish(&wheel))
+    }
+
+    /// Gives a pending timer another waker; `false` if it has fired.
+    pub(crate) fn set_waker(&self, key: Key, waker: &Waker) -> bool {
+        self.wheel.lock().set_waker(key, waker)
+    }
+
+    /// Cancels a timer; `false` if it has fired.
+    pub(crate) fn remove(&self, key: Key) -> bool {
+        let mut wheel = self.wheel.lock();
+        let waker = wheel.remove(key);
+        // The bound may now be too early; it is put right when it is reached, not here: an M
+        // may wake once for nothing, and cancelling stays cheap.
+        self.len.store(wheel.len(), Relaxed); // Relaxed: a statistic
+        drop(wheel);
+        waker.is_some()
+    }
+
+    /// Wakes everything due at `now`; returns how many.
+    pub(crate) fn fire(&self, now: u64) -> usize {
+        let mut fired = 0;
+        let mut due = Vec::new();
+        while self.next_when() <= now {
+            let mut wheel = self.wheel.lock();
+            wheel.expire(now, &mut due, FIRE_BATCH);
+            let _ = self.publish(&wheel);
+            drop(wheel);
+            fired += due.len();
+            // Without the lock: a waker may set timers.
+            due.drain(..).for_each(Waker::wake);
+        }
+        fired
+    }
+}

@@ -1,0 +1,336 @@
+//! A hierarchical timing wheel: pending timers sorted only as far as needed.
+//!
+//! Eight levels of 64 slots; a slot of level 0 spans 65 µs, one of level `n` spans 64 times one of
+//! level `n - 1`. A timer goes into the level of the highest bit in which its tick differs from
+//! the wheel's, and moves down as time comes near. Adding, moving and removing are constant time:
+//! most timeouts are removed long before they are due, and a heap would sort them for nothing.
+//!
+//! Slots are coarse, timers are not: each slot knows a lower bound of its earliest timer in
+//! nanoseconds, a slot is looked into only when that bound is reached, and only timers that are
+//! really due leave it. So a sleep of 100 µs takes 100 µs, and an idle process wakes once for one
+//! timer, not once per level.
+//!
+//! Entries live in chunks and are named by [`Key`]; nothing is intrusive, so a timer may move in
+//! memory and there is no unsafe code. No locks and no clock here either: see
+//! [`Timers`](super::Timers).
+//!
+//! # Differences from Go
+//!
+//! Go has a 4-ary heap per P with lazy removal. A heap costs `log n` cache misses to fire a timer,
+//! and removal must be lazy because finding an entry is not cheap; here a removed timer is gone.
+
+use std::task::Waker;
+
+const TICK_BITS: u32 = 16;
+const LEVEL_BITS: u32 = 6;
+const SLOTS: usize = 1 << LEVEL_BITS;
+const LEVELS: usize = ((u64::BITS - TICK_BITS) / LEVEL_BITS) as usize;
+const CHUNK: usize = 256;
+/// Chunks kept when the last timer is gone.
+const KEEP_CHUNKS: usize = 16;
+/// End of a list.
+const NIL: u32 = u32::MAX;
+/// [`Entry::slot`] of a free entry.
+const NO_SLOT: u16 = u16::MAX;
+
+/// The name of a pending timer; once it has fired or was removed, the name of nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    index: u32,
+    generation: u32,
+}
+
+#[derive(Debug)]
+struct Entry {
+    when: u64,
+    prev: u32,
+    next: u32,
+    generation: u32,
+    slot: u16,
+    waker: Option<Waker>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    head: u32,
+    /// No timer in the slot is earlier.
+    min: u64,
+}
+
+const EMPTY_SLOT: Slot = Slot {
+    head: NIL,
+    min: u64::MAX,
+};
+
+/// The wheel. See the [module](self).
+#[derive(Debug)]
+pub(crate) struct Wheel {
+    /// The tick all levels are relative to: no pending timer's slot begins before it.
+    base: u64,
+    slots: [Slot; LEVELS * SLOTS],
+    /// Per level, a bit for each slot that is not empty.
+    occupied: [u64; LEVELS],
+    chunks: Vec<Box<[Entry]>>,
+    /// Head of the list of free entries, through `next`.
+    free: u32,
+    len: usize,
+    /// Of the timer added last.
+    generation: u32,
+}
+
+impl Wheel {
+    /// An empty wheel.
+    pub(crate) fn new() -> Self {
+        Self {
+            base: 0,
+            slots: [EMPTY_SLOT; LEVELS * SLOTS],
+            occupied: [0; LEVELS],
+            chunks: Vec::new(),
+            free: NIL,
+            len: 0,
+            generation: 0,
+        }
+    }
+
+    /// How many timers are pending.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// A moment before which no timer is due; `u64::MAX` if there is none.
+    pub(crate) fn next_when(&self) -> u64 {
+        self.first_slot()
+            .map_or(u64::MAX, |(slot, _)| self.slots[slot].min)
+    }
+
+    /// Adds a timer that wakes `waker` at `when`.
+    pub(crate) fn insert(&mut self, now: u64, when: u64, waker: Waker) -> Key {
+        self.catch_up(now >> TICK_BITS);
+        let index = self.take_free();
+        self.generation = self.generation.wrapping_add(1);
+        let generation = self.generation;
+        let entry = self.entry_mut(index);
+        entry.when = when;
+        entry.generation = generation;
+        entry.waker = Some(waker);
+        self.link(index);
+        self.len += 1;
+        Key { index, generation }
+    }
+
+    /// Whether `key` is pending.
+    pub(crate) fn contains(&self, key: Key) -> bool {
+        self.find(key).is_some()
+    }
+
+    /// Gives a pending timer another waker; `false` if it has fired.
+    pub(crate) fn set_waker(&mut self, key: Key, waker: &Waker) -> bool {
+        if !self.contains(key) {
+            return false;
+        }
+        let entry = self.entry_mut(key.index);
+        match &mut entry.waker {
+            Some(old) => old.clone_from(waker),
+            none => *none = Some(waker.clone()),
+        }
+        true
+    }
+
+    /// Moves a pending timer; `false` if it has fired.
+    pub(crate) fn reset(&mut self, key: Key, when: u64) -> bool {
+        if !self.contains(key) {
+            return false;
+        }
+        self.unlink(key.index);
+        self.entry_mut(key.index).when = when;
+        self.link(key.index);
+        true
+    }
+
+    /// Removes a pending timer and returns its waker; `None` if it has fired.
+    pub(crate) fn remove(&mut self, key: Key) -> Option<Waker> {
+        self.find(key)?;
+        self.unlink(key.index);
+        self.release(key.index)
+    }
+
+    /// Moves the wakers of timers due at `now` to `due`, until that holds `most`.
+    pub(crate) fn expire(&mut self, now: u64, due: &mut Vec<Waker>, most: usize) {
+        while due.len() < most {
+            let Some((slot, start)) = self.first_slot() else {
+                break;
+            };
+            if self.slots[slot].min > now {
+                break;
+            }
+            self.base = self.base.max(start);
+            if slot < SLOTS {
+                self.expire_slot(slot, now, due, most);
+            } else {
+                self.cascade(slot);
+            }
+        }
+    }
+
+    /// Fires what is due in a slot of level 0, and finds its new bound.
+    fn expire_slot(&mut self, slot: usize, now: u64, due: &mut Vec<Waker>, most: usize) {
+        let mut min = u64::MAX;
+        let mut index = self.slots[slot].head;
+        while index != NIL {
+            let entry = self.entry(index);
+            let (next, when) = (entry.next, entry.when);
+            if when <= now && due.len() < most {
+                self.unlink(index);
+                due.extend(self.release(index));
+            } else {
+                min = min.min(when);
+            }
+            index = next;
+        }
+        self.slots[slot].min = min;
+    }
+
+    /// Spreads a slot of a higher level over the lower ones.
+    fn cascade(&mut self, slot: usize) {
+        let mut index = self.slots[slot].head;
+        self.slots[slot] = EMPTY_SLOT;
+        self.occupied[slot / SLOTS] &= !(1 << (slot % SLOTS));
+        while index != NIL {
+            let next = self.entry(index).next;
+            self.link(index);
+            index = next;
+        }
+    }
+
+    /// Moves the base to `tick` if no slot would be passed over: so that a wheel that was quiet
+    /// for long files new timers by how far they are from now, not from then.
+    fn catch_up(&mut self, tick: u64) {
+        if tick > self.base && self.first_slot().is_none_or(|(_, start)| start > tick) {
+            self.base = tick;
+        }
+    }
+
+    /// The first slot that is not empty, and the tick it begins at.
+    ///
+    /// All timers of a level are in slots after the base's, and before all those of the next
+    /// level: the first bit of the lowest level that has one is the earliest slot.
+    fn first_slot(&self) -> Option<(usize, u64)> {
+        let level = self.occupied.iter().position(|&bits| bits != 0)?;
+        let at = self.occupied[level].trailing_zeros() as usize;
+        let shift = LEVEL_BITS * level as u32;
+        let above = self.base >> shift >> LEVEL_BITS << LEVEL_BITS << shift;
+        Some((level * SLOTS + at, above | (at as u64) << shift))
+    }
+
+    /// The slot for a timer at `when`, relative to the base; the past counts as now.
+    fn slot_of(&self, when: u64) -> usize {
+        let tick = (when >> TICK_BITS).max(self.base);
+        let differ = (tick ^ self.base) | (SLOTS as u64 - 1);
+        let level = (differ.ilog2() / LEVEL_BITS) as usize;
+        let at = tick >> (LEVEL_BITS * level as u32) & (SLOTS as u64 - 1);
+        level * SLOTS + at as usize
+    }
+
+    fn link(&mut self, index: u32) {
+        let when = self.entry(index).when;
+        let slot = self.slot_of(when);
+        let head = self.slots[slot].head;
+        let entry = self.entry_mut(index);
+        entry.prev = NIL;
+        entry.next = head;
+        entry.slot = slot as u16;
+        if head != NIL {
+            self.entry_mut(head).prev = index;
+        }
+        self.slots[slot] = Slot {
+            head: index,
+            min: self.slots[slot].min.min(when),
+        };
+        self.occupied[slot / SLOTS] |= 1 << (slot % SLOTS);
+    }
+
+    fn unlink(&mut self, index: u32) {
+        let entry = self.entry(index);
+        let (prev, next, slot) = (entry.prev, entry.next, usize::from(entry.slot));
+        match prev {
+            NIL => self.slots[slot].head = next,
+            prev => self.entry_mut(prev).next = next,
+        }
+        if next != NIL {
+            self.entry_mut(next).prev = prev;
+        }
+        if self.slots[slot].head == NIL {
+            self.slots[slot] = EMPTY_SLOT;
+            self.occupied[slot / SLOTS] &= !(1 << (slot % SLOTS));
+        }
+    }
+
+    fn find(&self, key: Key) -> Option<&Entry> {
+        let chunk = self.chunks.get(key.index as usize / CHUNK)?;
+        let entry = &chunk[key.index as usize % CHUNK];
+        (entry.generation == key.generation && entry.slot != NO_SLOT).then_some(entry)
+    }
+
+    fn entry(&self, index: u32) -> &Entry {
+        &self.chunks[index as usize / CHUNK][index as usize % CHUNK]
+    }
+
+    fn entry_mut(&mut self, index: u32) -> &mut Entry {
+        &mut self.chunks[index as usize / CHUNK][index as usize % CHUNK]
+    }
+
+    fn take_free(&mut self) -> u32 {
+        if self.free == NIL {
+            self.grow();
+        }
+        let index = self.free;
+        self.free = self.entry(index).next;
+        index
+    }
+
+    fn grow(&mut self) {
+        let start = (self.chunks.len() * CHUNK) as u32;
+        let entry = |n: u32| {
+            let next = if n + 1 == CHUNK as u32 {
+                NIL
+            } else {
+                start + n + 1
+            };
+            Entry {
+                when: 0,
+                prev: NIL,
+                next,
+                generation: 0,
+                slot: NO_SLOT,
+                waker: None,
+            }
+        };
+        self.chunks.push((0..CHUNK as u32).map(entry).collect());
+        self.free = start;
+    }
+
+    /// Frees an unlinked entry.
+    fn release(&mut self, index: u32) -> Option<Waker> {
+        let free = self.free;
+        let entry = self.entry_mut(index);
+        entry.slot = NO_SLOT;
+        entry.next = free;
+        let waker = entry.waker.take();
+        self.free = index;
+        self.len -= 1;
+        self.trim();
+        waker
+    }
+
+    /// Drops the entries of a burst that is over. Stale keys stay stale: generations go on.
+    fn trim(&mut self) {
+        if self.len == 0 && self.chunks.len() > KEEP_CHUNKS {
+            self.chunks = Vec::new();
+            self.free = NIL;
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "wheel_tests.rs"]
+mod tests;

@@ -1,0 +1,151 @@
+//! The wheel against the simplest model: a sorted list.
+
+use super::*;
+use crate::util::rand::Rand;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Wake;
+
+/// A waker with a number.
+struct Numbered(u64, Arc<AtomicU64>);
+
+impl Wake for Numbered {
+    fn wake(self: Arc<Self>) {
+        self.1.store(self.0, Ordering::Relaxed);
+    }
+}
+
+struct Bench {
+    wheel: Wheel,
+    woken: Arc<AtomicU64>,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self {
+            wheel: Wheel::new(),
+            woken: Arc::default(),
+        }
+    }
+
+    fn insert(&mut self, now: u64, when: u64, number: u64) -> Key {
+        self.wheel.insert(
+            now,
+            when,
+            Waker::from(Arc::new(Numbered(number, self.woken.clone()))),
+        )
+    }
+
+    /// The numbers of the timers due at `now`, sorted.
+    fn expire(&mut self, now: u64) -> Vec<u64> {
+        let mut wakers = Vec::new();
+        self.wheel.expire(now, &mut wakers, usize::MAX);
+        let number = |waker: Waker| {
+            waker.wake();
+            self.woken.load(Ordering::Relaxed)
+        };
+        let mut numbers: Vec<u64> = wakers.into_iter().map(number).collect();
+        numbers.sort_unstable();
+        numbers
+    }
+}
+
+#[test]
+fn a_timer_fires_at_its_nanosecond() {
+    let mut bench = Bench::new();
+    let when = 1_234_567;
+    bench.insert(0, when, 7);
+    assert_eq!(bench.wheel.next_when(), when);
+    assert_eq!(bench.expire(when - 1), []);
+    assert_eq!(bench.wheel.next_when(), when);
+    assert_eq!(bench.expire(when), [7]);
+    assert_eq!(bench.wheel.next_when(), u64::MAX);
+}
+
+#[test]
+fn far_and_overdue_timers() {
+    let mut bench = Bench::new();
+    bench.insert(1 << 40, 5, 1);
+    let far = bench.insert(1 << 40, u64::MAX, 2);
+    assert_eq!(bench.expire(1 << 40), [1]);
+    assert_eq!(bench.expire(u64::MAX - 1), []);
+    assert!(bench.wheel.reset(far, u64::MAX - 1));
+    assert_eq!(bench.expire(u64::MAX - 1), [2]);
+    assert!(!bench.wheel.reset(far, 0), "fired: the key names nothing");
+}
+
+#[test]
+fn a_removed_timer_is_gone_and_its_key_stale() {
+    let mut bench = Bench::new();
+    let key = bench.insert(0, 100, 1);
+    assert!(bench.wheel.remove(key).is_some());
+    assert!(bench.wheel.remove(key).is_none());
+    let other = bench.insert(0, 100, 2);
+    assert!(!bench.wheel.contains(key), "the entry was reused");
+    assert!(bench.wheel.contains(other));
+    assert_eq!(bench.expire(100), [2]);
+}
+
+#[test]
+fn expire_respects_the_limit() {
+    let mut bench = Bench::new();
+    for n in 0..10 {
+        bench.insert(0, 50, n);
+    }
+    let mut due = Vec::new();
+    bench.wheel.expire(60, &mut due, 4);
+    assert_eq!((due.len(), bench.wheel.len()), (4, 6));
+    assert_eq!(bench.wheel.next_when(), 50);
+    assert_eq!(bench.expire(60).len(), 6);
+}
+
+#[test]
+fn a_burst_gives_its_memory_back() {
+    let mut bench = Bench::new();
+    let keys: Vec<Key> = (0..100_000).map(|n| bench.insert(0, n * 1000, n)).collect();
+    assert!(bench.wheel.chunks.len() > KEEP_CHUNKS);
+    for key in &keys {
+        assert!(bench.wheel.remove(*key).is_some());
+    }
+    assert!(bench.wheel.chunks.len() <= KEEP_CHUNKS);
+    assert!(keys.iter().all(|key| !bench.wheel.contains(*key)));
+}
+
+/// Random adds, removals, moves and jumps in time, checked against a list.
+#[test]
+fn agrees_with_a_sorted_list() {
+    for seed in 0..50 {
+        let rand = Rand::new(seed);
+        let mut bench = Bench::new();
+        let mut model: Vec<(u64, u64, Key)> = Vec::new();
+        let mut now = u64::from(rand.next_u32());
+        for number in 0..2000 {
+            let span = 1u64 << (rand.next_u32() % 45);
+            let when = now + (u64::from(rand.next_u32()) << 16) % span;
+            match rand.next_u32() % 10 {
+                0..=4 => model.push((when, number, bench.insert(now, when, number))),
+                5 if !model.is_empty() => {
+                    let at = rand.next_u32() as usize % model.len();
+                    assert!(bench.wheel.remove(model.swap_remove(at).2).is_some());
+                }
+                6 if !model.is_empty() => {
+                    let at = rand.next_u32() as usize % model.len();
+                    model[at].0 = when;
+                    assert!(bench.wheel.reset(model[at].2, when));
+                }
+                _ => {
+                    now += (u64::from(rand.next_u32()) << 12) % span;
+                    let (due, rest): (Vec<_>, Vec<_>) =
+                        model.iter().copied().partition(|t| t.0 <= now);
+                    let mut due: Vec<u64> = due.iter().map(|t| t.1).collect();
+                    due.sort_unstable();
+                    assert_eq!(bench.expire(now), due, "seed {seed}, now {now}");
+                    model = rest;
+                }
+            }
+            let earliest = model.iter().map(|t| t.0).min().unwrap_or(u64::MAX);
+            assert!(bench.wheel.next_when() <= earliest, "next_when is too late");
+            assert_eq!(bench.wheel.len(), model.len());
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Every number the scheduler is tuned by, with where it comes from.
+//!
+//! Under loom a few are smaller, so that models reach their corner cases; nothing else differs.
+
+use std::time::Duration;
+
+/// Slots of a local run queue. Go: `runq [256]guintptr`.
+#[cfg(not(gmp_loom))]
+pub(crate) const RUNQ_CAP: usize = 256;
+/// Slots of a local run queue in the models: full after two pushes.
+#[cfg(gmp_loom)]
+pub(crate) const RUNQ_CAP: usize = 4;
+
+/// Every so many ticks a P looks at the global queue first. Go: `schedtick%61`.
+pub(crate) const GLOBAL_TICK: u32 = 61;
+
+/// Passes over all Ps before a thief gives up; the last one also takes timers and `runnext`.
+/// Go: `stealTries`.
+pub(crate) const STEAL_PASSES: usize = 4;
+
+/// How long a thief waits before it takes the `runnext` of a running P. Go: `usleep(3)`. The
+/// usual reason for a `runnext` is "ready another goroutine, then block", over in 50 ns.
+pub(crate) const RUNNEXT_BACKOFF: Duration = Duration::from_micros(3);
+
+/// Rounds of stealing a thief makes, a pause between, before it parks.
+pub(crate) const SPIN_ROUNDS: u32 = 24;
+
+/// `spin_loop` hints between two rounds.
+pub(crate) const SPIN_PAUSES: u32 = 48;
+
+/// A slice: how long a chain of `runnext` goroutines may keep the ring waiting. Go:
+/// `forcePreemptNS`.
+pub(crate) const SLICE: Duration = Duration::from_millis(10);
+
+/// A `runnext` chain looks at the clock once in so many links (a power of two).
+pub(crate) const CHAIN_CLOCK: u32 = 64;
+
+/// A P with timers looks at the clock once in so many ticks (a power of two). A clock reading
+/// costs as much as a whole tick, so it is not taken at each.
+pub(crate) const TIMER_CLOCK: u32 = 16;
+
+/// Most Ps a runtime may have.
+pub(crate) const MAX_PROCS: usize = 1024;
+
+/// Default cap on threads of one runtime. Tokio's blocking pool: 512.
+pub(crate) const MAX_THREADS: usize = 512;
+
+/// An M beyond `max_procs` exits after this long without work (Go never frees them).
+pub(crate) const M_IDLE_EXIT: Duration = Duration::from_secs(10);
+
+/// Goroutine ids a P takes at a time. Go: `goidcache`, 16; larger, because ours come from one
+/// counter shared by all runtimes.
+pub(crate) const GOID_BATCH: u64 = 64;
+
+/// Futures above this are boxed, so that a cell stays within the slab classes.
+pub(crate) const BOX_ABOVE: usize = 16 * 1024;
+
+/// Bytes of one slab, and its alignment: a cell finds its slab by masking its address.
+pub(crate) const SLAB_BYTES: usize = 256 * 1024;
+
+/// Cells exchanged between a P and the centre at a time, for small classes. Go: 32.
+pub(crate) const CELL_BATCH: usize = 64;
+
+/// Bytes a batch holds at most, for large classes.
+pub(crate) const CELL_BATCH_BYTES: usize = 32 * 1024;
+
+/// Batches kept whole in the centre, per class, before cells go back to their slabs.
+pub(crate) const TRANSFER_BATCHES: usize = 64;
+
+/// Bytes of empty slabs a class keeps for the next burst; what is beyond goes back to the OS.
+pub(crate) const KEEP_EMPTY_BYTES: usize = 4 * 1024 * 1024;
+
+/// How long dropping a [`Runtime`](crate::Runtime) waits for goroutines to be dropped, before it
+/// leaves threads that are stuck inside a poll behind.
+pub(crate) const DROP_GRACE: Duration = Duration::from_secs(1);

@@ -1,0 +1,132 @@
+//! Why a goroutine waits.
+
+use std::fmt;
+
+/// Why a goroutine waits: what a dump shows between the brackets.
+///
+/// The texts are Go's where Go has the wait, so that a reader of Go's dumps is at home.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// assert_eq!(gmp::park::WaitReason::ChanReceive.to_string(), "chan receive");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(u8)]
+pub enum WaitReason {
+    /// A future that says nothing about itself: `await`.
+    Await = 0,
+    /// A timer: `sleep`.
+    Sleep,
+    /// A socket, pipe or other descriptor: `IO wait`.
+    IoWait,
+    /// Another goroutine's end: `goroutine join`.
+    Join,
+    /// A channel receive: `chan receive`.
+    ChanReceive,
+    /// A channel send: `chan send`.
+    ChanSend,
+    /// A select: `select`.
+    Select,
+    /// A select without cases: `select (no cases)`.
+    SelectNoCases,
+    /// A semaphore: `semacquire`.
+    SemAcquire,
+    /// A mutex: `sync.Mutex.Lock`.
+    MutexLock,
+    /// A read lock: `sync.RWMutex.RLock`.
+    RwMutexRLock,
+    /// A write lock: `sync.RWMutex.Lock`.
+    RwMutexLock,
+    /// A condition: `sync.Cond.Wait`.
+    CondWait,
+    /// A wait group: `sync.WaitGroup.Wait`.
+    WaitGroupWait,
+    /// A barrier: `sync.Barrier.Wait`.
+    BarrierWait,
+    /// A one-time initialisation by another goroutine: `sync.Once.Do`.
+    OnceDo,
+    /// A context's end: `context.Done`.
+    ContextDone,
+    /// A signal from the operating system: `signal wait`.
+    Signal,
+}
+
+/// All reasons in the order of their numbers.
+const ALL: [WaitReason; 18] = {
+    use WaitReason::*;
+    [
+        Await,
+        Sleep,
+        IoWait,
+        Join,
+        ChanReceive,
+        ChanSend,
+        Select,
+        SelectNoCases,
+        SemAcquire,
+        MutexLock,
+        RwMutexRLock,
+        RwMutexLock,
+        CondWait,
+        WaitGroupWait,
+        BarrierWait,
+        OnceDo,
+        ContextDone,
+        Signal,
+    ]
+};
+
+impl WaitReason {
+    /// The text a dump shows.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Await => "await",
+            Self::Sleep => "sleep",
+            Self::IoWait => "IO wait",
+            Self::Join => "goroutine join",
+            Self::ChanReceive => "chan receive",
+            Self::ChanSend => "chan send",
+            Self::Select => "select",
+            Self::SelectNoCases => "select (no cases)",
+            Self::SemAcquire => "semacquire",
+            Self::MutexLock => "sync.Mutex.Lock",
+            Self::RwMutexRLock => "sync.RWMutex.RLock",
+            Self::RwMutexLock => "sync.RWMutex.Lock",
+            Self::CondWait => "sync.Cond.Wait",
+            Self::WaitGroupWait => "sync.WaitGroup.Wait",
+            Self::BarrierWait => "sync.Barrier.Wait",
+            Self::OnceDo => "sync.Once.Do",
+            Self::ContextDone => "context.Done",
+            Self::Signal => "signal wait",
+        }
+    }
+
+    /// The reason with number `n`; [`Await`](Self::Await) for a number that has none.
+    pub(crate) fn from_u8(n: u8) -> Self {
+        ALL.get(usize::from(n)).copied().unwrap_or(Self::Await)
+    }
+}
+
+impl fmt::Display for WaitReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_go_there_and_back() {
+        for (n, reason) in ALL.iter().enumerate() {
+            assert_eq!(*reason as usize, n);
+            assert_eq!(WaitReason::from_u8(n as u8), *reason);
+        }
+        assert_eq!(WaitReason::from_u8(200), WaitReason::Await);
+    }
+}

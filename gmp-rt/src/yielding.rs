@@ -1,0 +1,63 @@
+//! Giving way to others.
+
+use crate::g::waker::goroutine_of;
+use crate::sched::current::{self, Yield};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// Lets other goroutines run, and goes on behind them (Go: `runtime.Gosched`).
+///
+/// Works on any executor; in a goroutine it costs no wake-up.
+///
+/// # Cancel safety
+///
+/// Dropping it early is as if it had not been called.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// gmp::block_on(async {
+///     gmp::yield_now().await;
+/// });
+/// ```
+pub fn yield_now() -> YieldNow {
+    YieldNow { yielded: false }
+}
+
+/// The future of [`yield_now`].
+#[derive(Debug)]
+#[must_use = "futures do nothing unless awaited"]
+pub struct YieldNow {
+    yielded: bool,
+}
+
+impl Future for YieldNow {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if self.yielded {
+            return Poll::Ready(());
+        }
+        self.yielded = true;
+        if !mark(cx) {
+            cx.waker().wake_by_ref();
+        }
+        Poll::Pending
+    }
+}
+
+/// Tells the scheduler to requeue the goroutine that this poll belongs to; `false` if the waker
+/// is not its own: then it must be woken as any future is.
+fn mark(cx: &Context<'_>) -> bool {
+    let Some(g) = goroutine_of(cx.waker()) else {
+        return false;
+    };
+    current::with(|local| match local {
+        Some(local) if local.goid.get() == g.goid() => {
+            local.yielding.set(Yield::Local);
+            true
+        }
+        _ => false,
+    })
+}
