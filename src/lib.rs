@@ -1,1 +1,53 @@
-//! facade
+//! Goroutines for Rust.
+//!
+//! `go!(f(x))` starts a goroutine, a stackless future, on a G-M-P scheduler as Go has it: Gs are
+//! goroutines, Ms are threads, Ps are the right to run. Each P has a queue; a thread whose queue
+//! is empty steals from the others; a thread that blocks hands its P on.
+//!
+//! ```
+//! use gmp::go;
+//! use std::time::Duration;
+//!
+//! async fn square(n: u64) -> u64 {
+//!     gmp::sleep(Duration::from_millis(n)).await;
+//!     n * n
+//! }
+//!
+//! #[gmp::main]
+//! async fn main() {
+//!     let squares: Vec<_> = (1..=4).map(|n| go!(square(n))).collect();
+//!     let mut sum = 0;
+//!     for square in squares {
+//!         sum += square.await.unwrap();
+//!     }
+//!     assert_eq!(sum, 30);
+//! }
+//! ```
+//!
+//! # Where to look
+//!
+//! - Starting and joining: [`go!`], [`spawn`], [`JoinHandle`], [`block_on`], [`yield_now`].
+//! - Time: [`sleep`], [`timeout`], [`Ticker`], [`Timer`], [`after_func`].
+//! - The runtime: [`macro@main`], [`macro@test`], [`Runtime`], [`Builder`], [`set_max_procs`],
+//!   [`runtime::stats`].
+//! - Building primitives: [`park`].
+//!
+//! # Environment
+//!
+//! | variable | meaning |
+//! |----------|---------|
+//! | `GMPMAXPROCS` | how many goroutines may run at the same time |
+//! | `GMPDEBUG` | `key=value,…`: `panic=abort` ends the process when a goroutine panics, as Go does |
+//!
+//! An unknown key or a bad value is named on stderr and ignored.
+#![forbid(unsafe_code)]
+
+pub use gmp_macros::{main, test};
+#[doc(hidden)]
+pub use gmp_rt::entry as __entry;
+pub use gmp_rt::{
+    AfterFunc, BuildError, Builder, Cancelled, Elapsed, Handle, JoinError, JoinHandle, JoinPanic,
+    PanicPolicy, ProcsError, Runtime, ShutdownError, Sleep, Ticker, Timeout, Timer, YieldNow,
+    after_func, block_on, go, goid, max_procs, num_goroutine, park, runtime, set_max_procs, sleep,
+    sleep_until, spawn, spawn_named, time, timeout, timeout_at, yield_now,
+};

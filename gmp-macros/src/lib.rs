@@ -1,1 +1,50 @@
-//! macros
+//! The attribute macros of [gmp](https://docs.rs/gmp). Use them through the facade crate `gmp`.
+#![forbid(unsafe_code)]
+
+mod entry;
+
+use proc_macro::TokenStream;
+
+/// Runs an `async fn main` as goroutine 1.
+///
+/// When it returns, the process ends, whatever other goroutines do, as in Go. It may return
+/// anything a plain `main` may: `()`, `Result`, `ExitCode`.
+///
+/// | option | meaning |
+/// |--------|---------|
+/// | `procs = 4` | how many goroutines may run at the same time |
+/// | `panic = "abort"` | a panic in any goroutine ends the process with status 2, as in Go |
+/// | `name = "web"` | what the names of the threads begin with |
+/// | `crate = "path"` | where the gmp crate is, if it was renamed |
+///
+/// # Examples
+///
+/// ```ignore
+/// #[gmp::main(procs = 2)]
+/// async fn main() -> Result<(), std::io::Error> {
+///     gmp::go!({ println!("hello") }).await.unwrap();
+///     Ok(())
+/// }
+/// ```
+#[proc_macro_attribute]
+pub fn main(options: TokenStream, item: TokenStream) -> TokenStream {
+    entry::expand(entry::Entry::Main, options.into(), item.into()).into()
+}
+
+/// Runs an `async fn` as a test, on a runtime of its own.
+///
+/// Takes the options of [`macro@main`]. Other test attributes (`#[should_panic]`, `#[ignore]`)
+/// work as ever.
+///
+/// # Examples
+///
+/// ```ignore
+/// #[gmp::test]
+/// async fn adds() {
+///     assert_eq!(gmp::go!(async { 1 + 1 }).await.unwrap(), 2);
+/// }
+/// ```
+#[proc_macro_attribute]
+pub fn test(options: TokenStream, item: TokenStream) -> TokenStream {
+    entry::expand(entry::Entry::Test, options.into(), item.into()).into()
+}

@@ -11,6 +11,8 @@
 #[macro_use]
 mod macros;
 
+#[doc(hidden)]
+pub mod entry;
 mod g;
 mod m;
 mod p;

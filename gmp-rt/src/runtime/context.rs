@@ -69,7 +69,7 @@ pub(super) fn default_runtime() -> &'static Runtime {
 }
 
 /// Makes `runtime` the default if there is none yet; else gives it back.
-pub(super) fn set_default(runtime: Runtime) -> Result<&'static Runtime, Runtime> {
+pub(crate) fn set_default(runtime: Runtime) -> Result<&'static Runtime, Runtime> {
     DEFAULT.set(runtime)?;
     Ok(default_runtime())
 }

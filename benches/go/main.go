@@ -1,0 +1,223 @@
+// The workloads of ../src/workload.rs in Go: `prog NAME` prints one figure.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const span = 400 * time.Millisecond
+
+func median(v []float64) float64 {
+	sort.Float64s(v)
+	return v[len(v)/2]
+}
+
+func perOp(ops int, round func()) float64 {
+	round()
+	var times []float64
+	start := time.Now()
+	for time.Since(start) < span || len(times) < 3 {
+		t := time.Now()
+		round()
+		times = append(times, float64(time.Since(t).Nanoseconds())/float64(ops))
+	}
+	return median(times)
+}
+
+func spawnMany() {
+	var wg sync.WaitGroup
+	wg.Add(10000)
+	for i := 0; i < 10000; i++ {
+		go wg.Done()
+	}
+	wg.Wait()
+}
+
+func spawnJoin() {
+	sum := 0
+	for n := 0; n < 1000; n++ {
+		c := make(chan int, 1)
+		go func() { c <- n }()
+		sum += <-c
+	}
+	if sum != 999*500 {
+		panic("wrong sum")
+	}
+}
+
+func yields() {
+	var wg sync.WaitGroup
+	wg.Add(200)
+	for i := 0; i < 200; i++ {
+		go func() {
+			for j := 0; j < 1000; j++ {
+				runtime.Gosched()
+			}
+			wg.Done()
+		}()
+	}
+	wg.Wait()
+}
+
+func link(left int, done chan int) {
+	if left == 0 {
+		done <- left
+		return
+	}
+	go link(left-1, done)
+}
+
+func chain() {
+	done := make(chan int, 1)
+	go link(999, done)
+	<-done
+}
+
+func node(c chan uint64, base, size uint64) {
+	if size == 1 {
+		c <- base
+		return
+	}
+	rc := make(chan uint64, 10)
+	step := size / 10
+	for n := uint64(0); n < 10; n++ {
+		go node(rc, base+n*step, step)
+	}
+	var sum uint64
+	for n := 0; n < 10; n++ {
+		sum += <-rc
+	}
+	c <- sum
+}
+
+func skynet() {
+	c := make(chan uint64, 1)
+	go node(c, 0, 1000000)
+	if <-c != 499999500000 {
+		panic("wrong sum")
+	}
+}
+
+func sleeps() float64 {
+	var times []float64
+	for r := 0; r < 3; r++ {
+		start := time.Now()
+		var wg sync.WaitGroup
+		wg.Add(200000)
+		for n := 0; n < 200000; n++ {
+			go func() {
+				time.Sleep(time.Duration(1000+n*7919%49000) * time.Microsecond)
+				wg.Done()
+			}()
+		}
+		wg.Wait()
+		times = append(times, float64(time.Since(start).Nanoseconds())/200000)
+	}
+	return median(times)
+}
+
+func timeouts() {
+	for i := 0; i < 1000; i++ {
+		_, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		runtime.Gosched()
+		cancel()
+	}
+}
+
+func resident() float64 {
+	b, _ := os.ReadFile("/proc/self/statm")
+	n, _ := strconv.ParseFloat(strings.Split(string(b), " ")[1], 64)
+	return n * 4096
+}
+
+func memory() float64 {
+	const N = 1000000
+	c := make(chan struct{})
+	var parked atomic.Int64
+	before := resident()
+	for i := 0; i < N; i++ {
+		go func() {
+			parked.Add(1)
+			<-c
+		}()
+	}
+	for parked.Load() < N {
+		time.Sleep(20 * time.Millisecond)
+	}
+	return (resident() - before) / N
+}
+
+func wake() float64 {
+	var times []float64
+	for i := 0; i < 300; i++ {
+		c := make(chan time.Time, 1)
+		go func() {
+			runtime.LockOSThread()
+			time.Sleep(time.Millisecond)
+			c <- time.Now()
+		}()
+		sent := <-c
+		times = append(times, float64(time.Since(sent).Nanoseconds()))
+	}
+	return median(times)
+}
+
+func cpuMicros() float64 {
+	dir, _ := os.ReadDir("/proc/self/task")
+	sum := 0.0
+	for _, task := range dir {
+		b, _ := os.ReadFile("/proc/self/task/" + task.Name() + "/schedstat")
+		n, _ := strconv.ParseFloat(strings.Split(string(b), " ")[0], 64)
+		sum += n
+	}
+	return sum / 1000
+}
+
+func idle() float64 {
+	for i := 0; i < 10000; i++ {
+		go time.Sleep(time.Hour)
+	}
+	time.Sleep(300 * time.Millisecond)
+	before := cpuMicros()
+	time.Sleep(3 * time.Second)
+	return (cpuMicros() - before) / 3
+}
+
+func main() {
+	var v float64
+	switch os.Args[1] {
+	case "spawn_many":
+		v = perOp(10000, spawnMany)
+	case "spawn_join":
+		v = perOp(1000, spawnJoin)
+	case "yield":
+		v = perOp(200000, yields)
+	case "chain":
+		v = perOp(1000, chain)
+	case "skynet":
+		v = perOp(1111111, skynet)
+	case "sleeps":
+		v = sleeps()
+	case "timeout":
+		v = perOp(1000, timeouts)
+	case "memory":
+		v = memory()
+	case "wake":
+		v = wake()
+	case "idle":
+		v = idle()
+	default:
+		fmt.Fprintln(os.Stderr, "unknown workload", os.Args[1])
+		os.Exit(1)
+	}
+	fmt.Println(v)
+}

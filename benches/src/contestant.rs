@@ -1,0 +1,143 @@
+//! The Rust runtimes behind one face, so that a workload is written once and none is favoured.
+
+use std::future::Future;
+use std::time::Duration;
+
+/// A runtime under test. All calls are static and inlined.
+pub(crate) trait Contestant: 'static {
+    /// What spawning gives; its output is the goroutine's.
+    type Handle<T: Send + 'static>: Future<Output = T> + Send;
+
+    /// Runs the workload as the runtime's first task.
+    fn run<T: Send + 'static>(main: impl Future<Output = T> + Send + 'static) -> T;
+    /// Starts a task; dropping the handle must not end it.
+    fn spawn<T: Send + 'static>(
+        future: impl Future<Output = T> + Send + 'static,
+    ) -> Self::Handle<T>;
+    /// Starts a task nobody waits for.
+    fn go(future: impl Future<Output = ()> + Send + 'static);
+    /// Gives way.
+    fn yield_now() -> impl Future<Output = ()> + Send;
+    /// Sleeps.
+    fn sleep(duration: Duration) -> impl Future<Output = ()> + Send;
+    /// Awaits with a limit; `true` if it was ready in time.
+    fn timeout(
+        duration: Duration,
+        future: impl Future<Output = ()> + Send,
+    ) -> impl Future<Output = bool> + Send;
+}
+
+/// gmp.
+pub(crate) struct Gmp;
+
+pub(crate) struct GmpHandle<T>(gmp_rt::JoinHandle<T>);
+
+impl<T> Future for GmpHandle<T> {
+    type Output = T;
+    fn poll(
+        mut self: std::pin::Pin<&mut Self>,
+        cx: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<T> {
+        std::pin::Pin::new(&mut self.0).poll(cx).map(Result::unwrap)
+    }
+}
+
+impl Contestant for Gmp {
+    type Handle<T: Send + 'static> = GmpHandle<T>;
+
+    fn run<T: Send + 'static>(main: impl Future<Output = T> + Send + 'static) -> T {
+        gmp_rt::block_on(gmp_rt::spawn(main)).unwrap()
+    }
+    fn spawn<T: Send + 'static>(f: impl Future<Output = T> + Send + 'static) -> GmpHandle<T> {
+        GmpHandle(gmp_rt::spawn(f))
+    }
+    fn go(future: impl Future<Output = ()> + Send + 'static) {
+        drop(gmp_rt::spawn(future));
+    }
+    fn yield_now() -> impl Future<Output = ()> + Send {
+        gmp_rt::yield_now()
+    }
+    fn sleep(duration: Duration) -> impl Future<Output = ()> + Send {
+        gmp_rt::sleep(duration)
+    }
+    async fn timeout(duration: Duration, future: impl Future<Output = ()> + Send) -> bool {
+        gmp_rt::timeout(duration, future).await.is_ok()
+    }
+}
+
+/// Tokio's multi-thread runtime.
+pub(crate) struct Tokio;
+
+pub(crate) struct TokioHandle<T>(tokio::task::JoinHandle<T>);
+
+impl<T> Future for TokioHandle<T> {
+    type Output = T;
+    fn poll(
+        mut self: std::pin::Pin<&mut Self>,
+        cx: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<T> {
+        std::pin::Pin::new(&mut self.0).poll(cx).map(Result::unwrap)
+    }
+}
+
+impl Contestant for Tokio {
+    type Handle<T: Send + 'static> = TokioHandle<T>;
+
+    fn run<T: Send + 'static>(main: impl Future<Output = T> + Send + 'static) -> T {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        // As a task, not in `block_on`: that thread is no worker and would be slower.
+        runtime.block_on(runtime.spawn(main)).unwrap()
+    }
+    fn spawn<T: Send + 'static>(f: impl Future<Output = T> + Send + 'static) -> TokioHandle<T> {
+        TokioHandle(tokio::spawn(f))
+    }
+    fn go(future: impl Future<Output = ()> + Send + 'static) {
+        drop(tokio::spawn(future));
+    }
+    fn yield_now() -> impl Future<Output = ()> + Send {
+        tokio::task::yield_now()
+    }
+    fn sleep(duration: Duration) -> impl Future<Output = ()> + Send {
+        tokio::time::sleep(duration)
+    }
+    async fn timeout(duration: Duration, future: impl Future<Output = ()> + Send) -> bool {
+        tokio::time::timeout(duration, future).await.is_ok()
+    }
+}
+
+/// smol's global executor, a thread per core.
+pub(crate) struct Smol;
+
+impl Contestant for Smol {
+    type Handle<T: Send + 'static> = smol::Task<T>;
+
+    fn run<T: Send + 'static>(main: impl Future<Output = T> + Send + 'static) -> T {
+        smol::block_on(smol::spawn(main))
+    }
+    fn spawn<T: Send + 'static>(f: impl Future<Output = T> + Send + 'static) -> smol::Task<T> {
+        smol::spawn(f)
+    }
+    fn go(future: impl Future<Output = ()> + Send + 'static) {
+        smol::spawn(future).detach();
+    }
+    fn yield_now() -> impl Future<Output = ()> + Send {
+        smol::future::yield_now()
+    }
+    async fn sleep(duration: Duration) {
+        smol::Timer::after(duration).await;
+    }
+    async fn timeout(duration: Duration, future: impl Future<Output = ()> + Send) -> bool {
+        let late = async {
+            smol::Timer::after(duration).await;
+            false
+        };
+        let in_time = async {
+            future.await;
+            true
+        };
+        smol::future::or(in_time, late).await
+    }
+}

@@ -1,0 +1,257 @@
+//! The workloads. Each checks its own result, so that a wrong answer cannot be fast.
+
+use crate::contestant::Contestant;
+use futures::channel::oneshot;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long a workload that can be repeated is repeated.
+const SPAN: Duration = Duration::from_millis(400);
+
+/// The workloads by name, with the unit of their figure.
+pub(crate) const ALL: &[(&str, &str)] = &[
+    ("spawn_many", "ns"),
+    ("spawn_join", "ns"),
+    ("yield", "ns"),
+    ("chain", "ns"),
+    ("skynet", "ns"),
+    ("sleeps", "ns"),
+    ("timeout", "ns"),
+    ("memory", "B"),
+    ("wake", "ns"),
+    ("idle", "us/s"),
+];
+
+/// Runs a workload; returns its figure.
+pub(crate) fn run<C: Contestant>(name: &str) -> Option<f64> {
+    Some(match name {
+        "spawn_many" => C::run(per_op(10_000, spawn_many::<C>)),
+        "spawn_join" => C::run(per_op(1_000, spawn_join::<C>)),
+        "yield" => C::run(per_op(200_000, yields::<C>)),
+        "chain" => C::run(per_op(1_000, chain::<C>)),
+        "skynet" => C::run(per_op(1_111_111, skynet::<C>)),
+        "sleeps" => C::run(sleeps::<C>()),
+        "timeout" => C::run(per_op(1_000, timeouts::<C>)),
+        "memory" => C::run(memory::<C>()),
+        "wake" => C::run(wake::<C>()),
+        "idle" => C::run(idle::<C>()),
+        _ => return None,
+    })
+}
+
+/// Nanoseconds per operation of `round`, which does `ops` of them; the median of the repetitions.
+async fn per_op<F, Fut>(ops: u32, round: F) -> f64
+where
+    F: Fn() -> Fut + Send + 'static,
+    Fut: Future<Output = ()> + Send,
+{
+    round().await;
+    let mut times = Vec::new();
+    let start = Instant::now();
+    while start.elapsed() < SPAN || times.len() < 3 {
+        let round_start = Instant::now();
+        round().await;
+        times.push(round_start.elapsed().as_nanos() as f64 / f64::from(ops));
+    }
+    median(times)
+}
+
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// Tasks that count down; the last one says so.
+struct Countdown {
+    left: AtomicUsize,
+    done: std::sync::Mutex<Option<oneshot::Sender<()>>>,
+}
+
+impl Countdown {
+    fn new(n: usize) -> (Arc<Self>, oneshot::Receiver<()>) {
+        let (tx, rx) = oneshot::channel();
+        let done = std::sync::Mutex::new(Some(tx));
+        (
+            Arc::new(Self {
+                left: AtomicUsize::new(n),
+                done,
+            }),
+            rx,
+        )
+    }
+
+    fn count(&self) {
+        if self.left.fetch_sub(1, Ordering::AcqRel) == 1 {
+            let tx = self.done.lock().unwrap().take();
+            tx.unwrap().send(()).unwrap();
+        }
+    }
+}
+
+/// Spawns 10k tasks from one, waits for all.
+async fn spawn_many<C: Contestant>() {
+    let (countdown, done) = Countdown::new(10_000);
+    for _ in 0..10_000 {
+        let countdown = countdown.clone();
+        C::go(async move { countdown.count() });
+    }
+    done.await.unwrap();
+}
+
+/// Spawns one and joins it, again and again.
+async fn spawn_join<C: Contestant>() {
+    let mut sum = 0u64;
+    for n in 0..1_000u64 {
+        sum += C::spawn(async move { n }).await;
+    }
+    assert_eq!(sum, 999 * 500);
+}
+
+/// 200 tasks that yield 1000 times each.
+async fn yields<C: Contestant>() {
+    let (countdown, done) = Countdown::new(200);
+    for _ in 0..200 {
+        let countdown = countdown.clone();
+        C::go(async move {
+            for _ in 0..1000 {
+                C::yield_now().await;
+            }
+            countdown.count();
+        });
+    }
+    done.await.unwrap();
+}
+
+/// A task spawns the next, 1000 times.
+async fn chain<C: Contestant>() {
+    fn link<C: Contestant>(left: u32, done: oneshot::Sender<u32>) {
+        C::go(async move {
+            if left == 0 {
+                done.send(left).unwrap();
+            } else {
+                link::<C>(left - 1, done);
+            }
+        });
+    }
+    let (tx, rx) = oneshot::channel();
+    link::<C>(999, tx);
+    assert_eq!(rx.await, Ok(0));
+}
+
+type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// A tree of tasks, ten children each, a million leaves; the sum of the leaves comes back.
+async fn skynet<C: Contestant>() {
+    fn node<C: Contestant>(base: u64, size: u64) -> Boxed<u64> {
+        Box::pin(async move {
+            if size == 1 {
+                return base;
+            }
+            let step = size / 10;
+            let children: Vec<_> = (0..10)
+                .map(|n| C::spawn(node::<C>(base + n * step, step)))
+                .collect();
+            let mut sum = 0;
+            for child in children {
+                sum += child.await;
+            }
+            sum
+        })
+    }
+    assert_eq!(C::spawn(node::<C>(0, 1_000_000)).await, 499_999_500_000);
+}
+
+/// 200k tasks that sleep for 1 to 50 ms: the CPU and waiting time of one, beyond the 50 ms.
+async fn sleeps<C: Contestant>() -> f64 {
+    let mut times = Vec::new();
+    for _ in 0..3 {
+        let start = Instant::now();
+        let (countdown, done) = Countdown::new(200_000);
+        for n in 0..200_000u64 {
+            let countdown = countdown.clone();
+            C::go(async move {
+                C::sleep(Duration::from_micros(1000 + n * 7919 % 49_000)).await;
+                countdown.count();
+            });
+        }
+        done.await.unwrap();
+        times.push(start.elapsed().as_nanos() as f64 / 200_000.0);
+    }
+    median(times)
+}
+
+/// A timeout is set, the task yields, the timeout is cancelled.
+async fn timeouts<C: Contestant>() {
+    for _ in 0..1_000 {
+        assert!(C::timeout(Duration::from_secs(5), C::yield_now()).await);
+    }
+}
+
+/// Bytes per task of a million that wait for a permit.
+async fn memory<C: Contestant>() -> f64 {
+    const N: usize = 1_000_000;
+    let semaphore = Arc::new(smol::lock::Semaphore::new(0));
+    let parked = Arc::new(AtomicUsize::new(0));
+    let before = resident();
+    for _ in 0..N {
+        let (semaphore, parked) = (semaphore.clone(), parked.clone());
+        C::go(async move {
+            parked.fetch_add(1, Ordering::Relaxed);
+            drop(semaphore.acquire().await);
+        });
+    }
+    while parked.load(Ordering::Relaxed) < N {
+        C::sleep(Duration::from_millis(20)).await;
+    }
+    (resident() - before) / N as f64
+}
+
+/// Bytes of memory this process has.
+fn resident() -> f64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    statm.split(' ').nth(1).unwrap().parse::<f64>().unwrap() * 4096.0
+}
+
+/// From a plain thread, a sleeping task is woken: the median time until it runs.
+async fn wake<C: Contestant>() -> f64 {
+    let mut times = Vec::new();
+    for _ in 0..300 {
+        let (tx, rx) = oneshot::channel::<Instant>();
+        let thread = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(1));
+            tx.send(Instant::now()).unwrap();
+        });
+        let sent = rx.await.unwrap();
+        times.push(sent.elapsed().as_nanos() as f64);
+        thread.join().unwrap();
+    }
+    median(times)
+}
+
+/// CPU time per second with 10k tasks that sleep for long.
+async fn idle<C: Contestant>() -> f64 {
+    for _ in 0..10_000 {
+        C::go(async { C::sleep(Duration::from_secs(3600)).await });
+    }
+    C::sleep(Duration::from_millis(300)).await;
+    let before = cpu_micros();
+    C::sleep(Duration::from_secs(3)).await;
+    (cpu_micros() - before) / 3.0
+}
+
+/// Microseconds of CPU all threads of this process have used.
+fn cpu_micros() -> f64 {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let nanos = tasks.map(|task| {
+        let path = task.unwrap().path().join("schedstat");
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        text.split(' ')
+            .next()
+            .and_then(|ns| ns.parse::<f64>().ok())
+            .unwrap_or(0.0)
+    });
+    nanos.sum::<f64>() / 1000.0
+}

@@ -1,0 +1,203 @@
+//! `#[main]` and `#[test]`.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::parse::{Parse, ParseStream, Parser};
+use syn::punctuated::Punctuated;
+use syn::spanned::Spanned;
+use syn::{Error, Expr, ExprLit, Ident, ItemFn, Lit, Path, Result, Token};
+
+/// Which attribute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    Main,
+    Test,
+}
+
+impl Entry {
+    fn attribute(self) -> &'static str {
+        match self {
+            Self::Main => "#[gmp::main]",
+            Self::Test => "#[gmp::test]",
+        }
+    }
+}
+
+/// The function that calls the body on a runtime; or the compile errors and, so that the rest of
+/// the program is checked without follow-up errors, an empty function of the same name.
+pub(crate) fn expand(entry: Entry, options: TokenStream, item: TokenStream) -> TokenStream {
+    let function = match syn::parse2::<ItemFn>(item.clone()) {
+        Ok(function) => function,
+        Err(error) => {
+            let error = error.to_compile_error();
+            return quote!(#error #item);
+        }
+    };
+    match try_expand(entry, options, &function) {
+        Ok(tokens) => tokens,
+        Err(error) => {
+            let (error, name) = (error.to_compile_error(), &function.sig.ident);
+            quote!(#error fn #name() {})
+        }
+    }
+}
+
+fn try_expand(entry: Entry, options: TokenStream, function: &ItemFn) -> Result<TokenStream> {
+    check_signature(entry, function)?;
+    let options = Options::parse(options)?;
+    let gmp = options
+        .krate
+        .clone()
+        .unwrap_or_else(|| syn::parse_quote!(::gmp));
+    let builder = options.builder(&gmp);
+    let ItemFn {
+        attrs,
+        vis,
+        sig,
+        block,
+    } = function;
+    let (name, output) = (&sig.ident, &sig.output);
+    let body = format_ident!("__gmp_{}", name);
+    let (test, run) = match entry {
+        Entry::Main => (None, quote!(run_main)),
+        Entry::Test => (Some(quote!(#[::core::prelude::v1::test])), quote!(run_test)),
+    };
+    Ok(quote! {
+        #test
+        #(#attrs)*
+        #vis fn #name() -> ::std::process::ExitCode {
+            async fn #body() #output #block
+            #gmp::__entry::#run(#builder, #body())
+        }
+    })
+}
+
+fn check_signature(entry: Entry, function: &ItemFn) -> Result<()> {
+    let (sig, attribute) = (&function.sig, entry.attribute());
+    if sig.asyncness.is_none() {
+        let message = format!("{attribute} needs an `async fn`; add `async`");
+        return Err(Error::new(sig.fn_token.span(), message));
+    }
+    if !sig.inputs.is_empty() {
+        let message = format!("{attribute}: the function cannot have arguments");
+        return Err(Error::new(sig.inputs.span(), message));
+    }
+    if !sig.generics.params.is_empty() {
+        let message = format!("{attribute}: the function cannot be generic");
+        return Err(Error::new(sig.generics.span(), message));
+    }
+    Ok(())
+}
+
+/// The options between the brackets.
+#[derive(Default)]
+struct Options {
+    procs: Option<Expr>,
+    abort: bool,
+    name: Option<String>,
+    krate: Option<Path>,
+}
+
+/// `key = value`.
+struct Pair {
+    key: Ident,
+    value: Expr,
+}
+
+impl Parse for Pair {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let key = input.call(<Ident as syn::ext::IdentExt>::parse_any)?;
+        if !input.peek(Token![=]) {
+            let message = format!("expected a value: `{key} = …`");
+            return Err(Error::new(key.span(), message));
+        }
+        input.parse::<Token![=]>()?;
+        Ok(Self {
+            key,
+            value: input.parse()?,
+        })
+    }
+}
+
+impl Options {
+    fn parse(tokens: TokenStream) -> Result<Self> {
+        let pairs = Punctuated::<Pair, Token![,]>::parse_terminated.parse2(tokens)?;
+        let mut options = Self::default();
+        let mut seen = Vec::new();
+        for Pair { key, value } in pairs {
+            if seen.contains(&key) {
+                return Err(Error::new(
+                    key.span(),
+                    format!("option `{key}` is given twice"),
+                ));
+            }
+            options.set(&key, value)?;
+            seen.push(key);
+        }
+        Ok(options)
+    }
+
+    fn set(&mut self, key: &Ident, value: Expr) -> Result<()> {
+        match key.to_string().as_str() {
+            "procs" => self.procs = Some(procs(value)?),
+            "panic" => self.abort = panic_policy(&value)?,
+            "name" => self.name = Some(text(&value, "name")?),
+            "crate" => self.krate = Some(syn::parse_str(&text(&value, "crate")?)?),
+            _ => {
+                let message = format!(
+                    "unknown option `{key}`; the options are `procs`, `panic`, `name` and `crate`"
+                );
+                return Err(Error::new(key.span(), message));
+            }
+        }
+        Ok(())
+    }
+
+    /// The expression that configures the runtime.
+    fn builder(&self, gmp: &Path) -> TokenStream {
+        let procs = self.procs.as_ref().map(|procs| quote!(.max_procs(#procs)));
+        let name = self.name.as_ref().map(|name| quote!(.name(#name)));
+        let abort = self
+            .abort
+            .then(|| quote!(.panic_policy(#gmp::PanicPolicy::Abort)));
+        quote!(#gmp::Builder::new()#procs #name #abort)
+    }
+}
+
+/// A number of procs: a literal from 1 on, or any other expression, which is checked at run time.
+fn procs(value: Expr) -> Result<Expr> {
+    if let Expr::Lit(ExprLit { lit, .. }) = &value {
+        let number = match lit {
+            Lit::Int(number) => number.base10_parse::<usize>()?,
+            _ => return Err(Error::new(lit.span(), "`procs` must be a number")),
+        };
+        if number == 0 {
+            return Err(Error::new(lit.span(), "`procs` must be at least 1"));
+        }
+    }
+    Ok(value)
+}
+
+fn panic_policy(value: &Expr) -> Result<bool> {
+    match text(value, "panic")?.as_str() {
+        "abort" => Ok(true),
+        "contain" => Ok(false),
+        _ => Err(Error::new(
+            value.span(),
+            "`panic` must be \"abort\" or \"contain\"",
+        )),
+    }
+}
+
+fn text(value: &Expr, key: &str) -> Result<String> {
+    match value {
+        Expr::Lit(ExprLit {
+            lit: Lit::Str(text),
+            ..
+        }) => Ok(text.value()),
+        _ => Err(Error::new(
+            value.span(),
+            format!("`{key}` must be a string literal"),
+        )),
+    }
+}

@@ -1,0 +1,54 @@
+//! What `#[gmp::main]` and `#[gmp::test]` expand to calls of. Not for programs.
+
+use crate::runtime::{Builder, Runtime, block_on, context};
+use std::process::{ExitCode, Termination};
+
+/// Runs `main` as goroutine 1 of the default runtime, and returns its exit code.
+///
+/// The result is turned into a code inside the goroutine: it need not be `Send`.
+#[track_caller]
+pub fn run_main<T: Termination>(
+    builder: Builder,
+    main: impl Future<Output = T> + Send + 'static,
+) -> ExitCode {
+    let runtime = build(builder);
+    // The default one, so that `spawn` on a plain thread means the same runtime. It is never
+    // dropped: when main returns the process ends, whatever the others do.
+    match context::set_default(runtime) {
+        Ok(runtime) => run(runtime, main),
+        // `main` was called as a function, or something ran before it.
+        Err(runtime) => run(&runtime, main),
+    }
+}
+
+/// Runs a test on a runtime of its own.
+#[track_caller]
+pub fn run_test<T: Termination>(
+    builder: Builder,
+    test: impl Future<Output = T> + Send + 'static,
+) -> ExitCode {
+    run(&build(builder), test)
+}
+
+#[track_caller]
+fn build(builder: Builder) -> Runtime {
+    match builder.build() {
+        Ok(runtime) => runtime,
+        Err(error) => panic!("gmp: cannot start the runtime: {error}"),
+    }
+}
+
+#[track_caller]
+fn run<T: Termination>(
+    runtime: &Runtime,
+    future: impl Future<Output = T> + Send + 'static,
+) -> ExitCode {
+    let goroutine = runtime
+        .handle()
+        .spawn_named("main", async { future.await.report() });
+    match block_on(goroutine) {
+        Ok(code) => code,
+        Err(crate::JoinError::Panic(panic)) => std::panic::resume_unwind(panic.into_payload()),
+        Err(error) => panic!("gmp: {error}"),
+    }
+}
