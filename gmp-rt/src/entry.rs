@@ -43,9 +43,7 @@ fn run<T: Termination>(
     runtime: &Runtime,
     future: impl Future<Output = T> + Send + 'static,
 ) -> ExitCode {
-    let goroutine = runtime
-        .handle()
-        .spawn_named("main", async { future.await.report() });
+    let goroutine = runtime.handle().spawn_named("main", async { future.await.report() });
     match block_on(goroutine) {
         Ok(code) => code,
         Err(crate::JoinError::Panic(panic)) => std::panic::resume_unwind(panic.into_payload()),

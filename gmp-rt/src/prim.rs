@@ -31,9 +31,7 @@ pub mod fixed {
 
         /// Locks, ignoring poison: no invariant here is left half-done across a panic.
         pub fn lock(&self) -> std::sync::MutexGuard<'_, T> {
-            self.0
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner)
+            self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
         }
     }
 }
@@ -103,9 +101,7 @@ mod imp {
 
         /// Locks, ignoring poison.
         pub fn lock(&self) -> loom::sync::MutexGuard<'_, T> {
-            self.0
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner)
+            self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
         }
     }
 }

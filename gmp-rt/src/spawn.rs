@@ -40,10 +40,7 @@ pub fn spawn_named<F>(name: impl Into<String>, future: F) -> JoinHandle<F::Outpu
 where
     F: Future<Output: Send + 'static> + Send + 'static,
 {
-    spawn_from(
-        future,
-        Origin::named(Location::caller(), name.into().into_boxed_str()),
-    )
+    spawn_from(future, Origin::named(Location::caller(), name.into().into_boxed_str()))
 }
 
 #[inline]
@@ -70,11 +67,7 @@ where
 /// ```
 #[must_use]
 pub fn goid() -> Option<u64> {
-    current::with(|local| {
-        local
-            .map(|local| local.goid.get())
-            .filter(|&goid| goid != 0)
-    })
+    current::with(|local| local.map(|local| local.goid.get()).filter(|&goid| goid != 0))
 }
 
 /// How many goroutines live on this runtime (Go: `runtime.NumGoroutine`).

@@ -17,7 +17,7 @@ use super::heap::{self, CELL_ALIGN, SizeClass};
 use super::join::JoinHandle;
 use super::list::Link;
 use super::status::{AfterDone, AfterRef, Output};
-use super::waker::TinyWaker;
+use super::waker::{TinyWaker, wake_contained};
 use super::{Birth, G, GRef, Schedule, Wait};
 use crate::prim::{AtomicU64, AtomicUsize, UnsafeCell};
 use crate::tuning::BOX_ABOVE;
@@ -148,8 +148,7 @@ impl<F: Future, S: Schedule> GCell<F, S> {
     unsafe fn finish(&self, outcome: Outcome<F::Output>) -> Output {
         let dropped = catch_unwind(AssertUnwindSafe(|| {
             // SAFETY: I2 — the future is there, and dropped exactly once, here.
-            self.stage
-                .with_mut(|stage| unsafe { ManuallyDrop::drop(&mut (*stage).future) });
+            self.stage.with_mut(|stage| unsafe { ManuallyDrop::drop(&mut (*stage).future) });
         }));
         let outcome = match dropped {
             Ok(()) => outcome,
@@ -161,8 +160,7 @@ impl<F: Future, S: Schedule> GCell<F, S> {
         }
         if self.header.status.is_joinable() {
             // SAFETY: I2, I3 — the future is gone, the place is ours.
-            self.stage
-                .with_mut(|stage| unsafe { (*stage).output = ManuallyDrop::new(outcome) });
+            self.stage.with_mut(|stage| unsafe { (*stage).output = ManuallyDrop::new(outcome) });
             Output::Stored
         } else {
             self.discard(outcome);
@@ -195,9 +193,8 @@ impl<F: Future, S: Schedule> GCell<F, S> {
         // SAFETY: I1, the caller's promise.
         let this = unsafe { Self::of(g) };
         // SAFETY: I2, I3 — stored, ours, and read once.
-        let outcome = this
-            .stage
-            .with(|stage| unsafe { std::ptr::read(&raw const (*stage).output) });
+        let outcome =
+            this.stage.with(|stage| unsafe { std::ptr::read(&raw const (*stage).output) });
         this.discard(ManuallyDrop::into_inner(outcome));
     }
 
@@ -209,14 +206,10 @@ impl<F: Future, S: Schedule> GCell<F, S> {
         // SAFETY: I1, the caller's promise.
         let this = unsafe { Self::of(g) };
         // SAFETY: I2, I3 — stored, ours, and read once.
-        let outcome = this
-            .stage
-            .with(|stage| unsafe { std::ptr::read(&raw const (*stage).output) });
+        let outcome =
+            this.stage.with(|stage| unsafe { std::ptr::read(&raw const (*stage).output) });
         // SAFETY: the caller's promise.
-        unsafe {
-            to.cast::<Outcome<F::Output>>()
-                .write(ManuallyDrop::into_inner(outcome))
-        };
+        unsafe { to.cast::<Outcome<F::Output>>().write(ManuallyDrop::into_inner(outcome)) };
     }
 }
 
@@ -260,16 +253,12 @@ fn build<F: Future, S: Schedule>(class: SizeClass, future: F, birth: Birth) -> N
         (&raw mut (*cell).header.ids).write(birth.ids);
         (&raw mut (*cell).header.parent).write(birth.parent);
         (&raw mut (*cell).header.origin).write(birth.origin);
-        let wait = Wait {
-            reason: WaitReason::Await,
-            since: 0,
-        };
+        let wait = Wait { reason: WaitReason::Await, since: 0 };
         (&raw mut (*cell).header.wait).write(AtomicU64::new(wait.pack()));
         (&raw mut (*cell).header.resource).write(AtomicUsize::new(0));
         (&raw mut (*cell).header.join).write(UnsafeCell::new(TinyWaker::EMPTY));
-        (&raw mut (*cell).stage).write(UnsafeCell::new(Stage {
-            future: ManuallyDrop::new(future),
-        }));
+        (&raw mut (*cell).stage)
+            .write(UnsafeCell::new(Stage { future: ManuallyDrop::new(future) }));
     }
     // SAFETY: initialised above.
     unsafe { g.as_ref() }.status.init();
@@ -311,14 +300,10 @@ pub(crate) fn complete(gp: GRef, output: Output) {
         }
         AfterDone::WakeJoiner => {
             // SAFETY: dead with `JOIN_WAKER`, so the slot is ours.
-            let waker = unsafe { g.as_ref() }
-                .join
-                .with_mut(|slot| unsafe { (*slot).take() });
+            let waker = unsafe { g.as_ref() }.join.with_mut(|slot| unsafe { (*slot).take() });
             // SAFETY: our reference is given up once.
             unsafe { drop_ref(g) };
-            if let Some(waker) = waker {
-                waker.wake();
-            }
+            waker.map(wake_contained);
         }
     }
 }

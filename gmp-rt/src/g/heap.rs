@@ -120,9 +120,7 @@ unsafe impl Sync for Cache {}
 
 impl Default for Cache {
     fn default() -> Self {
-        Self {
-            slots: std::array::from_fn(|_| CacheSlot::default()),
-        }
+        Self { slots: std::array::from_fn(|_| CacheSlot::default()) }
     }
 }
 
@@ -165,10 +163,7 @@ impl Cache {
 
     /// How many free cells it holds.
     pub(crate) fn len(&self) -> usize {
-        self.slots
-            .iter()
-            .map(|slot| slot.current.get().len + slot.reserve.get().len)
-            .sum()
+        self.slots.iter().map(|slot| slot.current.get().len + slot.reserve.get().len).sum()
     }
 
     /// Gives all cells back to the centre.
@@ -236,11 +231,8 @@ pub(super) unsafe fn free(cell: NonNull<G>, class: SizeClass) {
     }
 }
 
-static HEAP: LazyLock<Box<[Class]>> = LazyLock::new(|| {
-    (0..SIZES.len())
-        .map(|n| Class::new(SizeClass(n as u8)))
-        .collect()
-});
+static HEAP: LazyLock<Box<[Class]>> =
+    LazyLock::new(|| (0..SIZES.len()).map(|n| Class::new(SizeClass(n as u8))).collect());
 
 struct Class {
     class: SizeClass,
@@ -262,11 +254,7 @@ struct Centre {
 
 impl Class {
     fn new(class: SizeClass) -> Self {
-        Self {
-            class,
-            transfer: ArrayQueue::new(TRANSFER_BATCHES),
-            centre: Mutex::default(),
-        }
+        Self { class, transfer: ArrayQueue::new(TRANSFER_BATCHES), centre: Mutex::default() }
     }
 
     #[cold]
@@ -317,9 +305,7 @@ impl Centre {
         if slab.is_idle() {
             self.idle -= 1;
         }
-        let Some(cell) = slab.take() else {
-            unreachable!("listed slabs have room")
-        };
+        let Some(cell) = slab.take() else { unreachable!("listed slabs have room") };
         if !slab.has_room() {
             self.with_room.pop();
             slab.room_index().set(None);
@@ -386,16 +372,10 @@ impl Centre {
     /// Sights of the living goroutines in slab number `n`; `None` past the last slab.
     fn sights(&self, n: usize) -> Option<Vec<GSight>> {
         let slab = *self.slabs.get(n)?;
-        let living = slab
-            .iter()
-            .flat_map(SlabRef::cells)
-            .filter(|cell| SlabRef::status(cell).try_ref());
+        let living =
+            slab.iter().flat_map(SlabRef::cells).filter(|cell| SlabRef::status(cell).try_ref());
         // SAFETY: `try_ref` has taken the reference.
-        Some(
-            living
-                .map(|cell| GSight(unsafe { CountedG::from_counted(cell) }))
-                .collect(),
-        )
+        Some(living.map(|cell| GSight(unsafe { CountedG::from_counted(cell) })).collect())
     }
 }
 
@@ -427,12 +407,6 @@ pub(crate) struct HeapStats {
 
 /// What the heap holds just now.
 pub(crate) fn stats() -> HeapStats {
-    let slabs = HEAP
-        .iter()
-        .map(|class| class.centre.lock().slabs.iter().flatten().count())
-        .sum();
-    HeapStats {
-        mapped_bytes: slabs * SLAB_BYTES,
-        slabs,
-    }
+    let slabs = HEAP.iter().map(|class| class.centre.lock().slabs.iter().flatten().count()).sum();
+    HeapStats { mapped_bytes: slabs * SLAB_BYTES, slabs }
 }

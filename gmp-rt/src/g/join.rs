@@ -60,11 +60,7 @@ impl<T> JoinHandle<T> {
     pub(super) unsafe fn new(g: NonNull<G>) -> Self {
         // SAFETY: the reference given keeps it alive.
         let goid = unsafe { g.as_ref() }.goid();
-        Self {
-            g: Some(g),
-            goid,
-            output: PhantomData,
-        }
+        Self { g: Some(g), goid, output: PhantomData }
     }
 
     fn header(&self) -> Option<&G> {
@@ -125,9 +121,7 @@ impl<T> JoinHandle<T> {
         }
         let tiny = TinyWaker::new(waker);
         // SAFETY: I1 — `JOIN_WAKER` is unset and we are the handle.
-        let old = g
-            .join
-            .with_mut(|slot| unsafe { std::mem::replace(&mut *slot, tiny) });
+        let old = g.join.with_mut(|slot| unsafe { std::mem::replace(&mut *slot, tiny) });
         drop(old);
         g.status.set_join_waker().is_ok()
     }
@@ -162,11 +156,7 @@ impl<T> Drop for JoinHandle<T> {
             AfterDetach::Released => return,
             AfterDetach::TakeWaker => {
                 // SAFETY: I1 — `JOIN_WAKER` is taken back, the slot is ours.
-                drop(
-                    unsafe { g.as_ref() }
-                        .join
-                        .with_mut(|slot| unsafe { (*slot).take() }),
-                );
+                drop(unsafe { g.as_ref() }.join.with_mut(|slot| unsafe { (*slot).take() }));
             }
             // SAFETY: I1 — dead, and not taken yet: `g` was still in the handle.
             AfterDetach::DropOutput => unsafe { cell::drop_output(g) },
@@ -227,11 +217,7 @@ impl JoinError {
             Failure::Cancelled => Self::Cancelled(Cancelled { goid }),
             Failure::Panic(payload) => {
                 let message = panic_message(&*payload).into();
-                Self::Panic(JoinPanic {
-                    goid,
-                    payload: Mutex::new(payload),
-                    message,
-                })
+                Self::Panic(JoinPanic { goid, payload: Mutex::new(payload), message })
             }
         }
     }
@@ -268,18 +254,14 @@ impl JoinPanic {
     /// The payload, for [`std::panic::resume_unwind`].
     #[must_use]
     pub fn into_payload(self) -> Box<dyn Any + Send> {
-        self.payload
-            .into_inner()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.payload.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
 impl fmt::Debug for JoinPanic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut f = f.debug_struct("JoinPanic");
-        f.field("goid", &self.goid)
-            .field("message", &self.message)
-            .finish_non_exhaustive()
+        f.field("goid", &self.goid).field("message", &self.message).finish_non_exhaustive()
     }
 }
 

@@ -53,11 +53,7 @@ unsafe impl Send for GList {}
 impl GList {
     /// An empty list.
     pub(crate) const fn new() -> Self {
-        Self {
-            head: None,
-            tail: None,
-            len: 0,
-        }
+        Self { head: None, tail: None, len: 0 }
     }
 
     /// How many there are.

@@ -151,11 +151,7 @@ fn loom_last_reference_frees_once() {
 /// Completes `g` as an M does, with its output stored if somebody may want it.
 fn finish(g: &Mock) -> bool {
     g.touch();
-    let output = if g.status.is_joinable() {
-        Output::Stored
-    } else {
-        Output::Dropped
-    };
+    let output = if g.status.is_joinable() { Output::Stored } else { Output::Dropped };
     match g.status.complete(output) {
         AfterDone::Released => {}
         AfterDone::Free => g.free(),
@@ -186,10 +182,7 @@ fn loom_joiner_is_woken_or_sees_the_output() {
             g.touch();
         }
         let woken = t.join().unwrap();
-        assert_eq!(
-            registered, woken,
-            "registered and not woken, or the reverse"
-        );
+        assert_eq!(registered, woken, "registered and not woken, or the reverse");
         assert!(g.status.is_dead());
         assert_eq!(g.status.detach(), AfterDetach::DropOutput);
         g.drop_ref();

@@ -27,32 +27,17 @@
 //! not by the next garbage collection. The scheduler is known here only as the trait
 //! [`Schedule`].
 
-#[expect(
-    unsafe_code,
-    reason = "future and output share memory, I1 to I4 of the module"
-)]
+#[expect(unsafe_code, reason = "future and output share memory, I1 to I4 of the module")]
 pub(crate) mod cell;
-#[expect(
-    unsafe_code,
-    reason = "free lists through raw cells, I1 to I3 of the module"
-)]
+#[expect(unsafe_code, reason = "free lists through raw cells, I1 to I3 of the module")]
 pub(crate) mod heap;
-#[expect(
-    unsafe_code,
-    reason = "the output is read through the vtable, I1 of the module"
-)]
+#[expect(unsafe_code, reason = "the output is read through the vtable, I1 of the module")]
 pub(crate) mod join;
-#[expect(
-    unsafe_code,
-    reason = "a list through the cells' own links, I1 of the module"
-)]
+#[expect(unsafe_code, reason = "a list through the cells' own links, I1 of the module")]
 pub(crate) mod list;
 #[expect(unsafe_code, reason = "a tagged pointer, I1 of the module")]
 pub(crate) mod origin;
-#[expect(
-    unsafe_code,
-    reason = "mapped memory cut into cells, I1 to I4 of the module"
-)]
+#[expect(unsafe_code, reason = "mapped memory cut into cells, I1 to I4 of the module")]
 mod slab;
 pub(crate) mod status;
 #[expect(unsafe_code, reason = "the raw waker, I1 to I2 of the module")]
@@ -152,10 +137,7 @@ impl Wait {
     }
 
     fn unpack(word: u64) -> Self {
-        Self {
-            reason: WaitReason::from_u8(word as u8),
-            since: word >> 8,
-        }
+        Self { reason: WaitReason::from_u8(word as u8), since: word >> 8 }
     }
 }
 
@@ -201,30 +183,20 @@ impl G {
     pub(crate) fn stamp_wait(&self, since: u64) {
         // Relaxed: only the M that runs the goroutine writes.
         let noted = self.wait.load(Relaxed);
-        let reason = if noted >> 8 == 0 {
-            noted
-        } else {
-            WaitReason::Await as u64
-        };
+        let reason = if noted >> 8 == 0 { noted } else { WaitReason::Await as u64 };
         self.wait.store(since << 8 | reason, Relaxed);
     }
 
     /// What it waits for, or waited for last.
     pub(crate) fn wait(&self) -> (Wait, usize) {
         // Relaxed: see `set_wait`.
-        (
-            Wait::unpack(self.wait.load(Relaxed)),
-            self.resource.load(Relaxed),
-        )
+        (Wait::unpack(self.wait.load(Relaxed)), self.resource.load(Relaxed))
     }
 }
 
 impl std::fmt::Debug for G {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("G")
-            .field("goid", &self.goid())
-            .field("status", &self.status)
-            .finish()
+        f.debug_struct("G").field("goid", &self.goid()).field("status", &self.status).finish()
     }
 }
 
@@ -235,10 +207,7 @@ impl std::fmt::Debug for G {
 #[repr(transparent)]
 pub(crate) struct GRef(NonNull<G>);
 
-#[expect(
-    unsafe_code,
-    reason = "I1 of the module: a runnable goroutine is alive"
-)]
+#[expect(unsafe_code, reason = "I1 of the module: a runnable goroutine is alive")]
 mod gref {
     //! # Invariants
     //!

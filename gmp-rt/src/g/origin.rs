@@ -93,9 +93,6 @@ unsafe impl Sync for Origin {}
 
 impl std::fmt::Debug for Origin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Origin")
-            .field("site", self.site())
-            .field("name", &self.name())
-            .finish()
+        f.debug_struct("Origin").field("site", self.site()).field("name", &self.name()).finish()
     }
 }

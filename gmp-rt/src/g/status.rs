@@ -193,23 +193,17 @@ impl Status {
         if before & PHASE != RUNNABLE {
             throw!("to_running: goroutine is not runnable (word {before:#x})");
         }
-        if before & CANCELLED == 0 {
-            ToRunning::Run
-        } else {
-            ToRunning::Cancelled
-        }
+        if before & CANCELLED == 0 { ToRunning::Run } else { ToRunning::Cancelled }
     }
 
     /// Running → waiting, or back to runnable if it was woken meanwhile.
     #[inline]
     pub(crate) fn after_pending(&self) -> AfterPoll {
-        self.after_poll(|now| {
-            if now & NOTIFIED == 0 {
-                AfterPoll::Parked
-            } else {
-                AfterPoll::Requeue
-            }
-        })
+        self.after_poll(
+            |now| {
+                if now & NOTIFIED == 0 { AfterPoll::Parked } else { AfterPoll::Requeue }
+            },
+        )
     }
 
     /// Running → runnable, for a goroutine that yields: its wake-up and its requeue in one.
@@ -226,11 +220,7 @@ impl Status {
                 return AfterPoll::Cancelled;
             }
             let choice = choose(now);
-            let phase = if choice == AfterPoll::Parked {
-                WAITING
-            } else {
-                RUNNABLE
-            };
+            let phase = if choice == AfterPoll::Parked { WAITING } else { RUNNABLE };
             let next = (now & !(PHASE | NOTIFIED)) | phase;
             match self.0.compare_exchange_weak(now, next, AcqRel, Relaxed) {
                 // O3
@@ -260,10 +250,7 @@ impl Status {
                 _ => return Err(IsDead),
             };
             // Never the last reference: a goroutine that is not dead holds one itself.
-            match self
-                .0
-                .compare_exchange_weak(now, next - REF, AcqRel, Relaxed)
-            {
+            match self.0.compare_exchange_weak(now, next - REF, AcqRel, Relaxed) {
                 // O2
                 Ok(_) => return Ok(wake),
                 Err(changed) => now = changed,
@@ -287,10 +274,7 @@ impl Status {
                 RUNNABLE => (now, Wake::Nothing),
                 _ => return Wake::Nothing,
             };
-            match self
-                .0
-                .compare_exchange_weak(now, next | flags, AcqRel, Relaxed)
-            {
+            match self.0.compare_exchange_weak(now, next | flags, AcqRel, Relaxed) {
                 // O2
                 Ok(_) => return wake,
                 Err(changed) => now = changed,
@@ -354,10 +338,7 @@ impl Status {
             if now & PHASE == DEAD {
                 return Err(IsDead);
             }
-            match self
-                .0
-                .compare_exchange_weak(now, change(now), AcqRel, Acquire)
-            {
+            match self.0.compare_exchange_weak(now, change(now), AcqRel, Acquire) {
                 // O4, O5
                 Ok(_) => return Ok(()),
                 Err(changed) => now = changed,
@@ -402,10 +383,7 @@ impl Status {
             if now < REF || matches!(now & PHASE, FREE | DEAD) {
                 return false;
             }
-            match self
-                .0
-                .compare_exchange_weak(now, now + REF, AcqRel, Acquire)
-            {
+            match self.0.compare_exchange_weak(now, now + REF, AcqRel, Acquire) {
                 // O1
                 Ok(_) => return true,
                 Err(changed) => now = changed,

@@ -14,6 +14,7 @@ use super::status::{AfterRef, Wake};
 use super::{G, GRef, cell};
 use crate::wait_reason::WaitReason;
 use std::mem::ManuallyDrop;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
 use std::task::{Context, RawWaker, RawWakerVTable, Waker};
 
@@ -88,6 +89,12 @@ pub(crate) fn goroutine_of(waker: &Waker) -> Option<&G> {
     }
     // SAFETY: I1 — our vtable, so our data; alive as long as the waker is borrowed.
     Some(unsafe { header(waker.data()) })
+}
+
+/// Wakes, from the scheduler's own code: a stranger's waker that panics must not take the
+/// scheduler down with it. The panic hook has told about it.
+pub(crate) fn wake_contained(waker: Waker) {
+    let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
 }
 
 /// Notes why the goroutine behind `cx` is about to wait, if there is one.

@@ -34,11 +34,7 @@ pub(crate) struct M<S> {
 impl<S> M<S> {
     /// The M of the calling thread.
     pub(crate) fn for_this_thread(id: MId) -> Self {
-        Self {
-            id,
-            note: Note::for_this_thread(),
-            grant: Mutex::new(None),
-        }
+        Self { id, note: Note::for_this_thread(), grant: Mutex::new(None) }
     }
 
     /// Hands over a P and wakes the thread. Only for an M just taken out of the pool.

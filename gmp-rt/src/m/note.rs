@@ -36,10 +36,7 @@ pub(crate) enum Slept {
 impl Note {
     /// A note for the calling thread to sleep on.
     pub(crate) fn for_this_thread() -> Self {
-        Self {
-            woken: AtomicBool::new(false),
-            owner: current_thread(),
-        }
+        Self { woken: AtomicBool::new(false), owner: current_thread() }
     }
 
     /// Wakes the owner, now or when it next sleeps.

@@ -19,10 +19,7 @@
 //!   side of the queue, the cells of [`Own`]) is touched by one thread at a time, and the token
 //!   passes between threads only through locks.
 
-#[expect(
-    unsafe_code,
-    reason = "slots hold raw goroutines, I1 and I2 of the module"
-)]
+#[expect(unsafe_code, reason = "slots hold raw goroutines, I1 and I2 of the module")]
 pub(crate) mod runq;
 
 #[cfg(all(test, gmp_loom))]
@@ -117,10 +114,7 @@ pub(crate) struct Own {
     pub(crate) last_m: Cell<usize>,
 }
 
-#[expect(
-    unsafe_code,
-    reason = "I1: shared by reference, touched by the owner only"
-)]
+#[expect(unsafe_code, reason = "I1: shared by reference, touched by the owner only")]
 mod own {
     use super::{Own, OwnedP};
 
@@ -183,10 +177,7 @@ impl P {
             counters: Counters::default(),
             own: own::OwnCell(own),
         });
-        let owned = OwnedP {
-            p: p.clone(),
-            not_sync: std::marker::PhantomData,
-        };
+        let owned = OwnedP { p: p.clone(), not_sync: std::marker::PhantomData };
         (p, owned)
     }
 

@@ -98,10 +98,7 @@ impl RunQ {
     ///
     /// I2: at any time at most one thread uses an `Owner` of this queue.
     pub(crate) unsafe fn owner(&self) -> Owner<'_> {
-        Owner {
-            q: self,
-            not_send: PhantomData,
-        }
+        Owner { q: self, not_send: PhantomData }
     }
 
     #[inline]
@@ -150,11 +147,7 @@ impl RunQ {
                 thief.q.slot(into.wrapping_add(n - 1)).store(g, Relaxed); // Relaxed: until O1
             }
             let moved = head.wrapping_add(half);
-            if self
-                .head
-                .compare_exchange(head, moved, AcqRel, Relaxed)
-                .is_ok()
-            {
+            if self.head.compare_exchange(head, moved, AcqRel, Relaxed).is_ok() {
                 // O2
                 thief.q.tail.store(into.wrapping_add(half - 1), Release); // O1
                 // SAFETY: I1 — our CAS moved `head` past it, and nobody else's.
@@ -226,11 +219,7 @@ impl Owner<'_> {
         let mut head = self.q.head.load(Acquire); // O2
         while head != tail {
             let g = self.q.slot(head).load(Relaxed); // Relaxed: written by this thread
-            match self
-                .q
-                .head
-                .compare_exchange_weak(head, head.wrapping_add(1), AcqRel, Acquire)
-            {
+            match self.q.head.compare_exchange_weak(head, head.wrapping_add(1), AcqRel, Acquire) {
                 // O2
                 // SAFETY: I1 — our CAS moved `head` past it.
                 Ok(_) => return NonNull::new(g).map(|g| unsafe { GRef::from_raw(g) }),
@@ -247,12 +236,7 @@ impl Owner<'_> {
         let half = CAP / 2;
         let full = tail.wrapping_sub(head) == CAP;
         let moved = head.wrapping_add(half);
-        let taken = full
-            && self
-                .q
-                .head
-                .compare_exchange(head, moved, AcqRel, Relaxed)
-                .is_ok(); // O2
+        let taken = full && self.q.head.compare_exchange(head, moved, AcqRel, Relaxed).is_ok(); // O2
         // The slots stay as they are meanwhile: only we write them.
         let slots = if taken { 0..half } else { 0..0 };
         let take = |n| {

@@ -43,7 +43,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
             if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
                 return output;
             }
-            thread.0.sleep();
+            Sched::sleep_anywhere(&thread.0);
         }
     })
 }

@@ -2,6 +2,7 @@
 
 use super::{Runtime, env};
 use crate::sched::{Config, PanicPolicy, Sched, procs, registry};
+use crate::tuning::MAX_THREADS;
 use std::fmt;
 use std::io;
 
@@ -20,6 +21,7 @@ use std::io;
 #[must_use = "a builder does nothing until `build`"]
 pub struct Builder {
     procs: Option<usize>,
+    max_threads: Option<usize>,
     config: Config,
 }
 
@@ -32,10 +34,7 @@ impl Default for Builder {
 impl Builder {
     /// A runtime as the environment and the machine suggest.
     pub fn new() -> Self {
-        Self {
-            procs: None,
-            config: Config::default(),
-        }
+        Self { procs: None, max_threads: None, config: Config::default() }
     }
 
     /// How many goroutines may run at the same time. Default: `GMPMAXPROCS`, else the number of
@@ -45,10 +44,10 @@ impl Builder {
         self
     }
 
-    /// How many threads the runtime may have. Default: 512. More than `max_procs` are only
-    /// needed for goroutines that block their thread.
+    /// How many threads the runtime may have. Default: 512, or twice `max_procs` if that is more.
+    /// More than `max_procs` are only needed for goroutines that block their thread.
     pub fn max_threads(mut self, threads: usize) -> Self {
-        self.config.max_threads = threads;
+        self.max_threads = Some(threads);
         self
     }
 
@@ -81,6 +80,7 @@ impl Builder {
         let mut config = self.config;
         config.procs = self.procs.unwrap_or_else(env::default_procs);
         procs::check(config.procs).map_err(|error| BuildError(Kind::Procs(error)))?;
+        config.max_threads = self.max_threads.unwrap_or(MAX_THREADS.max(2 * config.procs));
         if config.max_threads < config.procs {
             return Err(BuildError(Kind::Threads {
                 threads: config.max_threads,
@@ -95,9 +95,7 @@ impl Builder {
         }
         let sched = registry::register(|id| Sched::new(id, config))
             .map_err(|_| BuildError(Kind::Runtimes))?;
-        sched
-            .start_first()
-            .map_err(|error| BuildError(Kind::Start(error)))?;
+        sched.start_first().map_err(|error| BuildError(Kind::Start(error)))?;
         Ok(Runtime::from_sched(sched))
     }
 }
@@ -120,18 +118,12 @@ impl fmt::Display for BuildError {
         match &self.0 {
             Kind::Procs(error) => error.fmt(f),
             Kind::Threads { threads, procs } => {
-                write!(
-                    f,
-                    "max_threads is {threads}, but {procs} procs need a thread each"
-                )
+                write!(f, "max_threads is {threads}, but {procs} procs need a thread each")
             }
             Kind::Name => f.write_str("a thread name cannot contain a zero byte"),
             Kind::Runtimes => f.write_str("4096 runtimes are alive already; drop some"),
             Kind::Start(error) => {
-                write!(
-                    f,
-                    "cannot start a thread: {error}; check the stack size and `ulimit -u`"
-                )
+                write!(f, "cannot start a thread: {error}; check the stack size and `ulimit -u`")
             }
         }
     }

@@ -26,10 +26,7 @@ pub(crate) fn sched() -> Arc<Sched> {
 
 fn entered() -> Option<Arc<Sched>> {
     // A thread that runs its destructors has left everything.
-    ENTERED
-        .try_with(|entered| entered.borrow().last().cloned())
-        .ok()
-        .flatten()
+    ENTERED.try_with(|entered| entered.borrow().last().cloned()).ok().flatten()
 }
 
 /// Runs `f` on this thread as if inside the runtime of `sched`.

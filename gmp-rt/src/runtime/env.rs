@@ -17,9 +17,7 @@ pub(crate) struct Debug {
 pub(crate) fn debug() -> &'static Debug {
     static DEBUG: LazyLock<Debug> = LazyLock::new(|| {
         let text = std::env::var("GMPDEBUG").unwrap_or_default();
-        parse_debug(&text, |complaint| {
-            eprintln!("gmp: GMPDEBUG: {complaint}; ignored")
-        })
+        parse_debug(&text, |complaint| eprintln!("gmp: GMPDEBUG: {complaint}; ignored"))
     });
     &DEBUG
 }
@@ -44,11 +42,9 @@ fn parse_debug(text: &str, mut complain: impl FnMut(String)) -> Debug {
 pub(super) fn default_procs() -> usize {
     static PROCS: LazyLock<usize> = LazyLock::new(|| {
         let text = std::env::var("GMPMAXPROCS").unwrap_or_default();
-        parse_procs(&text, |complaint| {
-            eprintln!("gmp: GMPMAXPROCS={text}: {complaint}")
-        })
-        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
-        .min(MAX_PROCS)
+        parse_procs(&text, |complaint| eprintln!("gmp: GMPMAXPROCS={text}: {complaint}"))
+            .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+            .min(MAX_PROCS)
     });
     *PROCS
 }
@@ -85,13 +81,7 @@ mod tests {
         assert_eq!(procs(""), (None, 0));
         assert_eq!(procs("3"), (Some(3), 0));
         assert_eq!(procs(" 1024 "), (Some(1024), 0));
-        for bad in [
-            "abc",
-            "0",
-            "-1",
-            "1.5",
-            "99999999999999999999999999999999999999999",
-        ] {
+        for bad in ["abc", "0", "-1", "1.5", "99999999999999999999999999999999999999999"] {
             assert_eq!(procs(bad), (None, 1), "{bad}");
         }
         assert_eq!(procs("1025"), (Some(1024), 1));
@@ -102,10 +92,7 @@ mod tests {
     fn debug_takes_known_keys_and_names_the_rest() {
         let parse = |text: &str| {
             let mut complaints = Vec::new();
-            (
-                parse_debug(text, |complaint| complaints.push(complaint)),
-                complaints,
-            )
+            (parse_debug(text, |complaint| complaints.push(complaint)), complaints)
         };
         assert_eq!(parse(""), (Debug::default(), vec![]));
         assert_eq!(parse("panic=abort"), (Debug { panic_abort: true }, vec![]));

@@ -34,9 +34,7 @@ impl Handle {
     /// the default one, which starts now if it has not.
     #[must_use]
     pub fn current() -> Self {
-        Self {
-            sched: context::sched(),
-        }
+        Self { sched: context::sched() }
     }
 
     pub(crate) fn sched(&self) -> &Arc<Sched> {

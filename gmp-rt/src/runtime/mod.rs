@@ -74,10 +74,7 @@ impl Runtime {
     }
 
     fn from_sched(sched: Arc<Sched>) -> Self {
-        Self {
-            handle: Handle::new(sched),
-            end: End::OnDrop,
-        }
+        Self { handle: Handle::new(sched), end: End::OnDrop }
     }
 
     pub(crate) fn sched(&self) -> &Arc<Sched> {
@@ -121,9 +118,7 @@ impl Runtime {
     /// left behind, and clean up if they ever come back.
     pub fn shutdown(mut self, limit: Duration) -> Result<(), ShutdownError> {
         self.end = End::Done;
-        self.sched()
-            .shutdown(limit)
-            .map_err(|stuck| ShutdownError { stuck })
+        self.sched().shutdown(limit).map_err(|stuck| ShutdownError { stuck })
     }
 }
 
@@ -135,13 +130,7 @@ impl Drop for Runtime {
         if self.sched().is_own_thread() {
             return self.sched().close();
         }
-        for stuck in self
-            .sched()
-            .shutdown(DROP_GRACE)
-            .err()
-            .into_iter()
-            .flatten()
-        {
+        for stuck in self.sched().shutdown(DROP_GRACE).err().into_iter().flatten() {
             eprintln!("gmp: runtime dropped, but still running: {stuck}");
         }
     }
@@ -163,12 +152,7 @@ impl ShutdownError {
 
 impl fmt::Display for ShutdownError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} still running: {}",
-            self.stuck.len(),
-            self.stuck.join("; ")
-        )
+        write!(f, "{} still running: {}", self.stuck.len(), self.stuck.join("; "))
     }
 }
 

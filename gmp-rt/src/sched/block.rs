@@ -7,8 +7,11 @@
 //! on its queue and sleeps.
 
 use super::Sched;
-use super::current::Local;
+use super::current::{self, Local};
+use super::park::Tended;
+use crate::m::note::{Note, Slept};
 use crate::p::{OwnedP, PStatus};
+use crate::util::clock;
 
 impl Local {
     /// Runs `f`, which may block this thread for any time, while others go on.
@@ -47,6 +50,25 @@ impl Local {
         if sched.any_work() {
             self.wakep(p);
         }
+        let next = sched.next_timer();
+        if next != clock::FOREVER {
+            let _ = sched.tend(next);
+        }
+    }
+
+    /// Sleeps on `note`, a blocked goroutine's. If no other thread can be had that would wake for
+    /// timers, this one does: it may be waiting for one.
+    fn sleep_on(&self, note: &Note) {
+        loop {
+            let next = self.sched.next_timer();
+            if next == clock::FOREVER || self.sched.tend(next) == Tended::Yes {
+                return note.sleep();
+            }
+            if note.sleep_until(next) == Slept::Woken {
+                return;
+            }
+            self.fire_all(clock::now());
+        }
     }
 
     /// Takes the right to run of an idle P for its own; `false` if there is none.
@@ -67,9 +89,17 @@ impl Local {
 impl Sched {
     /// Runs `f` as [`Local::block`] if this thread polls a goroutine, else just runs it.
     pub(crate) fn block_anywhere<R>(f: impl FnOnce() -> R) -> R {
-        super::current::with(|local| match local {
+        current::with(|local| match local {
             Some(local) => local.block(f),
             None => f(),
         })
+    }
+
+    /// Sleeps on `note` inside of `block_anywhere`.
+    pub(crate) fn sleep_anywhere(note: &Note) {
+        current::with(|local| match local {
+            Some(local) => local.sleep_on(note),
+            None => note.sleep(),
+        });
     }
 }

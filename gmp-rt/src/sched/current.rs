@@ -7,6 +7,7 @@
 
 use super::Sched;
 use super::idle::Spinning;
+use super::ready::Next;
 use crate::g::GoId;
 use crate::m::M;
 use crate::p::OwnedP;
@@ -36,6 +37,8 @@ pub(crate) struct Local {
     pub(crate) goid: Cell<GoId>,
     /// How many `block_on` of other runtimes this thread is in: calls without a handle mean those.
     pub(crate) elsewhere: Cell<u32>,
+    /// Where goroutines woken on this thread go.
+    pub(super) wake_to: Cell<Next>,
     /// Set by `yield_now` inside a poll.
     pub(crate) yielding: Cell<Yield>,
 }
@@ -49,14 +52,8 @@ impl Local {
     pub(crate) fn new(sched: Arc<Sched>, m: Arc<M<Spinning>>) -> Self {
         let p = RefCell::new(None);
         let (goid, elsewhere, yielding) = Default::default();
-        Self {
-            sched,
-            m,
-            p,
-            goid,
-            elsewhere,
-            yielding,
-        }
+        let wake_to = Cell::new(Next::RunNext);
+        Self { sched, m, p, goid, elsewhere, wake_to, yielding }
     }
 
     /// Runs `f` as a thread of the runtime.

@@ -1,6 +1,7 @@
 //! What to run next: Go's `findRunnable`, a list of places in order.
 
 use super::Sched;
+use super::current::Local;
 use super::idle::{Recheck, Spinning};
 use super::run::{Step, Worker};
 use crate::g::GRef;
@@ -8,6 +9,7 @@ use crate::g::list::GList;
 use crate::p::runq::{Got, StealNext};
 use crate::p::{OwnedP, P, PStatus};
 use crate::prim::spin_loop;
+use crate::timer::Timers;
 use crate::tuning::{
     CHAIN_CLOCK, GLOBAL_TICK, RUNNEXT_BACKOFF, RUNQ_CAP, SLICE, SPIN_PAUSES, SPIN_ROUNDS,
     STEAL_PASSES, TIMER_CLOCK,
@@ -32,10 +34,7 @@ pub(super) struct Found {
 
 impl Found {
     fn fresh(gp: GRef) -> Self {
-        Self {
-            gp,
-            slice: Slice::Fresh,
-        }
+        Self { gp, slice: Slice::Fresh }
     }
 }
 
@@ -60,9 +59,9 @@ impl Worker<'_> {
         if p.take_attention() {
             return None; // `find_elsewhere` serves it
         }
-        run_timers(&p);
+        self.local.run_timers(&p);
         if p.own().tick.get() % GLOBAL_TICK == 0 {
-            if let Some(gp) = self.fair_turn(&p) {
+            if let Some(gp) = self.fair_turn() {
                 return Some(Found::fresh(gp));
             }
         }
@@ -101,10 +100,10 @@ impl Worker<'_> {
     /// waking each other could hold a P for ever. Also the time to serve timers of Ps that
     /// nobody runs.
     #[cold]
-    fn fair_turn(&self, p: &OwnedP) -> Option<GRef> {
+    fn fair_turn(&self) -> Option<GRef> {
         let sched = &self.local.sched;
         if sched.next_timer() != clock::FOREVER {
-            sched.fire_all(p, clock::now());
+            self.local.fire_all(clock::now());
         }
         sched.globq.get().or_else(|| sched.inbox.get())
     }
@@ -117,10 +116,7 @@ impl Worker<'_> {
         let chain = own.chain.get() + 1;
         own.chain.set(chain);
         if chain % CHAIN_CLOCK != 0 || !slice_is_over(p) {
-            return Some(Found {
-                gp,
-                slice: Slice::Inherit,
-            });
+            return Some(Found { gp, slice: Slice::Inherit });
         }
         p.begin_slice();
         self.local.sched.globq.put(gp);
@@ -191,7 +187,7 @@ impl Worker<'_> {
         let p = self.local.p();
         let sched = &self.local.sched;
         if last && sched.next_timer() != clock::FOREVER {
-            sched.fire_all(&p, clock::now());
+            self.local.fire_all(clock::now());
             if let Some(Got::Next(gp) | Got::Ring(gp)) = p.runq().get() {
                 return Some(gp);
             }
@@ -200,11 +196,7 @@ impl Worker<'_> {
         let mut order = StealOrder::new(n, p.own().rand.next_u32());
         order.find_map(|id| {
             let victim = sched.ps.get(id).filter(|victim| victim.id != p.id)?;
-            let next = if last && may_take_next(victim) {
-                StealNext::Yes
-            } else {
-                StealNext::No
-            };
+            let next = if last && may_take_next(victim) { StealNext::Yes } else { StealNext::No };
             victim.runq.steal_into(&p.runq(), next)
         })
     }
@@ -224,33 +216,39 @@ impl Sched {
     fn share(&self, len: usize) -> usize {
         (len / self.procs() + 1).min(RUNQ_CAP / 2)
     }
-
-    /// Runs the due timers of all Ps.
-    pub(super) fn fire_all(&self, p: &OwnedP, now: u64) {
-        p.own().stamp.set(now);
-        for other in self
-            .ps
-            .iter()
-            .filter(|other| other.timers.next_when() <= now)
-        {
-            p.counters.timers_fired.add(other.timers.fire(now) as u64);
-        }
-    }
 }
 
-/// Runs the due timers of `p`. The clock is read once in a while only, and keeps the stamp fresh.
-#[inline]
-fn run_timers(p: &OwnedP) {
-    let own = p.own();
-    let looks = own.looks.get().wrapping_add(1);
-    own.looks.set(looks);
-    if looks % TIMER_CLOCK == 0 {
-        let next = p.timers.next_when();
-        if next != clock::FOREVER || looks % CHAIN_CLOCK == 0 {
-            let now = clock::now();
-            own.stamp.set(now);
-            if next <= now {
-                p.counters.timers_fired.add(p.timers.fire(now) as u64);
+impl Local {
+    /// Runs the due timers of all Ps.
+    pub(super) fn fire_all(&self, now: u64) {
+        self.p().own().stamp.set(now);
+        for p in self.sched.ps.iter().filter(|p| p.timers.next_when() <= now) {
+            self.fire(&p.timers, now);
+        }
+    }
+
+    /// Runs due timers.
+    #[cold]
+    fn fire(&self, timers: &Timers, now: u64) {
+        let fired = self.in_batch(|| timers.fire(now));
+        self.p().counters.timers_fired.add(fired as u64);
+    }
+
+    /// Runs the due timers of the own P. The clock is read once in a while only, and keeps the
+    /// stamp fresh.
+    #[inline]
+    fn run_timers(&self, p: &OwnedP) {
+        let own = p.own();
+        let looks = own.looks.get().wrapping_add(1);
+        own.looks.set(looks);
+        if looks % TIMER_CLOCK == 0 {
+            let next = p.timers.next_when();
+            if next != clock::FOREVER || looks % CHAIN_CLOCK == 0 {
+                let now = clock::now();
+                own.stamp.set(now);
+                if next <= now {
+                    self.fire(&p.timers, now);
+                }
             }
         }
     }
@@ -307,23 +305,13 @@ impl StealOrder {
     pub(super) fn new(n: usize, random: u32) -> Self {
         let random = random as usize;
         if n == 0 {
-            return Self {
-                at: 0,
-                step: 0,
-                n: 1,
-                left: 0,
-            };
+            return Self { at: 0, step: 0, n: 1, left: 0 };
         }
         let mut step = 1 + (random >> 16) % n;
         while gcd(step, n) != 1 {
             step = 1 + step % n;
         }
-        Self {
-            at: random % n,
-            step,
-            n,
-            left: n,
-        }
+        Self { at: random % n, step, n, left: n }
     }
 }
 

@@ -28,10 +28,7 @@ pub(crate) struct GlobQ {
 impl GlobQ {
     /// An empty queue.
     pub(crate) fn new() -> Self {
-        Self {
-            len: AtomicUsize::new(0),
-            list: Mutex::new(GList::new()),
-        }
+        Self { len: AtomicUsize::new(0), list: Mutex::new(GList::new()) }
     }
 
     /// How many wait here just now.

@@ -77,10 +77,7 @@ impl IdleWord {
     fn claim_wake(&self, word: u64) -> Option<Spinning> {
         // If it fails, somebody went idle, was woken or began to spin: each of them looks at
         // all queues after it did, and our work is published.
-        self.0
-            .compare_exchange(word, word + SPIN, AcqRel, Relaxed)
-            .ok()
-            .map(|_| Spinning(()))
+        self.0.compare_exchange(word, word + SPIN, AcqRel, Relaxed).ok().map(|_| Spinning(()))
     }
 
     /// Begins to look for work, unless half of the busy Ps do so already.
@@ -91,10 +88,7 @@ impl IdleWord {
             if 2 * spinning(word) >= busy {
                 return None;
             }
-            match self
-                .0
-                .compare_exchange_weak(word, word + SPIN, AcqRel, Relaxed)
-            {
+            match self.0.compare_exchange_weak(word, word + SPIN, AcqRel, Relaxed) {
                 Ok(_) => return Some(Spinning(())),
                 Err(changed) => word = changed,
             }
@@ -106,11 +100,7 @@ impl IdleWord {
         let Spinning(()) = unit;
         let word = self.0.fetch_sub(SPIN, AcqRel);
         fence(SeqCst); // O1
-        if spinning(word) == 1 && idle(word) > 0 {
-            Recheck::AsLast
-        } else {
-            Recheck::Not
-        }
+        if spinning(word) == 1 && idle(word) > 0 { Recheck::AsLast } else { Recheck::Not }
     }
 
     /// A P goes idle, and its M stops looking if it did: in one step. Under the lists' lock.
@@ -187,10 +177,7 @@ impl Idle {
             stopping: false,
             next_m: 0,
         };
-        Self {
-            word: crate::prim::CachePadded(IdleWord::new()),
-            lists: Mutex::new(lists),
-        }
+        Self { word: crate::prim::CachePadded(IdleWord::new()), lists: Mutex::new(lists) }
     }
 
     /// Runs `f` with the lists. Short: this lock is between a submitter and a wake-up.
@@ -220,12 +207,9 @@ impl Lists {
     pub(crate) fn take_m(&mut self, preferred: MId) -> Option<Arc<M<Spinning>>> {
         let sleeper = self.sleeper.map(|sleeper| sleeper.m);
         let awaits_none = |m: &Arc<M<Spinning>>| Some(m.id) != sleeper;
-        let at = (self
-            .pool
-            .iter()
-            .rposition(|m| m.id == preferred && awaits_none(m)))
-        .or_else(|| self.pool.iter().rposition(awaits_none))
-        .or_else(|| self.pool.len().checked_sub(1))?;
+        let at = (self.pool.iter().rposition(|m| m.id == preferred && awaits_none(m)))
+            .or_else(|| self.pool.iter().rposition(awaits_none))
+            .or_else(|| self.pool.len().checked_sub(1))?;
         let m = self.pool.remove(at);
         self.forget_sleeper(m.id);
         Some(m)

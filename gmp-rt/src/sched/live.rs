@@ -22,10 +22,7 @@ pub(crate) struct Live {
 impl Live {
     /// None yet.
     pub(crate) fn new() -> Self {
-        Self {
-            spawned: AtomicU64::new(0),
-            finished: AtomicU64::new(0),
-        }
+        Self { spawned: AtomicU64::new(0), finished: AtomicU64::new(0) }
     }
 
     /// One was spawned.

@@ -72,10 +72,7 @@ fn sleeps_only_without_work(spinning: bool) {
         model.submit();
         let slept = t.join().unwrap();
         let woken = model.woken.load(Ordering::Relaxed);
-        assert!(
-            !slept || woken == 1,
-            "work is queued, the M sleeps and was not woken"
-        );
+        assert!(!slept || woken == 1, "work is queued, the M sleeps and was not woken");
     });
 }
 
@@ -113,10 +110,7 @@ fn loom_submit_against_spinner_that_found_work() {
         });
         model.submit();
         t.join().unwrap();
-        assert!(
-            model.woken.load(Ordering::Relaxed) >= 1,
-            "an idle P, work, and nobody was woken"
-        );
+        assert!(model.woken.load(Ordering::Relaxed) >= 1, "an idle P, work, and nobody was woken");
     });
 }
 

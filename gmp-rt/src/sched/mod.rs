@@ -1,10 +1,7 @@
 #![doc = include_str!("README.md")]
 
 pub(crate) mod block;
-#[expect(
-    unsafe_code,
-    reason = "a thread-local pointer to the stack, I1 of the module"
-)]
+#[expect(unsafe_code, reason = "a thread-local pointer to the stack, I1 of the module")]
 pub(crate) mod current;
 mod find;
 pub(crate) mod globq;
@@ -12,7 +9,7 @@ pub(crate) mod goid;
 pub(crate) mod idle;
 pub(crate) mod inbox;
 mod live;
-mod park;
+pub(crate) mod park;
 pub(crate) mod procs;
 pub(crate) mod ready;
 pub(crate) mod registry;
@@ -33,7 +30,7 @@ use self::inbox::Inbox;
 use self::live::Live;
 use crate::p::{OwnedP, P};
 use crate::prim::CachePadded;
-use crate::tuning::{MAX_PROCS, MAX_THREADS};
+use crate::tuning::MAX_PROCS;
 use std::sync::{Arc, OnceLock};
 
 /// What happens when a goroutine panics.
@@ -61,7 +58,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             procs: 1,
-            max_threads: MAX_THREADS,
+            max_threads: 1,
             stack_size: None,
             name: "gmp".to_owned(),
             panic_policy: PanicPolicy::default(),
@@ -79,11 +76,7 @@ pub(crate) struct Ps {
 impl Ps {
     fn new(max_threads: usize) -> Self {
         // Every right to run, and every thread that may be displaced, needs at most one.
-        Self {
-            table: (0..MAX_PROCS + max_threads)
-                .map(|_| OnceLock::new())
-                .collect(),
-        }
+        Self { table: (0..MAX_PROCS + max_threads).map(|_| OnceLock::new()).collect() }
     }
 
     /// All Ps there are.
@@ -153,27 +146,15 @@ impl Sched {
 
     /// The next moment a timer of any P may be due.
     pub(crate) fn next_timer(&self) -> u64 {
-        self.ps
-            .iter()
-            .map(|p| p.timers.next_when())
-            .min()
-            .unwrap_or(u64::MAX)
+        self.ps.iter().map(|p| p.timers.next_when()).min().unwrap_or(u64::MAX)
     }
 
     /// How many goroutines live: spawned and not finished. Never too small.
     pub(crate) fn live(&self) -> u64 {
-        let finished = self.live.finished()
-            + self
-                .ps
-                .iter()
-                .map(|p| p.counters.finished.get())
-                .sum::<u64>();
-        let spawned = self.live.spawned()
-            + self
-                .ps
-                .iter()
-                .map(|p| p.counters.spawned.get())
-                .sum::<u64>();
+        let finished =
+            self.live.finished() + self.ps.iter().map(|p| p.counters.finished.get()).sum::<u64>();
+        let spawned =
+            self.live.spawned() + self.ps.iter().map(|p| p.counters.spawned.get()).sum::<u64>();
         spawned - finished
     }
 }

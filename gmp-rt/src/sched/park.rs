@@ -11,6 +11,7 @@ use crate::m::note::Slept;
 use crate::p::PStatus;
 use crate::tuning::M_IDLE_EXIT;
 use crate::util::clock;
+use std::sync::Arc;
 
 /// For how long an M sleeps.
 #[derive(Clone, Copy, Debug)]
@@ -167,9 +168,7 @@ impl Lists {
         if self.stopping {
             return Nap::Skip;
         }
-        let earlier = self
-            .sleeper
-            .is_none_or(|sleeper| sleeper.until > next || sleeper.m == id);
+        let earlier = self.sleeper.is_none_or(|sleeper| sleeper.until > next || sleeper.m == id);
         if next != clock::FOREVER && earlier {
             self.sleeper = Some(Sleeper { m: id, until: next });
             return Nap::Timer(next);
@@ -189,23 +188,36 @@ impl Lists {
     }
 }
 
+/// Whether somebody will wake for a timer.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tended {
+    /// An M sleeps for it, or is on its way to look at it, or all Ps are busy and will.
+    Yes,
+    /// There is no M, and none to be had: the caller has to see to it itself.
+    No,
+}
+
 impl Sched {
-    /// A timer was set by a thread outside: somebody must wake for it.
-    pub(crate) fn timer_set_outside(&self, when: u64) {
+    /// Sees to it that an M wakes for a timer at `when` that no running P will come to.
+    pub(crate) fn tend(self: &Arc<Self>, when: u64) -> Tended {
         // Pairs with the fence after an M entered the pool: either it sees the timer, or we
         // see it in the pool.
         self.idle.word.parked();
-        let m = self.idle.with(|lists| {
-            let sleeper = match lists.sleeper {
-                Some(sleeper) if sleeper.until <= when => return None,
-                Some(sleeper) => lists.pool.iter().find(|m| m.id == sleeper.m),
-                None => lists.pool.last(),
-            };
-            sleeper.cloned()
+        let sleepers = self.idle.with(|lists| match lists.sleeper {
+            Some(sleeper) if sleeper.until <= when => Ok(None),
+            Some(sleeper) => Ok(lists.pool.iter().find(|m| m.id == sleeper.m).cloned()),
+            None => lists.pool.last().cloned().map(Some).ok_or(()),
         });
-        // Without a grant: it looks at the timers and sleeps again.
-        if let Some(m) = m {
-            m.note.wake();
+        match sleepers {
+            Ok(None) => Tended::Yes,
+            Ok(Some(m)) => {
+                // Without a grant: it looks at the timers and sleeps again.
+                m.note.wake();
+                Tended::Yes
+            }
+            // All Ms run or are blocked: one more, if a P is free for it.
+            Err(()) => self.start_spinning(self.idle.word.spin_anyway()),
         }
     }
 }

@@ -22,10 +22,7 @@ pub(crate) struct ProcCounts {
 
 impl ProcCounts {
     pub(super) fn new(procs: usize) -> Self {
-        Self {
-            procs: AtomicUsize::new(procs),
-            rights: AtomicUsize::new(0),
-        }
+        Self { procs: AtomicUsize::new(procs), rights: AtomicUsize::new(0) }
     }
 
     fn publish(&self, lists: &Lists) {

@@ -17,6 +17,8 @@ pub(crate) enum Next {
     RunNext,
     /// Behind everything: those that gave way.
     Tail,
+    /// Behind everything, and no thread is woken for it yet: one of many.
+    Batch,
 }
 
 /// The scheduler as goroutines know it.
@@ -27,7 +29,7 @@ impl Schedule for Gmp {
     #[inline]
     fn submit(gp: GRef) {
         current::with(|local| match local {
-            Some(local) if local.sched.id == gp.runtime() => local.put(gp, Next::RunNext),
+            Some(local) if local.sched.id == gp.runtime() => local.put(gp, local.wake_to.get()),
             _ => submit_from_outside(gp),
         });
     }
@@ -76,11 +78,25 @@ impl Local {
         let tail = match next {
             Next::RunNext => p.runq().swap_next(gp),
             Next::Tail => Some(gp),
+            Next::Batch => return self.put_tail(&p, gp),
         };
         if let Some(gp) = tail {
             self.put_tail(&p, gp);
             self.wakep(&p);
         }
+    }
+
+    /// Runs `f`, which wakes any number of goroutines: they are queued in that order, and then
+    /// one thread is woken if that makes work for two.
+    pub(super) fn in_batch<R>(&self, f: impl FnOnce() -> R) -> R {
+        let before = self.wake_to.replace(Next::Batch);
+        let result = f();
+        self.wake_to.set(before);
+        let p = self.p();
+        if p.runq.len() > 1 || self.sched.globq.len() > 0 {
+            self.wakep(&p);
+        }
+        result
     }
 
     /// Appends to the ring; what overflows goes to the global queue.
@@ -108,7 +124,7 @@ impl Local {
     pub(crate) fn wakep(&self, p: &OwnedP) {
         if let Some(unit) = self.sched.idle.word.wake_wanted() {
             p.counters.wakes.add(1);
-            self.sched.start_spinning(unit);
+            let _ = self.sched.start_spinning(unit);
         }
     }
 }

@@ -36,10 +36,7 @@ pub(super) fn m_main(sched: Arc<Sched>, id: MId, grant: Grant<Spinning>) {
     let local = Local::new(sched, Arc::new(M::for_this_thread(id)));
     local.enter(|| {
         local.acquire_p(grant.p);
-        let mut worker = Worker {
-            local: &local,
-            unit: Some(grant.unit),
-        };
+        let mut worker = Worker { local: &local, unit: Some(grant.unit) };
         while let Step::Run(found) = worker.schedule() {
             worker.local.execute(found);
         }

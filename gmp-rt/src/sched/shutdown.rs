@@ -99,11 +99,7 @@ impl Sched {
             return self.forget_thread(id);
         }
         if left == 0 {
-            *self
-                .exit
-                .gone
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner) = true;
+            *self.exit.gone.lock().unwrap_or_else(PoisonError::into_inner) = true;
             self.exit.changed.notify_all();
         }
     }
@@ -127,11 +123,7 @@ impl Sched {
 
     fn wait_gone(&self, limit: Duration) -> bool {
         let deadline = Instant::now().checked_add(limit);
-        let mut gone = self
-            .exit
-            .gone
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut gone = self.exit.gone.lock().unwrap_or_else(PoisonError::into_inner);
         while !*gone {
             let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
             if left.is_some_and(|left| left.is_zero()) {
@@ -149,15 +141,8 @@ impl Sched {
         let mut stuck = Vec::new();
         heap::for_each(|g| {
             if g.runtime() == self.id && g.status.phase() != Phase::Dead {
-                let name = g
-                    .name()
-                    .map(|name| format!(" \"{name}\""))
-                    .unwrap_or_default();
-                stuck.push(format!(
-                    "goroutine {}{name}, spawned at {}",
-                    g.goid(),
-                    g.site()
-                ));
+                let name = g.name().map(|name| format!(" \"{name}\"")).unwrap_or_default();
+                stuck.push(format!("goroutine {}{name}, spawned at {}", g.goid(), g.site()));
             }
         });
         stuck

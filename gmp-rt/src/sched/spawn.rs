@@ -20,11 +20,7 @@ impl Local {
         F: Future<Output: Send + 'static> + Send + 'static,
     {
         let ids = Ids::new(goid::from_batch(&self.p()), self.sched.id);
-        let birth = Birth {
-            ids,
-            parent: self.goid.get(),
-            origin,
-        };
+        let birth = Birth { ids, parent: self.goid.get(), origin };
         let Newborn { gp, handle } = cell::spawn::<F, Gmp>(future, birth);
         self.p().counters.spawned.add(1);
         if self.sched.is_closing() {
@@ -48,14 +44,7 @@ impl Sched {
     {
         let ids = Ids::new(goid::single(), self.id);
         let parent = current::with(|local| local.map_or(0, |local| local.goid.get()));
-        let Newborn { gp, handle } = cell::spawn::<F, Gmp>(
-            future,
-            Birth {
-                ids,
-                parent,
-                origin,
-            },
-        );
+        let Newborn { gp, handle } = cell::spawn::<F, Gmp>(future, Birth { ids, parent, origin });
         self.live.add_spawned();
         self.put_outside(gp);
         handle
@@ -67,11 +56,7 @@ pub(super) fn panicked(g: &G, payload: &(dyn Any + Send)) {
     let policy = registry::get(g.runtime()).map_or(PanicPolicy::Contain, |s| s.config.panic_policy);
     if policy == PanicPolicy::Abort {
         // The panic hook has printed message and place; this is Go's line for the goroutine.
-        eprintln!(
-            "\npanic: {}\n\ngoroutine {} [running]:",
-            panic_message(payload),
-            g.goid()
-        );
+        eprintln!("\npanic: {}\n\ngoroutine {} [running]:", panic_message(payload), g.goid());
         eprintln!("created by goroutine {}\n\t{}", g.parent(), g.site());
         std::process::exit(2);
     }
@@ -79,10 +64,7 @@ pub(super) fn panicked(g: &G, payload: &(dyn Any + Send)) {
 
 /// A panic that no `JoinHandle` will report.
 pub(super) fn unjoined_panic(g: &G, payload: &(dyn Any + Send)) {
-    let name = g
-        .name()
-        .map(|name| format!(" \"{name}\""))
-        .unwrap_or_default();
+    let name = g.name().map(|name| format!(" \"{name}\"")).unwrap_or_default();
     eprintln!(
         "gmp: goroutine {}{name} panicked and nobody joined it: {}\n\tspawned at {} by goroutine {}; last wait: {}",
         g.goid(),

@@ -2,6 +2,7 @@
 
 use super::Sched;
 use super::idle::{Lists, Spinning};
+use super::park::Tended;
 use super::run::m_main;
 use crate::m::{Grant, MId};
 use crate::prim::fixed::Mutex;
@@ -49,44 +50,43 @@ impl Sched {
     /// looking for work already.
     pub(crate) fn wakep(self: &Arc<Self>) {
         if let Some(unit) = self.idle.word.wake_wanted() {
-            self.start_spinning(unit);
+            let _ = self.start_spinning(unit);
         }
     }
 
-    /// Gives an idle P to an M that will look for work.
+    /// Gives an idle P to an M that will look for work, if there is one to be had; if all Ps are
+    /// busy, their Ms will come to it.
     #[cold]
-    pub(crate) fn start_spinning(self: &Arc<Self>, unit: Spinning) {
+    pub(crate) fn start_spinning(self: &Arc<Self>, unit: Spinning) -> Tended {
         let taken = self.idle.with(|lists| {
             let p = self.idle.take_p(lists)?;
             let m = lists.take_m(p.own().last_m.get());
-            let new = if m.is_none() {
-                reserve_thread(lists, self.config.max_threads)
-            } else {
-                None
-            };
+            let new =
+                if m.is_none() { reserve_thread(lists, self.config.max_threads) } else { None };
             Some((p, m, new))
         });
         let Some((p, m, new)) = taken else {
             // Somebody was faster, and looks at all queues now.
             let _ = self.idle.word.found(unit);
-            return;
+            return Tended::Yes;
         };
         let grant = Grant { p, unit };
-        match (m, new) {
-            (Some(m), _) => m.grant(grant),
-            (None, Some(id)) => {
-                if let Err((grant, error)) = self.start_thread(id, grant) {
-                    self.refuse(grant, &error.to_string());
-                }
+        let (grant, why) = match (m, new) {
+            (Some(m), _) => {
+                m.grant(grant);
+                return Tended::Yes;
             }
+            (None, Some(id)) => match self.start_thread(id, grant) {
+                Ok(()) => return Tended::Yes,
+                Err((grant, error)) => (grant, error.to_string()),
+            },
             (None, None) => {
-                let why = format!(
-                    "the limit of {} threads is reached",
-                    self.config.max_threads
-                );
-                self.refuse(grant, &why);
+                let why = format!("the limit of {} threads is reached", self.config.max_threads);
+                (grant, why)
             }
-        }
+        };
+        self.refuse(grant, &why);
+        Tended::No
     }
 
     /// Starts the first thread, so that a runtime that cannot have any is an error at once.
@@ -100,11 +100,10 @@ impl Sched {
             let _ = self.idle.word.found(unit);
             return Err(io::Error::other("a runtime needs at least one thread"));
         };
-        self.start_thread(id, Grant { p, unit })
-            .map_err(|(grant, error)| {
-                self.take_back(grant);
-                error
-            })
+        self.start_thread(id, Grant { p, unit }).map_err(|(grant, error)| {
+            self.take_back(grant);
+            error
+        })
     }
 
     fn start_thread(
@@ -149,8 +148,7 @@ impl Sched {
     }
 
     fn take_back(&self, grant: Grant<Spinning>) {
-        self.idle
-            .with(|lists| self.idle.put_p(lists, grant.p, Some(grant.unit)));
+        self.idle.with(|lists| self.idle.put_p(lists, grant.p, Some(grant.unit)));
     }
 
     pub(super) fn forget_thread(&self, id: MId) {

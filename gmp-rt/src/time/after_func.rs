@@ -27,15 +27,8 @@ use std::time::Duration;
 #[track_caller]
 pub fn after_func(duration: Duration, f: impl Fn() + Send + Sync + 'static) -> AfterFunc {
     let sched = context::sched();
-    let call = Call {
-        f: Box::new(f),
-        sched: Arc::downgrade(&sched),
-        site: Location::caller(),
-    };
-    let timer = AfterFunc {
-        call: Arc::new(call),
-        alarm: Mutex::new(None),
-    };
+    let call = Call { f: Box::new(f), sched: Arc::downgrade(&sched), site: Location::caller() };
+    let timer = AfterFunc { call: Arc::new(call), alarm: Mutex::new(None) };
     timer.reset(duration);
     timer
 }
@@ -89,10 +82,7 @@ impl AfterFunc {
     }
 
     fn take_alarm(&self) -> Option<Alarm> {
-        self.alarm
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
+        self.alarm.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
@@ -106,8 +96,6 @@ impl Drop for AfterFunc {
 
 impl fmt::Debug for AfterFunc {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AfterFunc")
-            .field("site", &self.call.site)
-            .finish_non_exhaustive()
+        f.debug_struct("AfterFunc").field("site", &self.call.site).finish_non_exhaustive()
     }
 }

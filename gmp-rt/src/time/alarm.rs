@@ -25,7 +25,7 @@ impl Alarm {
                 let (alarm, earliest) = Self::insert(&p.timers, now, when, waker);
                 // A running P looks at its own timers. A displaced one does not.
                 if earliest == Earliest::Yes && p.status() == PStatus::Displaced {
-                    local.sched.timer_set_outside(when);
+                    let _ = local.sched.tend(when);
                 }
                 alarm
             }
@@ -40,27 +40,19 @@ impl Alarm {
         let p = p.expect("a runtime has at least one P");
         let (alarm, earliest) = Self::insert(&p.timers, now, when, waker);
         if earliest == Earliest::Yes {
-            sched.timer_set_outside(when);
+            let _ = sched.tend(when);
         }
         alarm
     }
 
     fn insert(timers: &Arc<Timers>, now: u64, when: u64, waker: &Waker) -> (Self, Earliest) {
         let (key, earliest) = timers.insert(now, when, waker);
-        (
-            Self {
-                timers: Some(timers.clone()),
-                key,
-            },
-            earliest,
-        )
+        (Self { timers: Some(timers.clone()), key }, earliest)
     }
 
     /// Wakes another waker instead; `false` if it has gone off.
     pub(super) fn set_waker(&self, waker: &Waker) -> bool {
-        self.timers
-            .as_ref()
-            .is_some_and(|timers| timers.set_waker(self.key, waker))
+        self.timers.as_ref().is_some_and(|timers| timers.set_waker(self.key, waker))
     }
 
     /// Moves it to `when`, in place; `false` if it has gone off.
@@ -78,16 +70,14 @@ impl Alarm {
             })
         });
         if earliest == Earliest::Yes && !own {
-            context::sched().timer_set_outside(when);
+            let _ = context::sched().tend(when);
         }
         true
     }
 
     /// Cancels it; `false` if it has gone off.
     pub(super) fn cancel(mut self) -> bool {
-        self.timers
-            .take()
-            .is_some_and(|timers| timers.remove(self.key))
+        self.timers.take().is_some_and(|timers| timers.remove(self.key))
     }
 
     /// Leaves it pending, with nobody to cancel it.

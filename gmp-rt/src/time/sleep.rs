@@ -28,11 +28,7 @@ use std::time::{Duration, Instant};
 /// ```
 pub fn sleep(duration: Duration) -> Sleep {
     let now = clock::now();
-    Sleep {
-        when: now.saturating_add(clock::nanos(duration)),
-        now,
-        alarm: None,
-    }
+    Sleep { when: now.saturating_add(clock::nanos(duration)), now, alarm: None }
 }
 
 /// Waits until `deadline`.
@@ -52,11 +48,7 @@ pub fn sleep(duration: Duration) -> Sleep {
 /// assert!(Instant::now() >= deadline);
 /// ```
 pub fn sleep_until(deadline: Instant) -> Sleep {
-    Sleep {
-        when: clock::of(deadline),
-        now: clock::now(),
-        alarm: None,
-    }
+    Sleep { when: clock::of(deadline), now: clock::now(), alarm: None }
 }
 
 /// The future of [`sleep`] and [`sleep_until`].
@@ -75,11 +67,7 @@ impl Sleep {
     /// When it is over; `None` if never.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        if self.when == clock::FOREVER {
-            None
-        } else {
-            clock::instant(self.when)
-        }
+        if self.when == clock::FOREVER { None } else { clock::instant(self.when) }
     }
 
     /// Whether the time is over.
@@ -119,10 +107,7 @@ impl Future for Sleep {
             self.alarm = None;
             return Poll::Ready(());
         }
-        let known = self
-            .alarm
-            .as_ref()
-            .is_some_and(|alarm| alarm.set_waker(cx.waker()));
+        let known = self.alarm.as_ref().is_some_and(|alarm| alarm.set_waker(cx.waker()));
         if !known && self.when != clock::FOREVER {
             self.alarm = Some(Alarm::set(self.now, self.when, cx.waker()));
         }

@@ -42,10 +42,7 @@ impl Ticker {
     #[must_use]
     pub fn new(period: Duration) -> Self {
         assert!(!period.is_zero(), "non-positive interval for Ticker::new");
-        Self {
-            period: clock::nanos(period),
-            sleep: sleep(period),
-        }
+        Self { period: clock::nanos(period), sleep: sleep(period) }
     }
 
     /// Waits for the next tick; returns the moment it was due.
@@ -63,8 +60,7 @@ impl Ticker {
         let due = self.sleep.when();
         let late = clock::now().saturating_sub(due);
         let periods = 1 + late / self.period;
-        self.sleep
-            .reset_to(due.saturating_add(self.period.saturating_mul(periods)));
+        self.sleep.reset_to(due.saturating_add(self.period.saturating_mul(periods)));
         Poll::Ready(clock::instant(due).unwrap_or_else(Instant::now))
     }
 

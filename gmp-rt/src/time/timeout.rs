@@ -30,10 +30,7 @@ use std::time::{Duration, Instant};
 /// });
 /// ```
 pub fn timeout<F: Future>(duration: Duration, future: F) -> Timeout<F> {
-    Timeout {
-        future,
-        sleep: sleep(duration),
-    }
+    Timeout { future, sleep: sleep(duration) }
 }
 
 /// Awaits `future`, but at most until `deadline`; then it is dropped.
@@ -50,10 +47,7 @@ pub fn timeout<F: Future>(duration: Duration, future: F) -> Timeout<F> {
 /// assert!(gmp::block_on(gmp::timeout_at(std::time::Instant::now(), never)).is_err());
 /// ```
 pub fn timeout_at<F: Future>(deadline: Instant, future: F) -> Timeout<F> {
-    Timeout {
-        future,
-        sleep: sleep_until(deadline),
-    }
+    Timeout { future, sleep: sleep_until(deadline) }
 }
 
 pin_project! {

@@ -46,10 +46,7 @@ enum State {
 impl Timer {
     /// A timer due `duration` from now.
     pub fn new(duration: Duration) -> Self {
-        Self {
-            sleep: sleep(duration),
-            state: State::Set,
-        }
+        Self { sleep: sleep(duration), state: State::Set }
     }
 
     /// Stops it. `true` if that kept it from firing; after this no old moment can be received.

@@ -13,6 +13,7 @@
 pub(crate) mod wheel;
 
 use self::wheel::{Key, Wheel};
+use crate::g::waker::wake_contained;
 use crate::prim::Ordering::{Relaxed, SeqCst};
 use crate::prim::{AtomicU64, AtomicUsize, Mutex};
 use std::task::Waker;
@@ -68,11 +69,7 @@ impl Timers {
             self.next.store(next, SeqCst); // O1
         }
         self.len.store(wheel.len(), Relaxed); // Relaxed: a statistic
-        if next < before {
-            Earliest::Yes
-        } else {
-            Earliest::No
-        }
+        if next < before { Earliest::Yes } else { Earliest::No }
     }
 
     /// Sets a timer that wakes `waker` at `when`.
@@ -116,7 +113,7 @@ impl Timers {
             drop(wheel);
             fired += due.len();
             // Without the lock: a waker may set timers.
-            due.drain(..).for_each(Waker::wake);
+            due.drain(..).for_each(wake_contained);
         }
         fired
     }

@@ -57,10 +57,7 @@ struct Slot {
     min: u64,
 }
 
-const EMPTY_SLOT: Slot = Slot {
-    head: NIL,
-    min: u64::MAX,
-};
+const EMPTY_SLOT: Slot = Slot { head: NIL, min: u64::MAX };
 
 /// The wheel. See the [module](self).
 #[derive(Debug)]
@@ -99,8 +96,7 @@ impl Wheel {
 
     /// A moment before which no timer is due; `u64::MAX` if there is none.
     pub(crate) fn next_when(&self) -> u64 {
-        self.first_slot()
-            .map_or(u64::MAX, |(slot, _)| self.slots[slot].min)
+        self.first_slot().map_or(u64::MAX, |(slot, _)| self.slots[slot].min)
     }
 
     /// Adds a timer that wakes `waker` at `when`.
@@ -242,10 +238,7 @@ impl Wheel {
         if head != NIL {
             self.entry_mut(head).prev = index;
         }
-        self.slots[slot] = Slot {
-            head: index,
-            min: self.slots[slot].min.min(when),
-        };
+        self.slots[slot] = Slot { head: index, min: self.slots[slot].min.min(when) };
         self.occupied[slot / SLOTS] |= 1 << (slot % SLOTS);
     }
 
@@ -291,19 +284,8 @@ impl Wheel {
     fn grow(&mut self) {
         let start = (self.chunks.len() * CHUNK) as u32;
         let entry = |n: u32| {
-            let next = if n + 1 == CHUNK as u32 {
-                NIL
-            } else {
-                start + n + 1
-            };
-            Entry {
-                when: 0,
-                prev: NIL,
-                next,
-                generation: 0,
-                slot: NO_SLOT,
-                waker: None,
-            }
+            let next = if n + 1 == CHUNK as u32 { NIL } else { start + n + 1 };
+            Entry { when: 0, prev: NIL, next, generation: 0, slot: NO_SLOT, waker: None }
         };
         self.chunks.push((0..CHUNK as u32).map(entry).collect());
         self.free = start;

@@ -22,18 +22,11 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        Self {
-            wheel: Wheel::new(),
-            woken: Arc::default(),
-        }
+        Self { wheel: Wheel::new(), woken: Arc::default() }
     }
 
     fn insert(&mut self, now: u64, when: u64, number: u64) -> Key {
-        self.wheel.insert(
-            now,
-            when,
-            Waker::from(Arc::new(Numbered(number, self.woken.clone()))),
-        )
+        self.wheel.insert(now, when, Waker::from(Arc::new(Numbered(number, self.woken.clone()))))
     }
 
     /// The numbers of the timers due at `now`, sorted.

@@ -1,0 +1,165 @@
+//! What must give a clear error or a documented result, and never hang.
+
+use super::support::{child, is_child, runtime};
+use gmp::go;
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+use std::time::Duration;
+
+#[test]
+fn no_thread_to_be_had() {
+    // More stack than there are addresses: the OS refuses the thread.
+    let error = gmp::Builder::new().thread_stack_size(1 << 60).build().unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("cannot start a thread") && text.contains("ulimit"), "{text}");
+    assert!(std::error::Error::source(&error).is_some());
+}
+
+#[test]
+fn builders_that_cannot_be() {
+    let error = |builder: gmp::Builder| builder.build().unwrap_err().to_string();
+    assert!(error(gmp::Builder::new().max_procs(0)).contains("at least 1"));
+    assert!(error(gmp::Builder::new().max_procs(100_000)).contains("at most 1024"));
+    let few = gmp::Builder::new().max_procs(4).max_threads(2);
+    assert_eq!(error(few), "max_threads is 2, but 4 procs need a thread each");
+    assert!(error(gmp::Builder::new().name("a\0b")).contains("zero byte"));
+}
+
+#[test]
+fn the_thread_limit_is_kept_and_told() {
+    if !is_child() {
+        let output = child("bad_input::the_thread_limit_is_kept_and_told", &[]);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{text}");
+        assert_eq!(text.matches("the limit of 3 threads is reached").count(), 1, "{text}");
+        return;
+    }
+    let runtime = gmp::Builder::new().max_procs(1).max_threads(3).build().unwrap();
+    // Five goroutines that block a thread each: only three can at a time, and all end.
+    let handles: Vec<_> = (0..5)
+        .map(|_| runtime.spawn(async { gmp::block_on(gmp::sleep(Duration::from_millis(20))) }))
+        .collect();
+    for handle in handles {
+        gmp::block_on(handle).unwrap();
+    }
+    assert!(runtime.handle().stats().threads <= 3);
+}
+
+#[test]
+fn bad_values_in_the_environment_are_named() {
+    if is_child() {
+        println!("procs={}", gmp::max_procs());
+        return;
+    }
+    let machine = std::thread::available_parallelism().unwrap().get();
+    let run = |value: &str| {
+        let name = "bad_input::bad_values_in_the_environment_are_named";
+        let output = child(name, &[("GMPMAXPROCS", value), ("GMPDEBUG", "frobnicate=1")]);
+        let (out, err) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(err.contains("unknown key \"frobnicate\"; ignored"), "{err}");
+        (out.into_owned(), err.into_owned())
+    };
+    for bad in ["abc", "0", "-3"] {
+        let (out, err) = run(bad);
+        assert!(out.contains(&format!("procs={machine}")), "{out}");
+        assert!(err.contains(&format!("GMPMAXPROCS={bad}: not a number")), "{err}");
+    }
+    let (out, err) = run("100000");
+    assert!(out.contains("procs=1024") && err.contains("more than the limit"), "{out}{err}");
+    let (out, err) = run("3");
+    assert!(out.contains("procs=3") && !err.contains("GMPMAXPROCS"), "{out}{err}");
+}
+
+#[gmp::test]
+async fn abort_of_oneself() {
+    // It finishes its poll, and ends at the next await.
+    let slot: Arc<Mutex<Option<gmp::JoinHandle<()>>>> = Arc::default();
+    let (inside, reached) = (slot.clone(), Arc::new(Mutex::new(false)));
+    let mark = reached.clone();
+    let gate = Arc::new(super::support::Gate::default());
+    let wait = gate.clone();
+    let handle = go!({
+        wait.wait().await;
+        inside.lock().unwrap().as_ref().unwrap().abort();
+        *mark.lock().unwrap() = true;
+        gmp::yield_now().await;
+        unreachable!("aborted at the await");
+    });
+    *slot.lock().unwrap() = Some(handle);
+    gate.open();
+    while !slot.lock().unwrap().as_ref().unwrap().is_finished() {
+        gmp::yield_now().await;
+    }
+    let handle = slot.lock().unwrap().take().unwrap();
+    assert!(handle.await.unwrap_err().is_cancelled());
+    assert!(*reached.lock().unwrap(), "the poll that aborted went on to its end");
+}
+
+#[gmp::test]
+async fn join_of_oneself_waits_until_aborted() {
+    let slot: Arc<Mutex<Option<gmp::JoinHandle<()>>>> = Arc::default();
+    let inside = slot.clone();
+    let gate = Arc::new(super::support::Gate::default());
+    let wait = gate.clone();
+    let handle = go!({
+        wait.wait().await;
+        std::future::poll_fn(|cx| {
+            let mut slot = inside.lock().unwrap();
+            std::pin::Pin::new(slot.as_mut().unwrap()).poll(cx).map(drop)
+        })
+        .await;
+    });
+    *slot.lock().unwrap() = Some(handle);
+    gate.open();
+    for _ in 0..100 {
+        gmp::yield_now().await;
+    }
+    let handle = slot.lock().unwrap().take().unwrap();
+    assert!(!handle.is_finished());
+    handle.abort();
+    assert!(handle.await.unwrap_err().is_cancelled());
+}
+
+#[gmp::test]
+#[should_panic(expected = "awaited after it returned the output")]
+async fn a_handle_awaited_twice() {
+    let mut handle = go!({ 1 });
+    assert_eq!((&mut handle).await.unwrap(), 1);
+    let _ = handle.await;
+}
+
+#[test]
+fn a_waker_called_in_its_own_poll_and_after_death() {
+    let runtime = runtime(1);
+    let mut polls = 0;
+    let handle = runtime.spawn(std::future::poll_fn(move |cx| {
+        polls += 1;
+        cx.waker().wake_by_ref();
+        cx.waker().clone().wake();
+        if polls == 10 { Poll::Ready(polls) } else { Poll::Pending }
+    }));
+    assert_eq!(gmp::block_on(handle).unwrap(), 10);
+}
+
+#[gmp::test]
+async fn a_strangers_waker_that_panics() {
+    struct Bomb;
+    impl std::task::Wake for Bomb {
+        fn wake(self: Arc<Self>) {
+            panic!("waker, expected by the test");
+        }
+    }
+    let bomb = std::task::Waker::from(Arc::new(Bomb));
+    let mut cx = std::task::Context::from_waker(&bomb);
+    // Called by a timer, and by the end of a goroutine: the scheduler goes on.
+    let mut sleep = gmp::sleep(Duration::from_millis(1));
+    assert!(std::pin::Pin::new(&mut sleep).poll(&mut cx).is_pending());
+    let gate = Arc::new(super::support::Gate::default());
+    let wait = gate.clone();
+    let mut handle = go!({ wait.wait().await });
+    assert!(std::pin::Pin::new(&mut handle).poll(&mut cx).is_pending());
+    gate.open();
+    gmp::sleep(Duration::from_millis(5)).await;
+    handle.await.unwrap();
+}

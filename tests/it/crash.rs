@@ -1,0 +1,68 @@
+//! What is said, and with which status a process ends: in child processes.
+
+use super::support::{child, is_child};
+use gmp::go;
+use std::process::Output;
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn an_unjoined_panic_names_goroutine_and_site() {
+    if !is_child() {
+        let output = child("crash::an_unjoined_panic_names_goroutine_and_site", &[]);
+        let text = stderr(&output);
+        assert!(output.status.success(), "contained: {text}");
+        assert!(
+            text.contains("goroutine 2 \"loner\" panicked and nobody joined it: oh no"),
+            "{text}"
+        );
+        assert!(text.contains("spawned at tests/it/crash.rs:"), "{text}");
+        assert!(text.contains("by goroutine 1"), "{text}");
+        assert!(text.contains("last wait: sleep"), "{text}");
+        assert!(
+            text.contains("dropped later panicked and nobody joined it: kept")
+                || text.contains("nobody joined it: kept"),
+            "{text}"
+        );
+        return;
+    }
+    gmp::block_on(gmp::spawn(async {
+        drop(go!(name = "loner", async {
+            gmp::sleep(std::time::Duration::from_millis(1)).await;
+            panic!("oh no");
+        }));
+        while gmp::num_goroutine() > 1 {
+            gmp::yield_now().await;
+        }
+        // A handle that is dropped after the panic reports it then.
+        let handle = go!(async { panic!("kept") });
+        while !handle.is_finished() {
+            gmp::yield_now().await;
+        }
+        drop(handle);
+    }))
+    .unwrap();
+}
+
+#[test]
+fn panic_abort_ends_the_process_with_status_2() {
+    let name = "crash::panic_abort_ends_the_process_with_status_2";
+    if !is_child() {
+        for env in [&[("POLICY", "builder")][..], &[("GMPDEBUG", "panic=abort")][..]] {
+            let output = child(name, env);
+            assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+            let text = stderr(&output);
+            assert!(text.contains("panic: fatal") && text.contains("goroutine "), "{text}");
+        }
+        return;
+    }
+    let mut builder = gmp::Builder::new();
+    if std::env::var_os("POLICY").is_some() {
+        builder = builder.panic_policy(gmp::PanicPolicy::Abort);
+    }
+    let runtime = builder.build().unwrap();
+    let _ = runtime.block_on(runtime.spawn(async { panic!("fatal") }));
+    unreachable!("the process has ended");
+}

@@ -1,0 +1,24 @@
+//! Every name of the facade is there.
+
+#[expect(unused_imports, reason = "that they resolve is the test")]
+use gmp::{
+    AfterFunc, BuildError, Builder, Cancelled, Elapsed, Handle, JoinError, JoinHandle, JoinPanic,
+    PanicPolicy, ProcsError, Runtime, ShutdownError, Sleep, Ticker, Timeout, Timer, YieldNow,
+    after_func, block_on, go, goid, main, max_procs, num_goroutine, park, runtime, set_max_procs,
+    sleep, sleep_until, spawn, spawn_named, test, time, timeout, timeout_at, yield_now,
+};
+
+#[::core::prelude::v1::test]
+fn public_types_are_send_and_sync() {
+    fn check<T: Send + Sync>() {}
+    check::<JoinHandle<u8>>();
+    check::<JoinError>();
+    check::<Handle>();
+    check::<Runtime>();
+    check::<Sleep>();
+    check::<Timer>();
+    check::<Ticker>();
+    check::<AfterFunc>();
+    check::<BuildError>();
+    check::<ShutdownError>();
+}

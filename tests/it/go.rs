@@ -1,0 +1,302 @@
+//! Starting, joining, aborting, panicking.
+
+use super::support::{Gate, runtime, until};
+use gmp::{JoinError, go};
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
+
+async fn double(n: u64) -> u64 {
+    2 * n
+}
+
+#[gmp::test]
+async fn all_forms_of_go() {
+    let data = vec![1, 2, 3];
+    assert_eq!(go!(double(4)).await.unwrap(), 8);
+    assert_eq!(go!({ double(5).await }).await.unwrap(), 10);
+    assert_eq!(go!(async { 7 }).await.unwrap(), 7);
+    assert_eq!(go!(move || data.len()).await.unwrap(), 3);
+    assert_eq!(go!(name = "named", double(1)).await.unwrap(), 2);
+    assert_eq!(go!(name = format!("n{}", 1), { 3 }).await.unwrap(), 3);
+}
+
+#[gmp::test]
+async fn arguments_are_evaluated_at_once() {
+    let order = Arc::new(AtomicUsize::new(0));
+    let next = || order.fetch_add(1, Ordering::Relaxed);
+    async fn hold(n: usize) -> usize {
+        n
+    }
+    let handle = go!(hold(next()));
+    assert_eq!(next(), 1, "the argument was evaluated before");
+    assert_eq!(handle.await.unwrap(), 0);
+}
+
+#[gmp::test(procs = 1)]
+async fn newest_first_then_in_order() {
+    // Go with one P: `go a; go b; go c; block` runs c, a, b.
+    let order = Arc::new(std::sync::Mutex::new(String::new()));
+    let handles: Vec<_> = ["a", "b", "c"]
+        .into_iter()
+        .map(|name| {
+            let order = order.clone();
+            go!({ order.lock().unwrap().push_str(name) })
+        })
+        .collect();
+    for handle in handles {
+        handle.await.unwrap();
+    }
+    assert_eq!(*order.lock().unwrap(), "cab");
+}
+
+#[gmp::test]
+async fn dropping_the_handle_detaches() {
+    let gate = Arc::new(Gate::default());
+    let opener = gate.clone();
+    drop(go!({ opener.open() }));
+    gate.wait().await;
+}
+
+#[gmp::test]
+async fn abort_drops_the_future() {
+    struct OnDrop(Arc<Gate>);
+    impl Drop for OnDrop {
+        fn drop(&mut self) {
+            self.0.open();
+        }
+    }
+    let gate = Arc::new(Gate::default());
+    let guard = OnDrop(gate.clone());
+    let handle = go!({
+        let _guard = guard;
+        std::future::pending::<()>().await;
+    });
+    handle.abort();
+    gate.wait().await;
+    assert!(handle.await.unwrap_err().is_cancelled());
+}
+
+#[gmp::test]
+async fn abort_after_the_end_changes_nothing() {
+    let handle = go!({ 5 });
+    while !handle.is_finished() {
+        gmp::yield_now().await;
+    }
+    handle.abort();
+    assert_eq!(handle.await.unwrap(), 5);
+}
+
+#[gmp::test]
+async fn panic_is_the_joiners() {
+    let handle = go!(async { panic!("expected by the test") });
+    let goid = handle.goid();
+    let error = handle.await.unwrap_err();
+    assert!(error.is_panic() && !error.is_cancelled());
+    assert_eq!(error.goid(), goid);
+    let JoinError::Panic(panic) = error else { panic!("not a panic") };
+    assert_eq!(panic.message(), "expected by the test");
+    let payload = panic.into_payload();
+    assert_eq!(payload.downcast_ref(), Some(&"expected by the test"));
+}
+
+#[gmp::test]
+async fn panic_in_drop_of_the_future_is_a_panic() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("drop, expected by the test");
+        }
+    }
+    // Completed: the bomb goes off as the finished future is dropped, and wins over the output.
+    struct ReadyBomb(Bomb);
+    impl Future for ReadyBomb {
+        type Output = u8;
+        fn poll(self: std::pin::Pin<&mut Self>, _: &mut std::task::Context<'_>) -> Poll<u8> {
+            Poll::Ready(1)
+        }
+    }
+    assert!(go!(ReadyBomb(Bomb)).await.unwrap_err().is_panic());
+    // Aborted while it waits.
+    let bomb = Bomb;
+    let aborted = go!({
+        let _bomb = bomb;
+        std::future::pending::<()>().await;
+    });
+    gmp::yield_now().await;
+    aborted.abort();
+    assert!(aborted.await.unwrap_err().is_panic());
+}
+
+#[gmp::test]
+async fn output_dropped_with_the_handle() {
+    let count = Arc::new(());
+    let inside = count.clone();
+    let handle = go!({ inside });
+    while !handle.is_finished() {
+        gmp::yield_now().await;
+    }
+    assert_eq!(Arc::strong_count(&count), 2);
+    drop(handle);
+    assert_eq!(Arc::strong_count(&count), 1);
+}
+
+#[gmp::test]
+async fn a_future_that_is_not_send_between_polls_only() {
+    // The output and the future are `Send`; what lives inside a poll need not be.
+    let handle = go!({
+        let cell = Cell::new(1);
+        cell.set(2);
+        cell.get()
+    });
+    assert_eq!(handle.await.unwrap(), 2);
+}
+
+#[gmp::test]
+async fn large_and_strictly_aligned_futures() {
+    #[repr(align(128))]
+    #[derive(Clone, Copy)]
+    struct Aligned(u8);
+    let aligned = Aligned(3);
+    let handle = go!({
+        gmp::yield_now().await;
+        (std::ptr::from_ref(&aligned).addr() % 128, aligned.0)
+    });
+    assert_eq!(handle.await.unwrap(), (0, 3));
+
+    let large = [1u8; 100_000];
+    let handle = go!({
+        gmp::yield_now().await;
+        large.iter().map(|&n| u64::from(n)).sum::<u64>()
+    });
+    assert_eq!(handle.await.unwrap(), 100_000);
+
+    for size in [1usize, 100, 1000, 10_000] {
+        let text = "x".repeat(size);
+        assert_eq!(go!({ text.len() }).await.unwrap(), size);
+    }
+}
+
+#[gmp::test]
+async fn a_future_of_every_size_class() {
+    // Futures of many sizes, alive at once, each with its own pattern.
+    macro_rules! sized {
+        ($($n:literal)*) => {
+            vec![$({
+                let pattern: usize = $n % 251;
+                let bytes = [pattern as u8; $n];
+                go!({
+                    gmp::yield_now().await;
+                    bytes.iter().all(|&b| b == pattern as u8)
+                })
+            }),*]
+        };
+    }
+    let handles = sized!(1 8 16 17 24 33 50 64 80 100 130 180 200 250 300 400 500 700 1000 1500
+        2000 3000 4000 5000 7000 9000 12000 16000 16384 16385 20000);
+    for handle in handles {
+        assert!(handle.await.unwrap());
+    }
+}
+
+#[test]
+fn main_may_be_used_from_any_thread() {
+    let threads: Vec<_> = (0..4)
+        .map(|n| std::thread::spawn(move || gmp::block_on(gmp::spawn(double(n))).unwrap()))
+        .collect();
+    let sum: u64 = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
+    assert_eq!(sum, 12);
+}
+
+#[test]
+fn block_on_inside_a_goroutine_does_not_stop_the_others() {
+    // One P: if the blocked thread kept it, nobody could open the gate.
+    let runtime = runtime(1);
+    let result = runtime.block_on(async {
+        go!({
+            let gate = Arc::new(Gate::default());
+            let opener = gate.clone();
+            go!({ opener.open() });
+            gmp::block_on(gate.wait());
+            gmp::block_on(async { gmp::block_on(async { 1 }) + 1 })
+        })
+        .await
+    });
+    assert_eq!(result.unwrap(), 2);
+}
+
+#[test]
+fn many_blocked_goroutines_on_one_p() {
+    let runtime = runtime(1);
+    let gates: Vec<_> = (0..20).map(|_| Arc::new(Gate::default())).collect();
+    let handles: Vec<_> = gates
+        .iter()
+        .cloned()
+        .map(|gate| runtime.spawn(async move { gmp::block_on(gate.wait()) }))
+        .collect();
+    runtime.block_on(async {
+        // A goroutine still runs while twenty threads are blocked.
+        go!({ 1 }).await.unwrap();
+    });
+    gates.iter().for_each(|gate| gate.open());
+    for handle in handles {
+        gmp::block_on(handle).unwrap();
+    }
+    assert_eq!(runtime.handle().num_goroutine(), 0);
+}
+
+#[test]
+fn runtimes_inside_each_other() {
+    let outer = runtime(1);
+    let inner = runtime(1);
+    let handle = inner.handle().clone();
+    let result = outer.block_on(async move {
+        go!({
+            // On a thread of `outer`: calls without a handle mean `inner` in here.
+            handle.block_on(async { go!({ gmp::max_procs() }).await.unwrap() })
+        })
+        .await
+        .unwrap()
+    });
+    assert_eq!(result, 1);
+    assert!(inner.handle().stats().spawned >= 1);
+    assert_eq!(outer.handle().stats().spawned, 1);
+}
+
+#[test]
+fn ids_are_unique_and_parents_known() {
+    let runtime = runtime(2);
+    let mut ids = runtime.block_on(async {
+        let mut ids = Vec::new();
+        for _ in 0..1000 {
+            ids.push(go!({ gmp::goid().unwrap() }).await.unwrap());
+        }
+        ids
+    });
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), 1000);
+}
+
+#[test]
+fn num_goroutine_counts_the_living() {
+    let runtime = runtime(2);
+    let handles: Vec<_> = (0..100).map(|_| runtime.spawn(std::future::pending::<()>())).collect();
+    assert_eq!(runtime.handle().num_goroutine(), 100);
+    handles.iter().for_each(gmp::JoinHandle::abort);
+    until(|| runtime.handle().num_goroutine() == 0);
+}
+
+#[gmp::test]
+async fn results_of_tests_and_question_marks() -> Result<(), Box<dyn std::error::Error>> {
+    let n: u32 = go!({ "42".parse() }).await??;
+    assert_eq!(n, 42);
+    Ok(())
+}
+
+#[gmp::test]
+#[should_panic(expected = "seen by the harness")]
+async fn a_panic_of_the_test_is_a_panic() {
+    panic!("seen by the harness");
+}

@@ -1,0 +1,49 @@
+//! A runtime with nothing to do does nothing.
+
+use super::support::{child, is_child, until};
+use std::time::Duration;
+
+/// How often the threads of this process were put to sleep and woken, by the kernel's count.
+#[cfg(target_os = "linux")]
+fn context_switches() -> u64 {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    tasks
+        .map(|task| std::fs::read_to_string(task.unwrap().path().join("status")).unwrap())
+        .flat_map(|status| {
+            let lines = status.lines().filter(|line| line.contains("ctxt_switches"));
+            lines
+                .map(|line| line.rsplit('\t').next().unwrap().parse::<u64>().unwrap())
+                .collect::<Vec<_>>()
+        })
+        .sum()
+}
+
+/// No periodic wake-ups: in a second of idling, with and without sleepers far away, the kernel
+/// counts no more switches than the test itself makes.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_idle_runtime_never_wakes() {
+    if !is_child() {
+        let output = child("idle::an_idle_runtime_never_wakes", &[]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        return;
+    }
+    let runtime = gmp::Builder::new().max_procs(4).build().unwrap();
+    let handles: Vec<_> = (0..1000).map(|n| runtime.spawn(async move { n })).collect();
+    for handle in handles {
+        gmp::block_on(handle).unwrap();
+    }
+    for _ in 0..1000 {
+        runtime.spawn(gmp::sleep(Duration::from_secs(3600)));
+    }
+    until(|| {
+        let stats = runtime.handle().stats();
+        stats.timers == 1000 && stats.idle_threads == stats.threads
+    });
+    // Whoever is in the pool may still be on its way to sleep.
+    std::thread::sleep(Duration::from_millis(100));
+    let before = context_switches();
+    std::thread::sleep(Duration::from_secs(1));
+    let switches = context_switches() - before;
+    assert!(switches <= 4, "{switches} context switches in an idle second");
+}

@@ -1,0 +1,15 @@
+//! Black-box tests through the facade, one binary.
+
+mod bad_input;
+mod crash;
+mod facade;
+mod foreign;
+mod go;
+mod idle;
+mod memory;
+mod procs;
+mod sched;
+mod shutdown;
+mod stress;
+mod support;
+mod time;

@@ -1,0 +1,215 @@
+//! Properties of the scheduler, after Go's `proc_test.go`.
+
+use super::support::runtime;
+use gmp::go;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// `TestYieldProgress`: who spins and yields lets others come.
+#[gmp::test(procs = 1)]
+async fn yield_makes_progress() {
+    let flag = Arc::new(AtomicBool::new(false));
+    let setter = flag.clone();
+    let spinner = go!({
+        while !flag.load(Ordering::Relaxed) {
+            gmp::yield_now().await;
+        }
+    });
+    go!({ setter.store(true, Ordering::Relaxed) }).await.unwrap();
+    spinner.await.unwrap();
+}
+
+/// `TestGoroutineParallelism`: as many goroutines as Ps, each busy-waiting for the one before,
+/// without an await in between: only if all run at once does it end.
+#[test]
+fn goroutines_run_in_parallel() {
+    let procs = 4;
+    let runtime = runtime(procs);
+    for _ in 0..20 {
+        let turn = Arc::new(AtomicUsize::new(0));
+        let handles: Vec<_> = (0..procs)
+            .map(|n| {
+                let turn = turn.clone();
+                runtime.spawn(async move {
+                    for round in 0..10 {
+                        while turn.load(Ordering::Acquire) != round * procs + n {
+                            std::thread::yield_now();
+                        }
+                        turn.fetch_add(1, Ordering::AcqRel);
+                    }
+                })
+            })
+            .collect();
+        for handle in handles {
+            gmp::block_on(handle).unwrap();
+        }
+    }
+}
+
+/// The same started from inside a goroutine: the wake-ups come from local pushes.
+#[test]
+fn goroutines_spawned_inside_run_in_parallel() {
+    let procs = 3;
+    let runtime = runtime(procs);
+    for _ in 0..20 {
+        let handle = runtime.spawn(async move {
+            let arrived = Arc::new(AtomicUsize::new(0));
+            let handles: Vec<_> = (0..procs)
+                .map(|_| {
+                    let arrived = arrived.clone();
+                    go!({
+                        arrived.fetch_add(1, Ordering::AcqRel);
+                        while arrived.load(Ordering::Acquire) < procs {
+                            std::thread::yield_now();
+                        }
+                    })
+                })
+                .collect();
+            for handle in handles {
+                handle.await.unwrap();
+            }
+        });
+        gmp::block_on(handle).unwrap();
+    }
+}
+
+/// `TestPingPongHog`: with one P, a pair that keeps waking each other through `runnext` shares
+/// one slice, so a pair of yielders beside it gets its turns.
+#[gmp::test(procs = 1)]
+async fn a_runnext_pair_does_not_starve_the_ring() {
+    use futures::channel::mpsc;
+    use futures::{SinkExt, StreamExt};
+    let stop = Arc::new(AtomicBool::new(false));
+    let (mut ping, mut ping_rx) = mpsc::channel::<()>(1);
+    let (mut pong, mut pong_rx) = mpsc::channel::<()>(1);
+    let stopped = stop.clone();
+    let hog = go!({
+        let mut rounds = 0u64;
+        while !stopped.load(Ordering::Relaxed) {
+            ping.send(()).await.unwrap();
+            pong_rx.next().await;
+            rounds += 1;
+        }
+        rounds
+    });
+    let echo = go!({
+        while ping_rx.next().await.is_some() {
+            if pong.send(()).await.is_err() {
+                break;
+            }
+        }
+    });
+    let light = go!({
+        for _ in 0..20 {
+            gmp::yield_now().await;
+        }
+    });
+    light.await.unwrap();
+    stop.store(true, Ordering::Relaxed);
+    assert!(hog.await.unwrap() > 0);
+    echo.await.unwrap();
+}
+
+/// A goroutine from outside gets its turn although the local queue is never empty.
+#[test]
+fn the_inbox_is_not_starved() {
+    let runtime = runtime(1);
+    let stop = Arc::new(AtomicBool::new(false));
+    let hogs: Vec<_> = (0..10)
+        .map(|_| {
+            let stop = stop.clone();
+            runtime.spawn(async move {
+                while !stop.load(Ordering::Relaxed) {
+                    gmp::yield_now().await;
+                }
+            })
+        })
+        .collect();
+    for _ in 0..100 {
+        gmp::block_on(runtime.spawn(async {})).unwrap();
+    }
+    stop.store(true, Ordering::Relaxed);
+    for hog in hogs {
+        gmp::block_on(hog).unwrap();
+    }
+}
+
+/// Timers fire although goroutines keep the P busy.
+#[gmp::test(procs = 1)]
+async fn timers_fire_under_load() {
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = stop.clone();
+    let hog = go!({
+        while !stopped.load(Ordering::Relaxed) {
+            gmp::yield_now().await;
+        }
+    });
+    let start = Instant::now();
+    for _ in 0..10 {
+        gmp::sleep(Duration::from_millis(1)).await;
+    }
+    assert!(start.elapsed() >= Duration::from_millis(10));
+    stop.store(true, Ordering::Relaxed);
+    hog.await.unwrap();
+}
+
+/// A burst that overflows the ring loses nothing.
+#[test]
+fn overflow_loses_nothing() {
+    for procs in [1, 2, 4] {
+        let runtime = runtime(procs);
+        let sum = Arc::new(AtomicU64::new(0));
+        let total = sum.clone();
+        runtime.block_on(async move {
+            let burst = go!({
+                let handles: Vec<_> = (0..5000u64)
+                    .map(|n| {
+                        let sum = sum.clone();
+                        go!({ sum.fetch_add(n, Ordering::Relaxed) })
+                    })
+                    .collect();
+                for handle in handles {
+                    handle.await.unwrap();
+                }
+            });
+            burst.await.unwrap();
+        });
+        assert_eq!(total.load(Ordering::Relaxed), 4999 * 2500);
+        assert!(procs > 1 || runtime.handle().stats().overflows > 0, "the ring did not overflow");
+    }
+}
+
+/// `TestBigGOMAXPROCS`: as many Ps as there may be.
+#[test]
+fn a_thousand_procs() {
+    let runtime = gmp::Builder::new().max_procs(1024).max_threads(1024).build().expect("a runtime");
+    let handles: Vec<_> = (0..2000).map(|n| runtime.spawn(async move { n })).collect();
+    let sum: u64 = handles.into_iter().map(|handle| gmp::block_on(handle).unwrap()).sum();
+    assert_eq!(sum, 1999 * 1000);
+}
+
+/// A tree of goroutines on every number of Ps.
+#[test]
+fn skynet_in_small() {
+    fn node(base: u64, size: u64) -> futures::future::BoxFuture<'static, u64> {
+        Box::pin(async move {
+            if size == 1 {
+                return base;
+            }
+            let step = size / 10;
+            let children: Vec<_> = (0..10).map(|n| go!(node(base + n * step, step))).collect();
+            let mut sum = 0;
+            for child in children {
+                sum += child.await.unwrap();
+            }
+            sum
+        })
+    }
+    for procs in 1..=4 {
+        let runtime = runtime(procs);
+        let sum = gmp::block_on(runtime.spawn(node(0, 10_000))).unwrap();
+        assert_eq!(sum, 9999 * 5000);
+        assert_eq!(runtime.handle().num_goroutine(), 0);
+    }
+}

@@ -1,0 +1,242 @@
+//! Everything at once, at random.
+//!
+//! Threads outside and goroutines inside spawn, wake, abort, join, sleep and resize. Counted: every
+//! goroutine ends, none is polled by two threads at once, no future and no output leaks.
+//! `GMP_STRESS_SECONDS=60` makes it run for a minute; see CONTRIBUTING for the sanitizers.
+
+use super::support::until;
+use gmp::go;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+/// What is counted.
+#[derive(Default)]
+struct Counts {
+    /// Probes alive: futures and outputs.
+    alive: AtomicI64,
+    spawned: AtomicU64,
+    finished: AtomicU64,
+    cancelled: AtomicU64,
+    panicked: AtomicU64,
+}
+
+/// Counts itself: in every future and every output.
+struct Probe(Arc<Counts>);
+
+impl Probe {
+    fn new(counts: &Arc<Counts>) -> Self {
+        counts.alive.fetch_add(1, Ordering::Relaxed);
+        Self(counts.clone())
+    }
+}
+
+impl Drop for Probe {
+    fn drop(&mut self) {
+        self.0.alive.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Wakers of goroutines that wait, for anybody to wake.
+type Board = Arc<Mutex<Vec<Waker>>>;
+
+/// A future that waits for several random things in turn, and notices if two threads poll it.
+struct Work {
+    _probe: Probe,
+    counts: Arc<Counts>,
+    polling: AtomicBool,
+    board: Board,
+    steps: u32,
+    random: u64,
+    sleep: Option<gmp::Sleep>,
+    posted: Option<u32>,
+}
+
+impl Work {
+    fn next(&mut self) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random
+    }
+}
+
+impl Future for Work {
+    type Output = Probe;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Probe> {
+        assert!(!self.polling.swap(true, Ordering::Acquire), "polled by two threads at once");
+        let poll = self.step(cx);
+        self.polling.store(false, Ordering::Release);
+        poll
+    }
+}
+
+impl Work {
+    fn step(&mut self, cx: &mut Context<'_>) -> Poll<Probe> {
+        loop {
+            if let Some(sleep) = &mut self.sleep {
+                if Pin::new(sleep).poll(cx).is_pending() {
+                    return Poll::Pending;
+                }
+                self.sleep = None;
+            }
+            // On the board until somebody takes the waker; polled three times it gives up.
+            if let Some(polls) = &mut self.posted {
+                *polls += 1;
+                if *polls < 3 {
+                    self.board.lock().unwrap().push(cx.waker().clone());
+                    return Poll::Pending;
+                }
+                self.posted = None;
+            }
+            if self.steps == 0 {
+                return Poll::Ready(Probe::new(&self.counts));
+            }
+            self.steps -= 1;
+            match self.next() % 16 {
+                0..=2 => {
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                3 | 4 => self.sleep = Some(gmp::sleep(Duration::from_micros(self.next() % 2000))),
+                5..=7 => self.posted = Some(0),
+                8 => drop(spawn(&self.counts, &self.board, self.random, 2)),
+                9 => spawn(&self.counts, &self.board, self.random, 2).abort(),
+                10 if self.random.is_multiple_of(64) => panic!("expected by the stress test"),
+                11 if self.random.is_multiple_of(32) => {
+                    gmp::block_on(gmp::sleep(Duration::from_micros(50)));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Counts the end of a goroutine however it ends: when its future is dropped.
+struct Ended(Arc<Counts>);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        self.0.finished.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn spawn(counts: &Arc<Counts>, board: &Board, seed: u64, steps: u32) -> gmp::JoinHandle<Probe> {
+    counts.spawned.fetch_add(1, Ordering::Relaxed);
+    let ended = Ended(counts.clone());
+    let work = Work {
+        _probe: Probe::new(counts),
+        counts: counts.clone(),
+        polling: AtomicBool::new(false),
+        board: board.clone(),
+        steps,
+        random: seed | 1,
+        sleep: None,
+        posted: None,
+    };
+    go!({
+        let _ended = ended;
+        work.await
+    })
+}
+
+/// Wakes some of those on the board, by value or by reference.
+fn wake_some(board: &Board, n: usize) {
+    let wakers: Vec<Waker> = {
+        let mut board = board.lock().unwrap();
+        let keep = board.len().saturating_sub(n);
+        board.split_off(keep)
+    };
+    for (n, waker) in wakers.into_iter().enumerate() {
+        if n % 2 == 0 {
+            waker.wake();
+        } else {
+            waker.wake_by_ref();
+        }
+    }
+}
+
+/// What a thread outside does until the time is over.
+fn outside(handle: &gmp::Handle, counts: &Arc<Counts>, board: &Board, seed: u64, end: Instant) {
+    let mut random = seed | 1;
+    let mut held = Vec::new();
+    while Instant::now() < end {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        match random % 12 {
+            0..=4 => held.push(handle.block_on(async { spawn(counts, board, random, 8) })),
+            5 => held.truncate(held.len() / 2),
+            6 => held.iter().step_by(3).for_each(gmp::JoinHandle::abort),
+            7 if random.is_multiple_of(8) => {
+                let _ = handle.set_max_procs(1 + (random >> 8) as usize % 6);
+            }
+            8 => {
+                if let Some(goroutine) = held.pop() {
+                    goroutine.abort();
+                    wake_some(board, 1000);
+                    count_end(counts, handle.block_on(goroutine));
+                }
+            }
+            _ => wake_some(board, 16),
+        }
+        // Keep the number of goroutines in bounds: let those there are come to an end.
+        while handle.num_goroutine() > 5000 {
+            wake_some(board, 1000);
+            std::thread::yield_now();
+        }
+        held.truncate(500);
+    }
+}
+
+fn count_end(counts: &Counts, end: Result<Probe, gmp::JoinError>) {
+    match end {
+        Ok(_) => return,
+        Err(error) if error.is_panic() => &counts.panicked,
+        Err(_) => &counts.cancelled,
+    }
+    .fetch_add(1, Ordering::Relaxed);
+}
+
+#[test]
+fn random_mix() {
+    let seconds = std::env::var("GMP_STRESS_SECONDS").ok().and_then(|s| s.parse().ok());
+    let end = Instant::now() + Duration::from_secs_f64(seconds.unwrap_or(3.0));
+    // The panics are part of it; a few lines of them would be thousands.
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        let text = info.payload_as_str().unwrap_or_default();
+        if !text.contains("expected by the stress test") {
+            hook(info);
+        }
+    }));
+    let runtime = gmp::Builder::new().max_procs(3).build().unwrap();
+    let handle = runtime.handle().clone();
+    let (counts, board) = (Arc::new(Counts::default()), Board::default());
+    std::thread::scope(|scope| {
+        for thread in 0..8u64 {
+            let (handle, counts, board) = (&handle, &counts, &board);
+            scope.spawn(move || outside(handle, counts, board, 0x9E37_79B9 * (thread + 1), end));
+        }
+    });
+    // Whoever still waits is woken until all have ended by themselves.
+    until(|| {
+        wake_some(&board, usize::MAX);
+        handle.num_goroutine() == 0
+    });
+    board.lock().unwrap().clear();
+    let spawned = counts.spawned.load(Ordering::Relaxed);
+    assert_eq!(counts.finished.load(Ordering::Relaxed), spawned, "goroutines were lost");
+    runtime.shutdown(Duration::from_secs(60)).unwrap();
+    assert_eq!(counts.alive.load(Ordering::Relaxed), 0, "futures or outputs leaked");
+    assert!(spawned > 100, "only {spawned} goroutines: nothing was stressed");
+    println!(
+        "{spawned} goroutines, {} cancelled and {} panicked at a join",
+        counts.cancelled.load(Ordering::Relaxed),
+        counts.panicked.load(Ordering::Relaxed),
+    );
+}

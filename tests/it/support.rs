@@ -1,0 +1,75 @@
+//! What several tests need.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::process::{Command, Output};
+use std::sync::Mutex;
+use std::task::{Context, Poll, Waker};
+
+/// Set in a child process that a test starts from its own binary.
+const CHILD: &str = "GMP_TEST_CHILD";
+
+/// Whether this process was started by [`child`].
+pub(crate) fn is_child() -> bool {
+    std::env::var_os(CHILD).is_some()
+}
+
+/// Runs the test `name` (`module::test`) of this binary in a process of its own, where
+/// [`is_child`] is true, with more environment variables.
+pub(crate) fn child(name: &str, env: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(std::env::current_exe().expect("own path"));
+    command.args([name, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD, "1");
+    command.envs(env.iter().copied());
+    command.output().expect("start a child")
+}
+
+/// A gate that one future waits at until somebody opens it.
+#[derive(Debug, Default)]
+pub(crate) struct Gate(Mutex<GateState>);
+
+#[derive(Debug, Default)]
+struct GateState {
+    open: bool,
+    waker: Option<Waker>,
+}
+
+impl Gate {
+    pub(crate) fn open(&self) {
+        let mut state = self.0.lock().unwrap();
+        state.open = true;
+        let waker = state.waker.take();
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    pub(crate) fn wait(&self) -> impl Future<Output = ()> + Send + '_ {
+        struct Wait<'a>(&'a Gate);
+        impl Future for Wait<'_> {
+            type Output = ();
+            fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+                let mut state = self.0.0.lock().unwrap();
+                if state.open {
+                    return Poll::Ready(());
+                }
+                state.waker = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+        Wait(self)
+    }
+}
+
+/// A runtime with `procs` Ps.
+pub(crate) fn runtime(procs: usize) -> gmp::Runtime {
+    gmp::Builder::new().max_procs(procs).build().expect("a runtime")
+}
+
+/// Asks again and again, giving others time, until `condition` holds; the caller's test hangs,
+/// and names itself, if it never does.
+pub(crate) fn until(mut condition: impl FnMut() -> bool) {
+    while !condition() {
+        std::thread::yield_now();
+    }
+}

@@ -1,0 +1,224 @@
+//! Timers, after Go's `sleep_test.go` and `tick_test.go`.
+
+use super::support::runtime;
+use futures::StreamExt;
+use gmp::go;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+const MS: Duration = Duration::from_millis(1);
+
+#[gmp::test]
+async fn sleeps_are_never_short() {
+    for micros in [0, 1, 50, 100, 500, 1000, 3000] {
+        let (start, span) = (Instant::now(), Duration::from_micros(micros));
+        gmp::sleep(span).await;
+        assert!(start.elapsed() >= span, "{micros} us took {:?}", start.elapsed());
+    }
+}
+
+#[gmp::test]
+async fn sub_millisecond_sleeps_are_honoured() {
+    // A hundred sleeps of 100 us take 10 ms and what the OS adds, not 100 ms.
+    let start = Instant::now();
+    for _ in 0..100 {
+        gmp::sleep(Duration::from_micros(100)).await;
+    }
+    assert!(start.elapsed() < 90 * MS, "took {:?}", start.elapsed());
+}
+
+#[gmp::test]
+async fn far_deadlines_never_come_and_disturb_nobody() {
+    let never = go!(gmp::sleep(Duration::MAX));
+    let late = go!(gmp::sleep(Duration::from_secs(1 << 40)));
+    gmp::sleep(2 * MS).await;
+    assert!(!never.is_finished() && !late.is_finished());
+    assert!(gmp::timeout_at(Instant::now() - MS, std::future::pending::<()>()).await.is_err());
+}
+
+/// `TestAfterQueuing`: on one P, however late it looks.
+#[gmp::test(procs = 1)]
+async fn in_the_order_of_their_deadlines() {
+    let order = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let delays = [5u32, 3, 9, 3, 5, 5, 9, 5, 3, 10, 6, 2, 4];
+    let start = Instant::now() + 5 * MS;
+    let handles: Vec<_> = delays
+        .iter()
+        .map(|&n| {
+            let order = order.clone();
+            go!({
+                gmp::sleep_until(start + 4 * n * MS).await;
+                order.lock().unwrap().push(n);
+            })
+        })
+        .collect();
+    for handle in handles {
+        handle.await.unwrap();
+    }
+    let order = order.lock().unwrap();
+    assert!(order.is_sorted(), "{order:?}");
+}
+
+#[gmp::test]
+async fn a_dropped_sleep_leaves_nothing_behind() {
+    let before = gmp::runtime::stats().timers;
+    for _ in 0..1000 {
+        let timeout = gmp::timeout(Duration::from_secs(3600), gmp::yield_now());
+        timeout.await.unwrap();
+    }
+    assert_eq!(gmp::runtime::stats().timers, before);
+}
+
+#[gmp::test]
+async fn sleep_can_be_reset() {
+    let start = Instant::now();
+    let mut sleep = gmp::sleep(Duration::from_secs(3600));
+    assert!(gmp::timeout(MS, &mut sleep).await.is_err());
+    sleep.reset(start + 5 * MS);
+    (&mut sleep).await;
+    assert!(start.elapsed() >= 5 * MS && sleep.is_elapsed());
+    sleep.reset(Instant::now() + 2 * MS);
+    assert!(!sleep.is_elapsed());
+    sleep.await;
+}
+
+#[gmp::test]
+async fn timer_stop_and_reset_say_what_they_did() {
+    let mut timer = gmp::Timer::new(Duration::from_secs(3600));
+    assert!(timer.stop());
+    assert!(!timer.stop(), "stopped before");
+    assert!(gmp::timeout(2 * MS, &mut timer).await.is_err(), "stopped: never");
+    assert!(!timer.reset(MS), "was not pending");
+    let due = (&mut timer).await;
+    assert!(due <= Instant::now());
+    assert!(!timer.is_pending() && !timer.stop());
+    assert!(gmp::timeout(2 * MS, &mut timer).await.is_err(), "its moment was taken");
+}
+
+#[gmp::test]
+async fn ticker_keeps_its_phase_and_skips() {
+    let start = Instant::now();
+    let mut ticker = gmp::Ticker::new(10 * MS);
+    let first = ticker.tick().await;
+    // Miss two and a half ticks.
+    std::thread::sleep(25 * MS);
+    let second = ticker.tick().await;
+    let third = ticker.tick().await;
+    assert_eq!(second - first, 10 * MS, "the missed tick is delivered with its own moment");
+    let gap = third - second;
+    assert!(gap.as_nanos() % (10 * MS).as_nanos() == 0 && gap >= 20 * MS, "{gap:?}");
+    assert!(start.elapsed() >= 40 * MS);
+    ticker.stop();
+    assert!(gmp::timeout(15 * MS, ticker.tick()).await.is_err());
+    ticker.reset(MS);
+    assert!(ticker.next().await.is_some());
+}
+
+#[gmp::test]
+#[should_panic(expected = "non-positive interval")]
+async fn ticker_of_zero_panics() {
+    let _ = gmp::Ticker::new(Duration::ZERO);
+}
+
+#[gmp::test]
+async fn after_func_runs_once_in_its_own_goroutine() {
+    let (count, me) = (Arc::new(AtomicUsize::new(0)), gmp::goid());
+    let inside = count.clone();
+    let timer = gmp::after_func(MS, move || {
+        assert_ne!(gmp::goid(), me);
+        inside.fetch_add(1, Ordering::Relaxed);
+    });
+    while count.load(Ordering::Relaxed) == 0 {
+        gmp::sleep(MS).await;
+    }
+    assert!(!timer.stop(), "it has run");
+    assert!(!timer.reset(Duration::ZERO), "it was not pending");
+    while count.load(Ordering::Relaxed) == 1 {
+        gmp::sleep(MS).await;
+    }
+    assert!(!timer.reset(Duration::from_secs(3600)));
+    assert!(timer.stop(), "it was pending");
+    assert_eq!(count.load(Ordering::Relaxed), 2);
+}
+
+#[gmp::test]
+async fn after_func_survives_its_handle() {
+    let ran = Arc::new(AtomicBool::new(false));
+    let inside = ran.clone();
+    drop(gmp::after_func(MS, move || inside.store(true, Ordering::Relaxed)));
+    while !ran.load(Ordering::Relaxed) {
+        gmp::sleep(MS).await;
+    }
+}
+
+/// `TestZeroTimer`: none of many zero and tiny timers is missed.
+#[gmp::test]
+async fn tiny_timers_are_never_missed() {
+    let handles: Vec<_> = (0..8)
+        .map(|n| {
+            go!({
+                for i in 0..2000u64 {
+                    gmp::sleep(Duration::from_nanos((i * n) % 3000)).await;
+                }
+            })
+        })
+        .collect();
+    for handle in handles {
+        handle.await.unwrap();
+    }
+}
+
+/// Timers set by plain threads, on a runtime that is otherwise asleep.
+#[test]
+fn timers_of_threads_outside() {
+    let runtime = Arc::new(runtime(2));
+    let threads: Vec<_> = (1..=8u32)
+        .map(|n| {
+            let runtime = runtime.clone();
+            std::thread::spawn(move || {
+                for _ in 0..5 {
+                    let start = Instant::now();
+                    runtime.block_on(gmp::sleep(n * MS));
+                    assert!(start.elapsed() >= n * MS);
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+/// A timer set in a goroutine that then blocks its thread fires all the same.
+#[test]
+fn timers_of_a_blocked_goroutine() {
+    let runtime = runtime(1);
+    let slept = runtime.spawn(async {
+        let start = Instant::now();
+        gmp::block_on(gmp::sleep(5 * MS));
+        start.elapsed()
+    });
+    assert!(gmp::block_on(slept).unwrap() >= 5 * MS);
+}
+
+/// `TestAdjustTimers`: moving timers earlier and later loses none.
+#[gmp::test]
+async fn random_resets_lose_none() {
+    let handles: Vec<_> = (0..50u32)
+        .map(|n| {
+            go!({
+                let mut sleep = gmp::sleep(Duration::from_secs(3600));
+                for i in 0..20u32 {
+                    let poll =
+                        gmp::timeout(Duration::from_micros(u64::from(i * 13 % 7)), &mut sleep);
+                    assert!(poll.await.is_err());
+                    sleep.reset(Instant::now() + (1 + (n * i) % 50) * 100 * MS);
+                }
+                sleep.reset(Instant::now() + (n % 10) * MS);
+                sleep.await;
+            })
+        })
+        .collect();
+    for handle in handles {
+        handle.await.unwrap();
+    }
+}
