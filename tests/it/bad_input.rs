@@ -151,14 +151,14 @@ async fn a_strangers_waker_that_panics() {
         }
     }
     let bomb = std::task::Waker::from(Arc::new(Bomb));
-    let mut cx = std::task::Context::from_waker(&bomb);
+    let cx = || std::task::Context::from_waker(&bomb);
     // Called by a timer, and by the end of a goroutine: the scheduler goes on.
     let mut sleep = gmp::sleep(Duration::from_millis(1));
-    assert!(std::pin::Pin::new(&mut sleep).poll(&mut cx).is_pending());
+    assert!(std::pin::Pin::new(&mut sleep).poll(&mut cx()).is_pending());
     let gate = Arc::new(super::support::Gate::default());
     let wait = gate.clone();
     let mut handle = go!({ wait.wait().await });
-    assert!(std::pin::Pin::new(&mut handle).poll(&mut cx).is_pending());
+    assert!(std::pin::Pin::new(&mut handle).poll(&mut cx()).is_pending());
     gate.open();
     gmp::sleep(Duration::from_millis(5)).await;
     handle.await.unwrap();
