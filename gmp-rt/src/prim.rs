@@ -19,21 +19,9 @@ pub mod fixed {
         AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering,
     };
 
-    /// A [`std::sync::Mutex`] without poisoning.
-    #[derive(Debug, Default)]
-    pub struct Mutex<T>(std::sync::Mutex<T>);
-
-    impl<T> Mutex<T> {
-        /// Creates an unlocked mutex.
-        pub const fn new(value: T) -> Self {
-            Self(std::sync::Mutex::new(value))
-        }
-
-        /// Locks, ignoring poison: no invariant here is left half-done across a panic.
-        pub fn lock(&self) -> std::sync::MutexGuard<'_, T> {
-            self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-        }
-    }
+    // Not std's: ours has no poisoning (no invariant here is left half-done across a panic), and
+    // as it is compiled with us, ThreadSanitizer sees through it.
+    pub use parking_lot::{Condvar, Mutex, RwLock};
 }
 
 #[cfg(not(gmp_loom))]

@@ -10,13 +10,13 @@ use super::cell::{self, Failure};
 use super::status::{AfterDetach, Wake};
 use super::waker::{TinyWaker, note_wait};
 use super::{G, GRef};
+use crate::prim::fixed::Mutex;
 use crate::wait_reason::WaitReason;
 use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::ptr::NonNull;
-use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
 
 /// A handle on a goroutine: await it for the output.
@@ -254,7 +254,7 @@ impl JoinPanic {
     /// The payload, for [`std::panic::resume_unwind`].
     #[must_use]
     pub fn into_payload(self) -> Box<dyn Any + Send> {
-        self.payload.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.payload.into_inner()
     }
 }
 

@@ -29,7 +29,8 @@ use self::idle::Idle;
 use self::inbox::Inbox;
 use self::live::Live;
 use crate::p::{OwnedP, P};
-use crate::prim::CachePadded;
+use crate::prim::Ordering::{Acquire, Release};
+use crate::prim::{AtomicUsize, CachePadded};
 use crate::tuning::MAX_PROCS;
 use std::sync::{Arc, OnceLock};
 
@@ -71,27 +72,32 @@ impl Default for Config {
 #[derive(Debug)]
 pub(crate) struct Ps {
     table: Box<[OnceLock<Arc<P>>]>,
+    /// How many there are. Written under the idle lists' lock; Release, pairs with the Acquire
+    /// in [`Ps::len`], which makes the P visible.
+    len: AtomicUsize,
 }
 
 impl Ps {
     fn new(max_threads: usize) -> Self {
         // Every right to run, and every thread that may be displaced, needs at most one.
-        Self { table: (0..MAX_PROCS + max_threads).map(|_| OnceLock::new()).collect() }
+        let table = (0..MAX_PROCS + max_threads).map(|_| OnceLock::new()).collect();
+        Self { table, len: AtomicUsize::new(0) }
+    }
+
+    /// How many there are.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.len.load(Acquire)
     }
 
     /// All Ps there are.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<P>> {
-        self.table.iter().map_while(OnceLock::get)
+        self.table[..self.len()].iter().filter_map(OnceLock::get)
     }
 
     /// P number `id`, if there is one.
     pub(crate) fn get(&self, id: usize) -> Option<&Arc<P>> {
-        self.table.get(id)?.get()
-    }
-
-    /// How many there are. Linear, for the few.
-    pub(crate) fn len(&self) -> usize {
-        self.table.partition_point(|slot| slot.get().is_some())
+        self.table[..self.len()].get(id)?.get()
     }
 
     /// A new spare P. Under the idle lists' lock, so that numbers have no gaps.
@@ -99,6 +105,7 @@ impl Ps {
         let id = self.len();
         let (p, owned) = P::new(id);
         self.table.get(id)?.set(p).ok()?;
+        self.len.store(id + 1, Release);
         Some(owned)
     }
 }

@@ -5,7 +5,8 @@
 
 use super::Sched;
 use crate::g::Ids;
-use std::sync::{Arc, PoisonError, RwLock, Weak};
+use crate::prim::fixed::RwLock;
+use std::sync::{Arc, Weak};
 
 static RUNTIMES: RwLock<Vec<Weak<Sched>>> = RwLock::new(Vec::new());
 
@@ -15,7 +16,7 @@ pub(crate) struct TooMany;
 
 /// Takes a free number and registers what `make` builds for it.
 pub(crate) fn register(make: impl FnOnce(u16) -> Arc<Sched>) -> Result<Arc<Sched>, TooMany> {
-    let mut runtimes = RUNTIMES.write().unwrap_or_else(PoisonError::into_inner);
+    let mut runtimes = RUNTIMES.write();
     let free = runtimes.iter().position(|weak| weak.strong_count() == 0);
     let at = free.unwrap_or(runtimes.len());
     if at >= Ids::MAX_RUNTIMES {
@@ -33,6 +34,6 @@ pub(crate) fn register(make: impl FnOnce(u16) -> Arc<Sched>) -> Result<Arc<Sched
 /// The runtime with that number. A runtime outlives its goroutines, so for the number of a
 /// living one there is an answer.
 pub(crate) fn get(number: u16) -> Option<Arc<Sched>> {
-    let runtimes = RUNTIMES.read().unwrap_or_else(PoisonError::into_inner);
+    let runtimes = RUNTIMES.read();
     runtimes.get(usize::from(number))?.upgrade()
 }

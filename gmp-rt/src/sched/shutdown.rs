@@ -14,11 +14,10 @@ use super::current;
 use crate::g::status::Phase;
 use crate::g::{cell, heap};
 use crate::m::MId;
-use crate::prim::fixed::{
-    AtomicBool,
-    Ordering::{Relaxed, SeqCst},
-};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use crate::prim::fixed::Ordering::{Relaxed, SeqCst};
+use crate::prim::fixed::{AtomicBool, Condvar, Mutex};
+
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How far the end of a runtime is.
@@ -99,7 +98,7 @@ impl Sched {
             return self.forget_thread(id);
         }
         if left == 0 {
-            *self.exit.gone.lock().unwrap_or_else(PoisonError::into_inner) = true;
+            *self.exit.gone.lock() = true;
             self.exit.changed.notify_all();
         }
     }
@@ -123,15 +122,15 @@ impl Sched {
 
     fn wait_gone(&self, limit: Duration) -> bool {
         let deadline = Instant::now().checked_add(limit);
-        let mut gone = self.exit.gone.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gone = self.exit.gone.lock();
         while !*gone {
-            let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
-            if left.is_some_and(|left| left.is_zero()) {
-                return false;
+            match deadline {
+                Some(deadline) if self.exit.changed.wait_until(&mut gone, deadline).timed_out() => {
+                    return *gone;
+                }
+                Some(_) => {}
+                None => self.exit.changed.wait(&mut gone),
             }
-            let wait = left.unwrap_or(Duration::MAX);
-            let result = self.exit.changed.wait_timeout(gone, wait);
-            gone = result.unwrap_or_else(PoisonError::into_inner).0;
         }
         true
     }

@@ -2,12 +2,13 @@
 
 use super::alarm::Alarm;
 use crate::g::origin::Origin;
+use crate::prim::fixed::Mutex;
 use crate::runtime::context;
 use crate::sched::{Sched, current};
 use crate::util::clock;
 use std::fmt;
 use std::panic::Location;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::task::{Wake, Waker};
 use std::time::Duration;
 
@@ -76,13 +77,13 @@ impl AfterFunc {
         let when = clock::after(duration);
         if when != clock::FOREVER {
             let alarm = Alarm::set(clock::now(), when, &Waker::from(self.call.clone()));
-            *self.alarm.lock().unwrap_or_else(PoisonError::into_inner) = Some(alarm);
+            *self.alarm.lock() = Some(alarm);
         }
         pending
     }
 
     fn take_alarm(&self) -> Option<Alarm> {
-        self.alarm.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.alarm.lock().take()
     }
 }
 
