@@ -26,7 +26,9 @@
 //!
 //! # Where to look
 //!
-//! - Starting and joining: [`go!`], [`spawn`], [`JoinHandle`], [`block_on`], [`yield_now`].
+//! - Starting and joining: [`go!`], [`spawn`], [`JoinHandle`], [`block_on`], [`blocking`], [`yield_now`].
+//! - Waiting for each other: [`WaitGroup`].
+//! - The network: [`net::resolve`].
 //! - Time: [`sleep`], [`timeout`], [`Ticker`], [`Timer`], [`after_func`].
 //! - The runtime: [`macro@main`], [`macro@test`], [`Runtime`], [`Builder`], [`set_max_procs`],
 //!   [`runtime::stats`].
@@ -48,6 +50,17 @@ pub use gmp_rt::entry as __entry;
 pub use gmp_rt::{
     AfterFunc, BuildError, Builder, Cancelled, Elapsed, Handle, JoinError, JoinHandle, JoinPanic,
     PanicPolicy, ProcsError, Runtime, ShutdownError, Sleep, Ticker, Timeout, Timer, YieldNow,
-    after_func, block_on, go, goid, max_procs, num_goroutine, park, runtime, set_max_procs, sleep,
-    sleep_until, spawn, spawn_named, time, timeout, timeout_at, yield_now,
+    after_func, block_on, blocking, go, goid, max_procs, num_goroutine, park, runtime,
+    set_max_procs, sleep, sleep_until, spawn, spawn_named, time, timeout, timeout_at, yield_now,
 };
+pub use gmp_sync::WaitGroup;
+
+/// The network.
+pub mod net {
+    pub use gmp_net::resolve;
+}
+
+/// Primitives for goroutines to wait for each other.
+pub mod sync {
+    pub use gmp_sync::{Wait, WaitGroup};
+}

@@ -11,6 +11,7 @@
 #[macro_use]
 mod macros;
 
+mod blocking;
 #[doc(hidden)]
 pub mod entry;
 mod g;
@@ -31,6 +32,7 @@ mod util;
 mod wait_reason;
 mod yielding;
 
+pub use crate::blocking::blocking;
 pub use crate::g::join::{Cancelled, JoinError, JoinHandle, JoinPanic};
 pub use crate::runtime::{
     BuildError, Builder, Handle, PanicPolicy, ProcsError, Runtime, ShutdownError, block_on,

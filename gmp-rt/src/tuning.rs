@@ -64,8 +64,9 @@ pub(crate) const CELL_BATCH: usize = 64;
 /// Bytes a batch holds at most, for large classes.
 pub(crate) const CELL_BATCH_BYTES: usize = 32 * 1024;
 
-/// Batches kept whole in the centre, per class, before cells go back to their slabs.
-pub(crate) const TRANSFER_BATCHES: usize = 64;
+/// Batches kept whole in the centre, per class, before cells go back to their slabs. Each of their
+/// cells keeps a slab from going back to the OS, so not more than traffic between Ps needs.
+pub(crate) const TRANSFER_BATCHES: usize = 16;
 
 /// Bytes of empty slabs a class keeps for the next burst; what is beyond goes back to the OS.
 pub(crate) const KEEP_EMPTY_BYTES: usize = 4 * 1024 * 1024;

@@ -3,9 +3,10 @@
 #[expect(unused_imports, reason = "that they resolve is the test")]
 use gmp::{
     AfterFunc, BuildError, Builder, Cancelled, Elapsed, Handle, JoinError, JoinHandle, JoinPanic,
-    PanicPolicy, ProcsError, Runtime, ShutdownError, Sleep, Ticker, Timeout, Timer, YieldNow,
-    after_func, block_on, go, goid, main, max_procs, num_goroutine, park, runtime, set_max_procs,
-    sleep, sleep_until, spawn, spawn_named, test, time, timeout, timeout_at, yield_now,
+    PanicPolicy, ProcsError, Runtime, ShutdownError, Sleep, Ticker, Timeout, Timer, WaitGroup,
+    YieldNow, after_func, block_on, blocking, go, goid, main, max_procs, net, num_goroutine, park,
+    runtime, set_max_procs, sleep, sleep_until, spawn, spawn_named, sync, test, time, timeout,
+    timeout_at, yield_now,
 };
 
 #[::core::prelude::v1::test]

@@ -19,7 +19,7 @@
 //! then its cell still has a home.
 //!
 //! After a burst, empty slabs beyond [`KEEP_EMPTY_BYTES`] per class go back to the OS as soon as
-//! their last cell comes home.
+//! their last cell comes home, which for those in transfer is when a runtime falls idle.
 //!
 //! # Invariants
 //!
@@ -392,6 +392,16 @@ pub(crate) fn for_each(mut f: impl FnMut(&GSight)) {
                 break;
             };
             sights.iter().for_each(&mut f);
+        }
+    }
+}
+
+/// Sends the magazines in transfer home to their slabs: each cell in them may keep a slab from
+/// going back to the OS. For when a runtime has nothing to do.
+pub(crate) fn trim() {
+    for class in HEAP.iter() {
+        while let Some(magazine) = class.transfer.pop() {
+            class.give_cells(magazine);
         }
     }
 }

@@ -37,7 +37,7 @@ struct Mock {
 impl Mock {
     fn new() -> Arc<Self> {
         let mock = Self {
-            status: Status::free(),
+            status: Status::default(),
             future: UnsafeCell::new(0),
             event: AtomicBool::new(false),
             freed: AtomicUsize::new(0),

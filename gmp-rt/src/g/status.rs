@@ -37,8 +37,8 @@
 //! | O5 | AcqRel in [`Status::set_join_waker`] | AcqRel in [`Status::complete`] | the waker in the join slot |
 //! | O6 | Release in [`Status::drop_ref`] | Acquire load there | all uses of the cell before it is freed |
 
-use crate::prim::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use crate::prim::AtomicUsize;
+use crate::prim::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use crate::throw::throw;
 
 const PHASE: usize = 0b111;
@@ -148,17 +148,11 @@ pub(crate) enum AfterRef {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct IsDead;
 
-/// The status word. See the [module](self).
-#[derive(Debug)]
+/// The status word. See the [module](self). The default is that of a free cell.
+#[derive(Debug, Default)]
 pub(crate) struct Status(AtomicUsize);
 
 impl Status {
-    /// A word for a cell that has never been used.
-    #[cfg(test)]
-    pub(crate) fn free() -> Self {
-        Self(AtomicUsize::new(FREE))
-    }
-
     /// Makes a free cell a runnable goroutine with a handle. Only the owner of the free cell.
     #[inline]
     pub(crate) fn init(&self) {

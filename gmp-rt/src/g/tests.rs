@@ -1,1 +1,177 @@
+//! Goroutine cells and their memory, without a scheduler.
 
+use super::cell::{self, Newborn, Polled};
+use super::heap;
+use super::origin::Origin;
+use super::status::{Phase, Status, ToRunning, Wake};
+use super::{Birth, G, GRef, Ids, Schedule, waker};
+use crate::wait_reason::WaitReason;
+use std::any::Any;
+use std::cell::RefCell;
+use std::panic::Location;
+use std::task::{Context, Poll};
+
+thread_local! {
+    /// What was submitted on this thread.
+    static SUBMITTED: RefCell<Vec<GRef>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A scheduler that only collects.
+struct Collect;
+
+impl Schedule for Collect {
+    fn submit(gp: GRef) {
+        SUBMITTED.with_borrow_mut(|submitted| submitted.push(gp));
+    }
+    fn unjoined_panic(_: &G, _: &(dyn Any + Send)) {}
+    fn panicked(_: &G, _: &(dyn Any + Send)) {}
+}
+
+/// The number of a runtime that no other test uses.
+const RUNTIME: u16 = 4000;
+
+fn spawn<F: Future<Output: Send + 'static> + Send + 'static>(
+    goid: u64,
+    future: F,
+) -> Newborn<F::Output> {
+    let origin = Origin::site_only(Location::caller());
+    cell::spawn::<F, Collect>(future, Birth { ids: Ids::new(goid, RUNTIME), parent: 7, origin })
+}
+
+/// Polls once, and completes if it is ready.
+fn run(gp: GRef) -> Option<GRef> {
+    assert_eq!(gp.status.to_running(), ToRunning::Run);
+    let waker = waker::borrowed(&gp);
+    match cell::poll(&gp, &mut Context::from_waker(&waker)) {
+        Polled::Pending => Some(gp),
+        Polled::Done(output) => {
+            cell::complete(gp, output);
+            None
+        }
+    }
+}
+
+#[test]
+fn ids_share_a_word() {
+    let ids = Ids::new((1 << 52) - 1, 4095);
+    assert_eq!((ids.goid(), ids.runtime()), ((1 << 52) - 1, 4095));
+    assert_eq!(Ids::MAX_RUNTIMES, 4096);
+}
+
+#[test]
+fn origin_with_and_without_a_name() {
+    let site = Location::caller();
+    let plain = Origin::site_only(site);
+    assert_eq!((plain.site(), plain.name()), (site, None));
+    let named = Origin::named(site, "worker".into());
+    assert_eq!((named.site(), named.name()), (site, Some("worker")));
+}
+
+#[test]
+fn a_goroutine_from_birth_to_death() {
+    let Newborn { gp, handle } = spawn(11, async { 5 });
+    assert_eq!((gp.goid(), gp.parent(), gp.runtime()), (11, 7, RUNTIME));
+    assert!(!handle.is_finished());
+    assert!(run(gp).is_none());
+    assert!(handle.is_finished());
+    assert_eq!(crate::block_on(handle).unwrap(), 5);
+}
+
+#[test]
+fn waits_are_stamped_and_forgotten() {
+    let mut polls = 0;
+    let Newborn { gp, handle } = spawn(
+        12,
+        std::future::poll_fn(move |cx| {
+            polls += 1;
+            if polls == 1 {
+                waker::note_wait(cx, WaitReason::ChanReceive, 42);
+            }
+            Poll::<()>::Pending
+        }),
+    );
+    let gp = run(gp).unwrap();
+    gp.stamp_wait(1000);
+    let (wait, resource) = gp.wait();
+    assert_eq!((wait.reason, wait.since, resource), (WaitReason::ChanReceive, 1000, 42));
+    // The second poll notes nothing: then nothing is known.
+    let _ = gp.status.after_yield();
+    let gp = run(gp).unwrap();
+    gp.stamp_wait(2000);
+    assert_eq!((gp.wait().0.reason, gp.wait().0.since), (WaitReason::Await, 2000));
+    handle.abort();
+    let output = cell::cancel(&gp);
+    cell::complete(gp, output);
+    assert!(crate::block_on(handle).unwrap_err().is_cancelled());
+}
+
+#[test]
+fn a_wake_submits_once() {
+    let Newborn { gp, handle } = spawn(13, std::future::pending::<()>());
+    let waker = (*waker::borrowed(&gp)).clone();
+    let gp = run(gp).unwrap();
+    let status: &Status = &gp.status;
+    assert_eq!(status.after_pending(), super::status::AfterPoll::Parked);
+    assert_eq!(status.phase(), Phase::Waiting);
+    waker.wake_by_ref();
+    waker.wake();
+    let mut submitted = SUBMITTED.with_borrow_mut(std::mem::take);
+    assert_eq!(submitted.len(), 1);
+    let gp = submitted.pop().unwrap();
+    handle.abort();
+    assert_eq!(gp.status.to_running(), ToRunning::Cancelled);
+    let output = cell::cancel(&gp);
+    assert_eq!(gp.status.wake(), Wake::Nothing);
+    cell::complete(gp, output);
+    drop(handle);
+}
+
+#[test]
+fn walkers_see_the_living_only() {
+    let seen = || {
+        let mut goids = Vec::new();
+        heap::for_each(|g| {
+            if g.runtime() == RUNTIME && g.goid() >= 1000 {
+                goids.push(g.goid());
+            }
+        });
+        goids.sort_unstable();
+        goids
+    };
+    let newborns: Vec<_> = (1000..1100).map(|goid| spawn(goid, async {})).collect();
+    assert_eq!(seen(), (1000..1100).collect::<Vec<_>>());
+    for newborn in newborns {
+        assert!(run(newborn.gp).is_none());
+    }
+    assert!(seen().is_empty());
+}
+
+#[test]
+fn cells_are_reused_from_a_cache() {
+    let cache = heap::Cache::default();
+    // SAFETY: this thread's until the end of the test, where it is taken out before it is dropped.
+    unsafe { heap::install(Some(&cache)) };
+    let address = |newborn: Newborn<()>| {
+        let address = std::ptr::from_ref::<G>(&newborn.gp).addr();
+        assert!(run(newborn.gp).is_none());
+        address
+    };
+    let first = address(spawn(14, async {}));
+    let again = address(spawn(15, async {}));
+    assert_eq!(first, again, "a finished goroutine's cell is the next one's");
+    assert!(cache.len() > 0);
+    cache.flush();
+    assert_eq!(cache.len(), 0);
+    // SAFETY: no cache is always allowed.
+    unsafe { heap::install(None) };
+}
+
+#[test]
+fn dropping_a_handle_reports_nothing_and_frees() {
+    let Newborn { gp, handle } = spawn(16, async { String::from("dropped") });
+    drop(handle);
+    assert!(run(gp).is_none());
+    let Newborn { gp, handle } = spawn(17, async { String::from("dropped later") });
+    assert!(run(gp).is_none());
+    drop(handle);
+}

@@ -202,6 +202,11 @@ impl Idle {
 }
 
 impl Lists {
+    /// Whether nobody runs.
+    pub(crate) fn all_idle(&self) -> bool {
+        self.idle.len() == self.rights
+    }
+
     /// Takes a sleeping M out of the pool: `preferred` if it is there, else the latest. The one
     /// that sleeps for a timer is taken only if there is no other: somebody has to.
     pub(crate) fn take_m(&mut self, preferred: MId) -> Option<Arc<M<Spinning>>> {

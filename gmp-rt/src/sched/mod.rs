@@ -165,3 +165,10 @@ impl Sched {
         spawned - finished
     }
 }
+
+impl Drop for Sched {
+    fn drop(&mut self) {
+        // The Ps' caches go home as they are dropped after this; what is in transfer does not.
+        crate::g::heap::trim();
+    }
+}

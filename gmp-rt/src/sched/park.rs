@@ -6,6 +6,7 @@
 use super::Sched;
 use super::idle::{Lists, Sleeper};
 use super::run::{Step, Worker};
+use crate::g::heap;
 use crate::m::MId;
 use crate::m::note::Slept;
 use crate::p::PStatus;
@@ -56,10 +57,14 @@ impl Worker<'_> {
         if let Some(p) = self.local.release_p() {
             p.counters.parks.add(1);
             let unit = self.unit.take();
-            sched.idle.with(|lists| {
+            let all_idle = sched.idle.with(|lists| {
                 sched.idle.put_p(lists, p, unit);
                 lists.pool.push(self.local.m.clone());
+                lists.all_idle()
             });
+            if all_idle {
+                heap::trim();
+            }
         }
         self.sleep()
     }

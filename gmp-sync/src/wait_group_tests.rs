@@ -1,0 +1,82 @@
+//! The wait group, after Go's `waitgroup_test.go`.
+
+use super::WaitGroup;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// `TestWaitGroup`: a barrier of sixteen goroutines, used eight times.
+#[test]
+fn a_barrier_used_again() {
+    let runtime = gmp_rt::Builder::new().max_procs(2).build().unwrap();
+    let (first, second) = (WaitGroup::new(), WaitGroup::new());
+    for _ in 0..8 {
+        first.add(16);
+        second.add(16);
+        let exited = Arc::new(AtomicUsize::new(0));
+        for _ in 0..16 {
+            let (first, second, exited) = (first.clone(), second.clone(), exited.clone());
+            runtime.spawn(async move {
+                first.done();
+                second.wait().await;
+                exited.fetch_add(1, Ordering::AcqRel);
+            });
+        }
+        gmp_rt::block_on(first.wait());
+        for n in 0..16 {
+            assert_eq!(exited.load(Ordering::Acquire), 0, "released too early, after {n}");
+            second.done();
+        }
+        while exited.load(Ordering::Acquire) < 16 {
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// `TestWaitGroupMisuse`.
+#[test]
+#[should_panic(expected = "sync: negative WaitGroup counter")]
+fn one_done_too_many() {
+    let group = WaitGroup::new();
+    group.add(1);
+    group.done();
+    group.done();
+}
+
+/// `TestWaitGroupRace`: no wait ends early.
+#[test]
+fn no_wait_ends_early() {
+    for _ in 0..200 {
+        let (group, n) = (WaitGroup::new(), Arc::new(AtomicUsize::new(0)));
+        for _ in 0..2 {
+            let n = n.clone();
+            group.go(async move { n.fetch_add(1, Ordering::AcqRel) });
+        }
+        gmp_rt::block_on(group.wait());
+        assert_eq!(n.load(Ordering::Acquire), 2);
+    }
+}
+
+/// A goroutine that panics, and one that is aborted, count as done.
+#[test]
+fn go_is_done_however_it_ends() {
+    let group = WaitGroup::new();
+    let panics = group.go(async { panic!("expected by the test") });
+    let aborted = group.go(std::future::pending::<()>());
+    aborted.abort();
+    gmp_rt::block_on(group.wait());
+    assert!(gmp_rt::block_on(panics).unwrap_err().is_panic());
+}
+
+/// A wait dropped half-way leaves nothing behind, and works on another executor.
+#[test]
+fn a_dropped_wait() {
+    let group = WaitGroup::new();
+    group.add(1);
+    let mut wait = group.wait();
+    let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+    assert!(std::pin::Pin::new(&mut wait).poll(&mut cx).is_pending());
+    drop(wait);
+    assert_eq!(group.state.lock().wakers.take_all().count(), 0);
+    group.done();
+    gmp_rt::block_on(group.wait());
+}
