@@ -105,11 +105,11 @@ struct Pair {
 impl Parse for Pair {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let key = input.call(<Ident as syn::ext::IdentExt>::parse_any)?;
-        if !input.peek(Token![=]) {
+        let equals = input.parse::<Option<Token![=]>>()?;
+        if equals.is_none() || input.is_empty() {
             let message = format!("expected a value: `{key} = …`");
             return Err(Error::new(key.span(), message));
         }
-        input.parse::<Token![=]>()?;
         Ok(Self { key, value: input.parse()? })
     }
 }

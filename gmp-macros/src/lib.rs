@@ -19,7 +19,7 @@ use proc_macro::TokenStream;
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```
 /// #[gmp::main(procs = 2)]
 /// async fn main() -> Result<(), std::io::Error> {
 ///     gmp::go!({ println!("hello") }).await.unwrap();
@@ -38,7 +38,7 @@ pub fn main(options: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// # Examples
 ///
-/// ```ignore
+/// ```
 /// #[gmp::test]
 /// async fn adds() {
 ///     assert_eq!(gmp::go!(async { 1 + 1 }).await.unwrap(), 2);

@@ -12,6 +12,10 @@
 mod macros;
 
 mod blocking;
+#[cfg(feature = "dev-hooks")]
+#[doc(hidden)]
+#[expect(unsafe_code, reason = "fake goroutines for queues that never look behind them")]
+pub mod dev_hooks;
 #[doc(hidden)]
 pub mod entry;
 mod g;

@@ -40,7 +40,6 @@ impl Wakers {
     }
 
     /// Takes all, the first to arrive first. To be woken after the lock is released.
-    #[must_use]
     pub(crate) fn take_all(&mut self) -> impl Iterator<Item = Waker> + use<> {
         std::mem::take(&mut self.waiting).into_values()
     }

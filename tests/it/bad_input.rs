@@ -136,7 +136,9 @@ fn a_waker_called_in_its_own_poll_and_after_death() {
     let handle = runtime.spawn(std::future::poll_fn(move |cx| {
         polls += 1;
         cx.waker().wake_by_ref();
-        cx.waker().clone().wake();
+        let clone = cx.waker().clone();
+        clone.wake_by_ref();
+        clone.wake();
         if polls == 10 { Poll::Ready(polls) } else { Poll::Pending }
     }));
     assert_eq!(gmp::block_on(handle).unwrap(), 10);

@@ -13,7 +13,7 @@ async fn double(n: u64) -> u64 {
 
 #[gmp::test]
 async fn all_forms_of_go() {
-    let data = vec![1, 2, 3];
+    let data = [1, 2, 3];
     assert_eq!(go!(double(4)).await.unwrap(), 8);
     assert_eq!(go!({ double(5).await }).await.unwrap(), 10);
     assert_eq!(go!(async { 7 }).await.unwrap(), 7);

@@ -169,7 +169,11 @@ fn outside(handle: &gmp::Handle, counts: &Arc<Counts>, board: &Board, seed: u64,
         random ^= random >> 7;
         random ^= random << 17;
         match random % 12 {
-            0..=4 => held.push(handle.block_on(async { spawn(counts, board, random, 8) })),
+            0..=4 => {
+                // Inside of `block_on`, so that `go!` means this runtime.
+                let spawn = async { Some(spawn(counts, board, random, 8)) };
+                held.extend(handle.block_on(spawn));
+            }
             5 => held.truncate(held.len() / 2),
             6 => held.iter().step_by(3).for_each(gmp::JoinHandle::abort),
             7 if random.is_multiple_of(8) => {

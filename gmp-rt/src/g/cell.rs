@@ -303,7 +303,9 @@ pub(crate) fn complete(gp: GRef, output: Output) {
             let waker = unsafe { g.as_ref() }.join.with_mut(|slot| unsafe { (*slot).take() });
             // SAFETY: our reference is given up once.
             unsafe { drop_ref(g) };
-            waker.map(wake_contained);
+            if let Some(waker) = waker {
+                wake_contained(waker);
+            }
         }
     }
 }

@@ -29,21 +29,32 @@ fn loom_canary_race_is_seen() {
 /// A goroutine with a "future" that only its owner may touch.
 struct Mock {
     status: Status,
+    /// Future, later output, and at last the memory itself.
     future: UnsafeCell<usize>,
+    /// The join slot.
+    slot: UnsafeCell<usize>,
     event: AtomicBool,
+    /// Outputs stored and not dropped.
+    outputs: AtomicUsize,
     freed: AtomicUsize,
 }
 
 impl Mock {
     fn new() -> Arc<Self> {
-        let mock = Self {
+        let mock = Self::unborn();
+        mock.status.init();
+        mock
+    }
+
+    fn unborn() -> Arc<Self> {
+        Arc::new(Self {
             status: Status::default(),
             future: UnsafeCell::new(0),
+            slot: UnsafeCell::new(0),
             event: AtomicBool::new(false),
+            outputs: AtomicUsize::new(0),
             freed: AtomicUsize::new(0),
-        };
-        mock.status.init();
-        Arc::new(mock)
+        })
     }
 
     /// The future is the caller's: loom checks that nobody else touches it now.
@@ -52,9 +63,21 @@ impl Mock {
         self.future.with_mut(|p| unsafe { *p += 1 });
     }
 
+    /// The join slot is the caller's.
+    fn touch_slot(&self) {
+        // SAFETY: `JOIN_WAKER` says that the caller owns it; loom checks just that.
+        self.slot.with_mut(|p| unsafe { *p += 1 });
+    }
+
+    fn drop_output(&self) {
+        self.touch();
+        assert_eq!(self.outputs.fetch_sub(1, Ordering::Relaxed), 1, "dropped twice");
+    }
+
     fn free(&self) {
         self.touch();
         assert_eq!(self.freed.fetch_add(1, Ordering::Relaxed), 0, "freed twice");
+        assert_eq!(self.outputs.load(Ordering::Relaxed), 0, "freed with its output");
     }
 
     fn drop_ref(&self) {
@@ -63,16 +86,40 @@ impl Mock {
         }
     }
 
+    /// Drops the handle as `JoinHandle` does.
+    fn detach(&self) {
+        match self.status.detach() {
+            AfterDetach::Released => return,
+            AfterDetach::TakeWaker => self.touch_slot(),
+            AfterDetach::DropOutput => self.drop_output(),
+        }
+        self.drop_ref();
+    }
+
     /// Polls once; the future waits for `event`. `true` when it is done.
     fn poll(&self) -> bool {
         assert_eq!(self.status.to_running(), ToRunning::Run);
         self.touch();
         self.event.load(Ordering::Relaxed)
     }
+
+    /// Polls until it is done or waits.
+    fn run(&self) -> bool {
+        loop {
+            if self.poll() {
+                return true;
+            }
+            match self.status.after_pending() {
+                AfterPoll::Parked => return false,
+                AfterPoll::Requeue => {}
+                AfterPoll::Cancelled => unreachable!(),
+            }
+        }
+    }
 }
 
 /// An event set before a wake is seen by the poll that follows, whatever phase the wake met: the
-/// goroutine ends either in its first poll or through the waker's submission, never stuck.
+/// goroutine ends either on its M or on the one the waker submits it to, and is never stuck.
 #[test]
 fn loom_wake_is_never_lost() {
     ::loom::model(|| {
@@ -80,20 +127,30 @@ fn loom_wake_is_never_lost() {
         let waker = g.clone();
         let t = thread::spawn(move || {
             waker.event.store(true, Ordering::Relaxed);
-            if waker.status.wake() == Wake::Submit {
-                assert!(waker.poll(), "woken, but the event is not visible");
+            waker.status.wake() == Wake::Submit && waker.run()
+        });
+        let done = g.run();
+        let done_by_waker = t.join().unwrap();
+        assert!(done ^ done_by_waker, "stuck, or done twice");
+    });
+}
+
+/// A walker finds the cell of a goroutine that is just being made: if it gets a reference, it
+/// sees the header.
+#[test]
+fn loom_walker_against_birth() {
+    ::loom::model(|| {
+        let g = Mock::unborn();
+        let walker = g.clone();
+        let t = thread::spawn(move || {
+            if walker.status.try_ref() {
+                walker.touch();
+                walker.drop_ref();
             }
         });
-        let mut done = g.poll();
-        while !done {
-            match g.status.after_pending() {
-                AfterPoll::Parked => break,
-                AfterPoll::Requeue => done = g.poll(),
-                AfterPoll::Cancelled => unreachable!(),
-            }
-        }
+        g.touch();
+        g.status.init();
         t.join().unwrap();
-        assert!(g.event.load(Ordering::Relaxed));
     });
 }
 
@@ -136,11 +193,7 @@ fn loom_last_reference_frees_once() {
             }
         });
         let handle = g.clone();
-        let h = thread::spawn(move || match handle.status.detach() {
-            AfterDetach::Released => {}
-            AfterDetach::TakeWaker => unreachable!(),
-            AfterDetach::DropOutput => handle.drop_ref(),
-        });
+        let h = thread::spawn(move || handle.detach());
         finish(&g);
         t.join().unwrap();
         h.join().unwrap();
@@ -148,19 +201,23 @@ fn loom_last_reference_frees_once() {
     });
 }
 
-/// Completes `g` as an M does, with its output stored if somebody may want it.
+/// Completes `g` as an M does, with its output stored if somebody may want it. `true` if it wakes
+/// the joiner.
 fn finish(g: &Mock) -> bool {
     g.touch();
     let output = if g.status.is_joinable() { Output::Stored } else { Output::Dropped };
+    if output == Output::Stored {
+        g.outputs.fetch_add(1, Ordering::Relaxed);
+    }
     match g.status.complete(output) {
         AfterDone::Released => {}
         AfterDone::Free => g.free(),
         AfterDone::DropOutput => {
-            g.touch();
+            g.drop_output();
             g.drop_ref();
         }
         AfterDone::WakeJoiner => {
-            g.touch();
+            g.touch_slot();
             g.drop_ref();
             return true;
         }
@@ -168,24 +225,38 @@ fn finish(g: &Mock) -> bool {
     false
 }
 
-/// The joiner registers while the goroutine ends: either it sees the output at once, or its
-/// waker is called. `touch` stands for output and join slot: their owner is always alone.
+/// The joiner looks, registers and takes its registration back while the goroutine ends: either
+/// it sees the output at once, or its waker is called. Output and join slot always have one owner.
 #[test]
 fn loom_joiner_is_woken_or_sees_the_output() {
     ::loom::model(|| {
         let g = Mock::new();
         assert_eq!(g.status.to_running(), ToRunning::Run);
-        let m = g.clone();
-        let t = thread::spawn(move || finish(&m));
-        let registered = g.status.set_join_waker().is_ok();
-        if !registered {
-            g.touch();
-        }
-        let woken = t.join().unwrap();
+        let joiner = g.clone();
+        // In this thread and not in that of the model, which loom never lets come last at the
+        // first look.
+        let t = thread::spawn(move || {
+            let g = joiner;
+            let mut registered = false;
+            if !g.status.is_dead() {
+                g.touch_slot();
+                registered = g.status.set_join_waker().is_ok();
+            }
+            if registered && g.status.unset_join_waker().is_ok() {
+                // Another waker.
+                g.touch_slot();
+                registered = g.status.set_join_waker().is_ok();
+            }
+            if !registered {
+                g.touch();
+            }
+            registered
+        });
+        let woken = finish(&g);
+        let registered = t.join().unwrap();
         assert_eq!(registered, woken, "registered and not woken, or the reverse");
         assert!(g.status.is_dead());
-        assert_eq!(g.status.detach(), AfterDetach::DropOutput);
-        g.drop_ref();
+        g.detach();
         assert_eq!(g.freed.load(Ordering::Relaxed), 1);
     });
 }
@@ -198,14 +269,23 @@ fn loom_detach_against_completion() {
         assert_eq!(g.status.to_running(), ToRunning::Run);
         let m = g.clone();
         let t = thread::spawn(move || finish(&m));
-        match g.status.detach() {
-            AfterDetach::Released => {}
-            AfterDetach::TakeWaker => unreachable!(),
-            AfterDetach::DropOutput => {
-                g.touch();
-                g.drop_ref();
-            }
-        }
+        g.detach();
+        t.join().unwrap();
+        assert_eq!(g.freed.load(Ordering::Relaxed), 1);
+    });
+}
+
+/// The same with a waker registered: it is taken back or called, never both.
+#[test]
+fn loom_detach_with_waker_against_completion() {
+    ::loom::model(|| {
+        let g = Mock::new();
+        assert_eq!(g.status.to_running(), ToRunning::Run);
+        g.touch_slot();
+        assert!(g.status.set_join_waker().is_ok());
+        let m = g.clone();
+        let t = thread::spawn(move || finish(&m));
+        g.detach();
         t.join().unwrap();
         assert_eq!(g.freed.load(Ordering::Relaxed), 1);
     });

@@ -152,6 +152,6 @@ impl SlabRef {
     pub(super) fn status(cell: &NonNull<G>) -> &Status {
         // SAFETY: I3 — below the mark, in mapped memory, zero or written by `Status`; only this
         // atomic field is touched, not the rest of a header that may be half-written.
-        unsafe { &*(&raw const (*cell.as_ptr()).status) }
+        unsafe { &(*cell.as_ptr()).status }
     }
 }

@@ -7,7 +7,7 @@
 
 use super::Sched;
 use super::idle::Spinning;
-use super::ready::Next;
+use super::ready::Place;
 use crate::g::GoId;
 use crate::m::M;
 use crate::p::OwnedP;
@@ -38,7 +38,7 @@ pub(crate) struct Local {
     /// How many `block_on` of other runtimes this thread is in: calls without a handle mean those.
     pub(crate) elsewhere: Cell<u32>,
     /// Where goroutines woken on this thread go.
-    pub(super) wake_to: Cell<Next>,
+    pub(super) wake_to: Cell<Place>,
     /// Set by `yield_now` inside a poll.
     pub(crate) yielding: Cell<Yield>,
 }
@@ -52,7 +52,7 @@ impl Local {
     pub(crate) fn new(sched: Arc<Sched>, m: Arc<M<Spinning>>) -> Self {
         let p = RefCell::new(None);
         let (goid, elsewhere, yielding) = Default::default();
-        let wake_to = Cell::new(Next::RunNext);
+        let wake_to = Cell::new(Place::RunNext);
         Self { sched, m, p, goid, elsewhere, wake_to, yielding }
     }
 

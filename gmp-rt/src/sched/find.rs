@@ -60,10 +60,10 @@ impl Worker<'_> {
             return None; // `find_elsewhere` serves it
         }
         self.local.run_timers(&p);
-        if p.own().tick.get() % GLOBAL_TICK == 0 {
-            if let Some(gp) = self.fair_turn() {
-                return Some(Found::fresh(gp));
-            }
+        if p.own().tick.get().is_multiple_of(GLOBAL_TICK)
+            && let Some(gp) = self.fair_turn()
+        {
+            return Some(Found::fresh(gp));
         }
         match p.runq().get()? {
             Got::Ring(gp) => Some(Found::fresh(gp)),
@@ -93,7 +93,7 @@ impl Worker<'_> {
         if let Some(Got::Next(gp) | Got::Ring(gp)) = p.runq().get() {
             return Some(gp);
         }
-        self.from_global(&p).or_else(|| self.from_inbox(&p))
+        self.take_global(&p).or_else(|| self.take_inbox(&p))
     }
 
     /// One goroutine from the global queue or the inbox before the own ones: else two that keep
@@ -115,7 +115,7 @@ impl Worker<'_> {
         let own = p.own();
         let chain = own.chain.get() + 1;
         own.chain.set(chain);
-        if chain % CHAIN_CLOCK != 0 || !slice_is_over(p) {
+        if !chain.is_multiple_of(CHAIN_CLOCK) || !slice_is_over(p) {
             return Some(Found { gp, slice: Slice::Inherit });
         }
         p.begin_slice();
@@ -124,7 +124,7 @@ impl Worker<'_> {
     }
 
     /// This P's share of the global queue: one to run, the rest into the ring.
-    fn from_global(&self, p: &OwnedP) -> Option<GRef> {
+    fn take_global(&self, p: &OwnedP) -> Option<GRef> {
         let sched = &self.local.sched;
         let mut batch = sched.globq.get_batch(|len| sched.share(len));
         let first = batch.pop_front();
@@ -135,7 +135,7 @@ impl Worker<'_> {
     }
 
     /// This P's share of the inbox.
-    fn from_inbox(&self, p: &OwnedP) -> Option<GRef> {
+    fn take_inbox(&self, p: &OwnedP) -> Option<GRef> {
         let sched = &self.local.sched;
         let first = sched.inbox.get()?;
         let mut batch = GList::new();
@@ -241,9 +241,9 @@ impl Local {
         let own = p.own();
         let looks = own.looks.get().wrapping_add(1);
         own.looks.set(looks);
-        if looks % TIMER_CLOCK == 0 {
+        if looks.is_multiple_of(TIMER_CLOCK) {
             let next = p.timers.next_when();
-            if next != clock::FOREVER || looks % CHAIN_CLOCK == 0 {
+            if next != clock::FOREVER || looks.is_multiple_of(CHAIN_CLOCK) {
                 let now = clock::now();
                 own.stamp.set(now);
                 if next <= now {

@@ -12,7 +12,7 @@ use std::any::Any;
 
 /// Where in the local queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum Place {
     /// Before everything: spawned and woken goroutines.
     RunNext,
     /// Behind everything: those that gave way.
@@ -68,17 +68,17 @@ impl Local {
     /// Queues a goroutine on this M's P (Go: `runqput`), and wakes another M if that makes
     /// work for two. A lone `runnext` does not: it is usually run at once by this M.
     #[inline]
-    pub(crate) fn put(&self, gp: GRef, next: Next) {
+    pub(crate) fn put(&self, gp: GRef, place: Place) {
         let p = self.p();
         if p.status() == PStatus::Displaced {
             // This thread may not come back for long: somebody else has to run it.
             self.sched.globq.put(gp);
             return self.wakep(&p);
         }
-        let tail = match next {
-            Next::RunNext => p.runq().swap_next(gp),
-            Next::Tail => Some(gp),
-            Next::Batch => return self.put_tail(&p, gp),
+        let tail = match place {
+            Place::RunNext => p.runq().swap_next(gp),
+            Place::Tail => Some(gp),
+            Place::Batch => return self.put_tail(&p, gp),
         };
         if let Some(gp) = tail {
             self.put_tail(&p, gp);
@@ -89,7 +89,7 @@ impl Local {
     /// Runs `f`, which wakes any number of goroutines: they are queued in that order, and then
     /// one thread is woken if that makes work for two.
     pub(super) fn in_batch<R>(&self, f: impl FnOnce() -> R) -> R {
-        let before = self.wake_to.replace(Next::Batch);
+        let before = self.wake_to.replace(Place::Batch);
         let result = f();
         self.wake_to.set(before);
         let p = self.p();

@@ -4,7 +4,7 @@ use super::Sched;
 use super::current::{Local, Yield};
 use super::find::{Found, Slice};
 use super::idle::Spinning;
-use super::ready::Next;
+use super::ready::Place;
 use crate::g::status::{AfterPoll, ToRunning};
 use crate::g::{GRef, cell, waker};
 use crate::m::{Grant, M, MId};
@@ -110,7 +110,7 @@ impl Local {
     /// Puts a goroutine that gave way, or was woken while it ran, behind the others.
     #[inline]
     fn requeue(&self, gp: GRef) {
-        self.put(gp, Next::Tail);
+        self.put(gp, Place::Tail);
     }
 
     fn cancel(&self, gp: GRef) {

@@ -3,7 +3,7 @@
 use super::Sched;
 use super::current::{self, Local};
 use super::goid;
-use super::ready::{Gmp, Next};
+use super::ready::{Gmp, Place};
 use super::{PanicPolicy, registry};
 use crate::g::cell::{self, Newborn};
 use crate::g::join::{JoinHandle, panic_message};
@@ -27,7 +27,7 @@ impl Local {
             // This M will come to it and drop it.
             handle.abort();
         }
-        self.put(gp, Next::RunNext);
+        self.put(gp, Place::RunNext);
         handle
     }
 }

@@ -1,0 +1,142 @@
+//! Internals for the micro-benchmarks of `benches/`; behind the feature `dev-hooks`, not for
+//! programs.
+//!
+//! Goroutines are plain numbers here: no queue looks behind the pointers it holds.
+
+use crate::g::list::GList;
+use crate::g::origin::Origin;
+use crate::g::{Birth, G, GRef, Ids, cell};
+use crate::p::runq::{Full, Got, RunQ, StealNext};
+use crate::sched::globq::GlobQ;
+use crate::sched::goid;
+use crate::sched::inbox::Inbox;
+use crate::sched::ready::Gmp;
+use std::panic::Location;
+use std::ptr::NonNull;
+
+fn fake(n: usize) -> GRef {
+    let raw = std::ptr::without_provenance_mut::<G>((n + 1) * align_of::<G>());
+    // SAFETY: never dereferenced.
+    unsafe { GRef::from_raw(NonNull::new_unchecked(raw)) }
+}
+
+fn number(gp: GRef) -> usize {
+    gp.into_raw().addr().get() / align_of::<G>() - 1
+}
+
+/// A goroutine that is on no queue, of no runtime.
+fn unqueued() -> GRef {
+    let ids = Ids::new(goid::single(), (Ids::MAX_RUNTIMES - 1) as u16);
+    let origin = Origin::site_only(Location::caller());
+    cell::spawn::<_, Gmp>(async {}, Birth { ids, parent: 0, origin }).gp
+}
+
+/// The local run queue.
+#[derive(Debug)]
+pub struct Ring(RunQ);
+
+impl Default for Ring {
+    fn default() -> Self {
+        Self(RunQ::new())
+    }
+}
+
+impl Ring {
+    /// Appends `n`; `false` if the ring is full.
+    ///
+    /// # Safety
+    ///
+    /// One thread is the owner, and only it calls this and [`pop`](Self::pop).
+    pub unsafe fn push(&self, n: usize) -> bool {
+        // SAFETY: the caller is the owner.
+        match unsafe { self.0.owner() }.put_tail(fake(n)) {
+            Ok(()) => true,
+            Err(Full(gp)) => {
+                number(gp);
+                false
+            }
+        }
+    }
+
+    /// Takes the first.
+    ///
+    /// # Safety
+    ///
+    /// As for [`push`](Self::push).
+    pub unsafe fn pop(&self) -> Option<usize> {
+        // SAFETY: the caller is the owner.
+        match unsafe { self.0.owner() }.get()? {
+            Got::Next(gp) | Got::Ring(gp) => Some(number(gp)),
+        }
+    }
+
+    /// Moves half to `thief`, returns one.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the owner of `thief`, which is empty.
+    pub unsafe fn steal_into(&self, thief: &Self) -> Option<usize> {
+        // SAFETY: the caller is the owner of the thief.
+        self.0.steal_into(&unsafe { thief.0.owner() }, StealNext::No).map(number)
+    }
+}
+
+/// The inbox.
+#[derive(Debug)]
+pub struct In(Inbox);
+
+impl Default for In {
+    fn default() -> Self {
+        Self(Inbox::new())
+    }
+}
+
+impl In {
+    /// Appends `n`.
+    pub fn push(&self, n: usize) {
+        self.0.put(fake(n));
+    }
+
+    /// Takes the first.
+    pub fn pop(&self) -> Option<usize> {
+        self.0.get().map(number)
+    }
+}
+
+/// Goroutines that nobody runs, and the global queue, whose list goes through their cells.
+#[derive(Debug)]
+pub struct Global(GlobQ);
+
+/// A goroutine for [`Global`].
+#[derive(Debug)]
+pub struct Parked(GRef);
+
+impl Default for Global {
+    fn default() -> Self {
+        Self(GlobQ::new())
+    }
+}
+
+impl Global {
+    /// `n` goroutines to put into the queue; they are never run, and leaked at the end.
+    #[must_use]
+    pub fn goroutines(n: usize) -> Vec<Parked> {
+        (0..n).map(|_| Parked(unqueued())).collect()
+    }
+
+    /// Puts all as one batch.
+    pub fn push_batch(&self, batch: &mut Vec<Parked>) {
+        self.0.put_batch(batch.drain(..).map(|parked| parked.0).collect::<GList>());
+    }
+
+    /// Takes up to `n`.
+    pub fn pop_batch(&self, n: usize, into: &mut Vec<Parked>) {
+        let mut batch = self.0.get_batch(|_| n);
+        into.extend(std::iter::from_fn(|| batch.pop_front().map(Parked)));
+    }
+
+    /// Puts one.
+    pub fn push(&self, parked: Parked) {
+        self.0.put(parked.0);
+    }
+}

@@ -1,0 +1,225 @@
+//! The house rules that no compiler checks: layers, sizes, where atomics may be changed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Longest file, without tests and models.
+const FILE_CAP: usize = 600;
+
+/// Modules of gmp-rt from the bottom up; a module may use those before it and those beside it in
+/// its own folder.
+const LAYERS: &[&[&str]] = &[
+    &["prim", "tuning", "throw", "wait_reason"],
+    &["util", "sys"],
+    &["g"],
+    &["timer"],
+    &["p"],
+    &["m"],
+    &["sched"],
+    &[
+        "runtime",
+        "time",
+        "park",
+        "spawn",
+        "yielding",
+        "blocking",
+        "entry",
+        "macros",
+        "dev_hooks",
+        "lib",
+    ],
+];
+
+/// The files in which atomics are read, modified and written in one step. Each has loom models
+/// beside it, or is a lone counter.
+const PROOF_FILES: &[&str] = &[
+    "gmp-rt/src/g/status.rs",
+    "gmp-rt/src/p/runq.rs",
+    "gmp-rt/src/m/note.rs",
+    "gmp-rt/src/sched/idle.rs",
+    // Counters: no other memory depends on them.
+    "gmp-rt/src/sched/goid.rs",
+    "gmp-rt/src/sched/live.rs",
+];
+
+/// A source file of one of the crates, tests and models left out.
+struct Source {
+    path: String,
+    text: String,
+}
+
+impl Source {
+    /// Its lines with their numbers, comments left out.
+    fn code(&self) -> impl Iterator<Item = (usize, &str)> {
+        let lines = self.text.lines().enumerate().map(|(n, line)| (n + 1, line));
+        lines.filter(|(_, line)| !line.trim_start().starts_with("//"))
+    }
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn sources() -> Vec<Source> {
+    let mut files = Vec::new();
+    for folder in ["src", "gmp-rt/src", "gmp-macros/src", "gmp-net/src", "gmp-sync/src"] {
+        collect(&root().join(folder), &mut files);
+    }
+    assert!(files.len() > 40, "only {} files found", files.len());
+    files.sort();
+    files
+        .into_iter()
+        .map(|file| Source {
+            path: file.strip_prefix(root()).unwrap().to_string_lossy().replace('\\', "/"),
+            text: fs::read_to_string(file).unwrap(),
+        })
+        .collect()
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() {
+            collect(&path, files);
+        } else if name.ends_with(".rs") && !name.ends_with("tests.rs") && !name.ends_with("loom.rs")
+        {
+            files.push(path);
+        }
+    }
+}
+
+fn assert_none(complaints: &[String]) {
+    assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
+}
+
+#[test]
+fn files_have_one_noun_and_a_header() {
+    let mut complaints = Vec::new();
+    for source in sources() {
+        let lines = source.text.lines().count();
+        if lines > FILE_CAP {
+            complaints.push(format!("{}: {lines} lines, more than {FILE_CAP}", source.path));
+        }
+        let first = source.text.lines().next().unwrap_or_default();
+        if !first.starts_with("//!") && !first.starts_with("#![doc") {
+            complaints.push(format!("{}: no header that says what it is", source.path));
+        }
+    }
+    assert_none(&complaints);
+}
+
+#[test]
+fn uses_point_downward() {
+    let layer_of = |module: &str| LAYERS.iter().position(|layer| layer.contains(&module));
+    let mut complaints = Vec::new();
+    for source in sources() {
+        let Some(inside) = source.path.strip_prefix("gmp-rt/src/") else { continue };
+        let own = inside.split(['/', '.']).next().unwrap();
+        let Some(own_layer) = layer_of(own) else {
+            complaints.push(format!("{}: module {own} has no layer", source.path));
+            continue;
+        };
+        for (n, line) in source.code() {
+            for used in line.split("crate::").skip(1) {
+                let used = used.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap();
+                // A macro or a re-export at the crate's root.
+                let Some(layer) = layer_of(used) else { continue };
+                if layer > own_layer {
+                    complaints.push(format!("{}:{n}: {own} uses {used}, above it", source.path));
+                }
+            }
+        }
+    }
+    assert_none(&complaints);
+}
+
+#[test]
+fn atomics_are_modified_in_proof_files_only() {
+    let operations = [
+        "compare_exchange",
+        "fetch_add",
+        "fetch_sub",
+        "fetch_or",
+        "fetch_and",
+        "fetch_max",
+        "fetch_min",
+        "fetch_update",
+        "fetch_xor",
+        ".swap(",
+    ];
+    let mut complaints = Vec::new();
+    let mut used = Vec::new();
+    for source in sources() {
+        for (n, line) in source.code() {
+            if operations.iter().any(|operation| line.contains(operation)) {
+                if PROOF_FILES.contains(&source.path.as_str()) {
+                    used.push(source.path.clone());
+                } else {
+                    complaints.push(format!("{}:{n}: {}", source.path, line.trim()));
+                }
+            }
+            if line.contains("sync::atomic") && source.path != "gmp-rt/src/prim.rs" {
+                complaints.push(format!("{}:{n}: atomics come from prim", source.path));
+            }
+        }
+    }
+    for file in PROOF_FILES {
+        if !used.iter().any(|path| path == file) {
+            complaints.push(format!("{file}: listed as a proof file, but modifies no atomic"));
+        }
+    }
+    assert_none(&complaints);
+}
+
+#[test]
+fn cfgs_are_on_items_of_the_outline_only() {
+    let mut complaints = Vec::new();
+    for source in sources() {
+        let lines: Vec<&str> = source.text.lines().collect();
+        for (n, line) in lines.iter().enumerate() {
+            let cfg = line.trim_start().starts_with("#[cfg(");
+            // Further attributes may stand between a cfg and its item.
+            let item = lines[n + 1..].iter().find(|line| !line.trim_start().starts_with("#["));
+            let outline =
+                ["mod ", "pub mod ", "pub(crate) mod ", "use ", "pub use ", "pub(crate) const "];
+            let allowed = |item: &&&str| {
+                outline.iter().any(|start| item.trim_start().starts_with(start))
+                    || item.trim_start().starts_with("///")
+            };
+            if cfg && item.filter(allowed).is_none() {
+                complaints.push(format!("{}:{}: a cfg inside of code", source.path, n + 1));
+            }
+            if line.contains("cfg!(") && !line.starts_with("const _: () = assert!") {
+                complaints.push(format!("{}:{}: a cfg inside of code", source.path, n + 1));
+            }
+        }
+    }
+    assert_none(&complaints);
+}
+
+#[test]
+fn every_crate_takes_the_common_lints() {
+    for manifest in [
+        "Cargo.toml",
+        "gmp-rt/Cargo.toml",
+        "gmp-macros/Cargo.toml",
+        "gmp-net/Cargo.toml",
+        "gmp-sync/Cargo.toml",
+        "benches/Cargo.toml",
+    ] {
+        let text = fs::read_to_string(root().join(manifest)).unwrap();
+        assert!(text.contains("[lints]\nworkspace = true"), "{manifest}");
+    }
+}
+
+#[test]
+fn the_gate_runs_the_command_of_the_readme() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let commands: Vec<&str> = readme.lines().filter(|line| line.starts_with("cargo ")).collect();
+    let gate = fs::read_to_string(root().join(".ci/run")).unwrap();
+    assert_eq!(commands.len(), 2);
+    for command in commands {
+        assert!(gate.lines().any(|line| line == format!("step {command}")), "{command}");
+    }
+}

@@ -1,0 +1,4 @@
+#[gmp::main]
+async fn main(argument: u32) {
+    let _ = argument;
+}

@@ -1,0 +1,2 @@
+#[gmp::main(panic = "maybe")]
+async fn main() {}

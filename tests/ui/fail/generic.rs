@@ -1,0 +1,2 @@
+#[gmp::main]
+async fn main<T>() {}

@@ -1,0 +1,3 @@
+fn main() {
+    gmp::go!(name = "nobody");
+}

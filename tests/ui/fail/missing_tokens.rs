@@ -1,0 +1,2 @@
+#[gmp::main(procs = )]
+async fn main() {}

@@ -1,0 +1,4 @@
+#[gmp::main]
+struct Main;
+
+fn main() {}

@@ -1,0 +1,2 @@
+#[gmp::main]
+fn main() {}

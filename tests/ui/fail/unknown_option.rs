@@ -1,0 +1,2 @@
+#[gmp::main(proks = 2)]
+async fn main() {}

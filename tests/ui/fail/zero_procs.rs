@@ -1,0 +1,2 @@
+#[gmp::main(procs = 0)]
+async fn main() {}
