@@ -48,10 +48,11 @@ pub use gmp_macros::{main, test};
 #[doc(hidden)]
 pub use gmp_rt::entry as __entry;
 pub use gmp_rt::{
-    AfterFunc, BuildError, Builder, Cancelled, Elapsed, Handle, JoinError, JoinHandle, JoinPanic,
-    PanicPolicy, ProcsError, Runtime, ShutdownError, Sleep, Ticker, Timeout, Timer, YieldNow,
-    after_func, block_on, blocking, go, goid, max_procs, num_goroutine, park, runtime,
-    set_max_procs, sleep, sleep_until, spawn, spawn_named, time, timeout, timeout_at, yield_now,
+    AfterFunc, BuildError, Builder, Cancelled, Checkpoint, Elapsed, Handle, JoinError, JoinHandle,
+    JoinPanic, PanicPolicy, ProcsError, Runtime, ShutdownError, Sleep, Ticker, Timeout, Timer,
+    YieldNow, after_func, block_on, blocking, checkpoint, go, goid, max_procs, num_goroutine, park,
+    runtime, set_max_procs, sleep, sleep_until, spawn, spawn_blocking, spawn_named, time, timeout,
+    timeout_at, yield_now,
 };
 pub use gmp_sync::WaitGroup;
 

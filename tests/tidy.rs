@@ -20,7 +20,7 @@ const LAYERS: &[&[&str]] = &[
         "runtime",
         "time",
         "park",
-        "spawn",
+        "ambient",
         "yielding",
         "blocking",
         "entry",
@@ -35,6 +35,7 @@ const LAYERS: &[&[&str]] = &[
 const PROOF_FILES: &[&str] = &[
     "gmp-rt/src/g/status.rs",
     "gmp-rt/src/p/runq.rs",
+    "gmp-rt/src/p/status.rs",
     "gmp-rt/src/m/note.rs",
     "gmp-rt/src/sched/idle.rs",
     // Counters: no other memory depends on them.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -192,6 +193,62 @@ func idle() float64 {
 	return (cpuMicros() - before) / 3
 }
 
+func files() {
+	f, err := os.Open("/proc/self/exe")
+	if err != nil {
+		panic(err)
+	}
+	defer f.Close()
+	var wg sync.WaitGroup
+	wg.Add(8)
+	for i := 0; i < 8; i++ {
+		go func() {
+			page := make([]byte, 4096)
+			for n := int64(0); n < 1000; n++ {
+				if got, _ := f.ReadAt(page, n%16*4096); got != 4096 {
+					panic("short read")
+				}
+			}
+			wg.Done()
+		}()
+	}
+	wg.Wait()
+}
+
+func block() {
+	t := syscall.NsecToTimespec(int64(500 * time.Millisecond))
+	syscall.Nanosleep(&t, nil)
+}
+
+func compute() {
+	start := time.Now()
+	for time.Since(start) < 800*time.Millisecond {
+	}
+}
+
+func lateness(n int, work func()) float64 {
+	time.Sleep(20 * time.Millisecond)
+	var left atomic.Int64
+	left.Store(int64(n))
+	worst := make(chan time.Duration)
+	go func() {
+		var w time.Duration
+		for left.Load() > 0 {
+			start := time.Now()
+			time.Sleep(time.Millisecond)
+			w = max(w, time.Since(start)-time.Millisecond)
+		}
+		worst <- w
+	}()
+	for i := 0; i < n; i++ {
+		go func() {
+			work()
+			left.Add(-1)
+		}()
+	}
+	return float64((<-worst).Nanoseconds()) / 1000
+}
+
 func main() {
 	var v float64
 	switch os.Args[1] {
@@ -215,6 +272,14 @@ func main() {
 		v = wake()
 	case "idle":
 		v = idle()
+	case "file":
+		v = perOp(8000, files)
+	case "blocked":
+		v = lateness(4, block)
+	case "hogs2":
+		v = lateness(2, compute)
+	case "hogs4":
+		v = lateness(4, compute)
 	default:
 		fmt.Fprintln(os.Stderr, "unknown workload", os.Args[1])
 		os.Exit(1)

@@ -20,6 +20,10 @@ pub(crate) trait Contestant: 'static {
     fn yield_now() -> impl Future<Output = ()> + Send;
     /// Sleeps.
     fn sleep(duration: Duration) -> impl Future<Output = ()> + Send;
+    /// Runs a short blocking call, the best way the runtime has.
+    fn blocking<T: Send + 'static>(
+        f: impl FnOnce() -> T + Send + 'static,
+    ) -> impl Future<Output = T> + Send;
     /// Awaits with a limit; `true` if it was ready in time.
     fn timeout(
         duration: Duration,
@@ -59,6 +63,9 @@ impl Contestant for Gmp {
     }
     fn sleep(duration: Duration) -> impl Future<Output = ()> + Send {
         gmp_rt::sleep(duration)
+    }
+    async fn blocking<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
+        gmp_rt::blocking(f)
     }
     async fn timeout(duration: Duration, future: impl Future<Output = ()> + Send) -> bool {
         gmp_rt::timeout(duration, future).await.is_ok()
@@ -100,6 +107,10 @@ impl Contestant for Tokio {
     fn sleep(duration: Duration) -> impl Future<Output = ()> + Send {
         tokio::time::sleep(duration)
     }
+    async fn blocking<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
+        // Ten times faster than `spawn_blocking` for a call this short.
+        tokio::task::block_in_place(f)
+    }
     async fn timeout(duration: Duration, future: impl Future<Output = ()> + Send) -> bool {
         tokio::time::timeout(duration, future).await.is_ok()
     }
@@ -125,6 +136,9 @@ impl Contestant for Smol {
     }
     async fn sleep(duration: Duration) {
         smol::Timer::after(duration).await;
+    }
+    async fn blocking<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
+        smol::unblock(f).await
     }
     async fn timeout(duration: Duration, future: impl Future<Output = ()> + Send) -> bool {
         let late = async {

@@ -23,6 +23,10 @@ pub(crate) const ALL: &[(&str, &str)] = &[
     ("memory", "B"),
     ("wake", "ns"),
     ("idle", "us/s"),
+    ("file", "ns"),
+    ("blocked", "us"),
+    ("hogs2", "us"),
+    ("hogs4", "us"),
 ];
 
 /// Runs a workload; returns its figure.
@@ -38,6 +42,10 @@ pub(crate) fn run<C: Contestant>(name: &str) -> Option<f64> {
         "memory" => C::run(memory::<C>()),
         "wake" => C::run(wake::<C>()),
         "idle" => C::run(idle::<C>()),
+        "file" => C::run(per_op(8 * 1_000, files::<C>)),
+        "blocked" => C::run(lateness::<C>(4, || std::thread::sleep(Duration::from_millis(500)))),
+        "hogs2" => C::run(lateness::<C>(2, || compute(Duration::from_millis(800)))),
+        "hogs4" => C::run(lateness::<C>(4, || compute(Duration::from_millis(800)))),
         _ => return None,
     })
 }
@@ -244,4 +252,59 @@ fn cpu_micros() -> f64 {
         text.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(0.0)
     });
     nanos.sum::<f64>() / 1000.0
+}
+
+/// Eight tasks that read 4 KiB of a cached file a thousand times each.
+async fn files<C: Contestant>() {
+    use std::os::unix::fs::FileExt;
+    let file = std::fs::File::open(std::env::current_exe().unwrap()).unwrap();
+    let file = Arc::new(file);
+    let (countdown, done) = Countdown::new(8);
+    for _ in 0..8 {
+        let (countdown, file) = (countdown.clone(), file.clone());
+        C::go(async move {
+            for n in 0..1_000 {
+                let file = file.clone();
+                let read = C::blocking(move || {
+                    let mut page = [0u8; 4096];
+                    file.read_at(&mut page, n % 16 * 4096).unwrap()
+                });
+                assert_eq!(read.await, 4096);
+            }
+            countdown.count();
+        });
+    }
+    done.await.unwrap();
+}
+
+/// Spins without an await.
+fn compute(span: Duration) {
+    let start = Instant::now();
+    while start.elapsed() < span {
+        std::hint::spin_loop();
+    }
+}
+
+/// The worst lateness of a 1 ms sleep, in microseconds, while `n` tasks stop their thread.
+async fn lateness<C: Contestant>(n: usize, work: fn()) -> f64 {
+    // Everything is awake and warm.
+    C::sleep(Duration::from_millis(20)).await;
+    let (countdown, mut done) = Countdown::new(n);
+    let ticker = C::spawn(async move {
+        let mut worst = Duration::ZERO;
+        while let Ok(None) = done.try_recv() {
+            let start = Instant::now();
+            C::sleep(Duration::from_millis(1)).await;
+            worst = worst.max(start.elapsed() - Duration::from_millis(1));
+        }
+        worst
+    });
+    for _ in 0..n {
+        let countdown = countdown.clone();
+        C::go(async move {
+            work();
+            countdown.count();
+        });
+    }
+    ticker.await.as_secs_f64() * 1e6
 }

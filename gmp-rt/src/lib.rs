@@ -11,6 +11,7 @@
 #[macro_use]
 mod macros;
 
+mod ambient;
 mod blocking;
 #[cfg(feature = "dev-hooks")]
 #[doc(hidden)]
@@ -26,7 +27,6 @@ pub mod park;
 pub mod prim;
 pub mod runtime;
 mod sched;
-mod spawn;
 mod sys;
 mod throw;
 pub mod time;
@@ -36,14 +36,14 @@ mod util;
 mod wait_reason;
 mod yielding;
 
-pub use crate::blocking::blocking;
+pub use crate::ambient::{goid, max_procs, num_goroutine, set_max_procs, spawn, spawn_named};
+pub use crate::blocking::{blocking, spawn_blocking};
 pub use crate::g::join::{Cancelled, JoinError, JoinHandle, JoinPanic};
 pub use crate::runtime::{
     BuildError, Builder, Handle, PanicPolicy, ProcsError, Runtime, ShutdownError, block_on,
 };
-pub use crate::spawn::{goid, max_procs, num_goroutine, set_max_procs, spawn, spawn_named};
 pub use crate::time::{
     AfterFunc, Elapsed, Sleep, Ticker, Timeout, Timer, after_func, sleep, sleep_until, timeout,
     timeout_at,
 };
-pub use crate::yielding::{YieldNow, yield_now};
+pub use crate::yielding::{Checkpoint, YieldNow, checkpoint, yield_now};

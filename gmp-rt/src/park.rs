@@ -28,7 +28,7 @@
 
 pub use crate::wait_reason::WaitReason;
 
-use std::task::Context;
+use std::task::{Context, Poll};
 
 /// Notes why the goroutine polled with `cx` is about to wait, and for what: the address of the
 /// primitive, a descriptor, an id; 0 for nothing to name.
@@ -38,4 +38,14 @@ use std::task::Context;
 #[inline]
 pub fn note_wait(cx: &Context<'_>, reason: WaitReason, resource: usize) {
     crate::g::waker::note_wait(cx, reason, resource);
+}
+
+/// Whether a future that is ready may say so, or should let others run first.
+///
+/// To be called, with `ready!`, by a primitive that could go on without waiting. `Pending` if the
+/// goroutine has used up its time slice: then it is queued behind all others and polled again. Costs one
+/// load otherwise. This is what keeps a goroutine whose channel is never empty from holding its P.
+#[inline]
+pub fn poll_go_on(cx: &Context<'_>) -> Poll<()> {
+    crate::sched::ready::poll_go_on(cx)
 }

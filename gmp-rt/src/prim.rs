@@ -2,7 +2,7 @@
 //!
 //! Ordinary builds get std. Under `--cfg gmp_loom` the same names come from loom, which then
 //! explores every interleaving and every weak-memory outcome of the models in the `loom.rs`
-//! files. Only numbers in [`crate::tuning`] differ between the two; no function has a loom twin,
+//! files. Only numbers in `tuning.rs` differ between the two; no function has a loom twin,
 //! so what is proved is what ships.
 //!
 //! [`fixed`] holds std's own types for process-wide statics: loom's cannot be built in a

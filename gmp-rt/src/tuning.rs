@@ -12,7 +12,7 @@ pub(crate) const RUNQ_CAP: usize = 256;
 pub(crate) const RUNQ_CAP: usize = 4;
 
 /// Every so many ticks a P looks at the global queue first. Go: `schedtick%61`.
-pub(crate) const GLOBAL_TICK: u32 = 61;
+pub(crate) const GLOBAL_TICK: u64 = 61;
 
 /// Passes over all Ps before a thief gives up; the last one also takes timers and `runnext`.
 /// Go: `stealTries`.
@@ -32,8 +32,9 @@ pub(crate) const SPIN_PAUSES: u32 = 48;
 /// `forcePreemptNS`.
 pub(crate) const SLICE: Duration = Duration::from_millis(10);
 
-/// A `runnext` chain looks at the clock once in so many links (a power of two).
-pub(crate) const CHAIN_CLOCK: u32 = 64;
+/// A P without timers looks at the clock once in so many looks for a goroutine, to stamp waits (a
+/// multiple of [`TIMER_CLOCK`]).
+pub(crate) const STAMP_CLOCK: u32 = 64;
 
 /// A P with timers looks at the clock once in so many ticks (a power of two). A clock reading
 /// costs as much as a whole tick, so it is not taken at each.
@@ -74,3 +75,29 @@ pub(crate) const KEEP_EMPTY_BYTES: usize = 4 * 1024 * 1024;
 /// How long dropping a [`Runtime`](crate::Runtime) waits for goroutines to be dropped, before it
 /// leaves threads that are stuck inside a poll behind.
 pub(crate) const DROP_GRACE: Duration = Duration::from_secs(1);
+
+/// How long sysmon sleeps after it had something to do. Go: 20 µs.
+pub(crate) const SYSMON_BUSY_NAP: Duration = Duration::from_micros(20);
+
+/// How long sysmon sleeps at first when there was nothing to do; doubled each time.
+pub(crate) const SYSMON_NAP: Duration = Duration::from_micros(100);
+
+/// How long sysmon sleeps at most while somebody runs. Go: 10 ms; less, so that a ticker of 1 ms is
+/// not 10 ms late when all threads block.
+pub(crate) const SYSMON_MAX_NAP: Duration = Duration::from_millis(1);
+
+/// Rounds without anybody running after which sysmon sleeps until it is woken.
+pub(crate) const SYSMON_IDLE_ROUNDS: u32 = 50;
+
+/// A poll that takes longer is looked at, if there is work waiting.
+pub(crate) const SUSPECT_AFTER: Duration = Duration::from_micros(500);
+
+/// A poll that has used this much CPU since it came under suspicion is a computation, also if it
+/// shares its CPU with others.
+pub(crate) const COMPUTING_AFTER: Duration = Duration::from_millis(5);
+
+/// A goroutine that goes on this long, in CPU time, after it was asked to give way is deaf.
+pub(crate) const DEAF_AFTER: Duration = Duration::from_micros(500);
+
+/// A thread seen asleep this long within a poll is taken for blocked.
+pub(crate) const BLOCKED_AFTER: Duration = Duration::from_micros(200);

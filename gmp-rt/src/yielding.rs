@@ -2,6 +2,7 @@
 
 use crate::g::waker::goroutine_of;
 use crate::sched::current::{self, Yield};
+use crate::sched::ready;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -50,14 +51,61 @@ impl Future for YieldNow {
 /// Tells the scheduler to requeue the goroutine that this poll belongs to; `false` if the waker
 /// is not its own: then it must be woken as any future is.
 fn mark(cx: &Context<'_>) -> bool {
-    let Some(g) = goroutine_of(cx.waker()) else {
-        return false;
-    };
+    let Some(g) = goroutine_of(cx.waker()) else { return false };
     current::with(|local| match local {
         Some(local) if local.goid.get() == g.goid() => {
-            local.yielding.set(Yield::Local);
+            let overtime = local.p().is_overtime();
+            local.yielding.set(if overtime { Yield::Global } else { Yield::Local });
             true
         }
         _ => false,
     })
+}
+
+/// Gives way if the goroutine has had its time slice of 10 ms, else goes on at once: for long loops
+/// of your own.
+///
+/// Every future of gmp does this by itself. When nothing is asked it costs one load.
+///
+/// # Cancel safety
+///
+/// Dropping it early is as if it had not been called.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// gmp::block_on(gmp::spawn(async {
+///     let mut sum = 0u64;
+///     for n in 0..100_000u64 {
+///         sum = sum.wrapping_add(n * n);
+///         gmp::checkpoint().await;
+///     }
+///     sum
+/// }))
+/// .unwrap();
+/// ```
+pub fn checkpoint() -> Checkpoint {
+    Checkpoint { yielded: false }
+}
+
+/// The future of [`checkpoint`].
+#[derive(Debug)]
+#[must_use = "futures do nothing unless awaited"]
+pub struct Checkpoint {
+    yielded: bool,
+}
+
+impl Future for Checkpoint {
+    type Output = ();
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if self.yielded {
+            return Poll::Ready(());
+        }
+        let go_on = ready::poll_go_on(cx);
+        self.yielded = go_on.is_pending();
+        go_on
+    }
 }

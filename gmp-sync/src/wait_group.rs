@@ -5,11 +5,11 @@
 //! after it is released.
 
 use crate::wakers::{Ticket, Wakers};
-use gmp_rt::park::{WaitReason, note_wait};
+use gmp_rt::park::{WaitReason, note_wait, poll_go_on};
 use gmp_rt::prim::Mutex;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 /// Waits for a number of goroutines to finish (Go: `sync.WaitGroup`).
 ///
@@ -151,6 +151,7 @@ impl Future for Wait {
             Some((_, round)) => state.rounds != round,
         };
         if over {
+            ready!(poll_go_on(cx));
             this.waiting = None;
             return Poll::Ready(());
         }

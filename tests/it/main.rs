@@ -8,6 +8,7 @@ mod go;
 mod idle;
 mod memory;
 mod procs;
+mod promise;
 mod sched;
 mod shutdown;
 mod stress;

@@ -55,6 +55,7 @@ pub(crate) enum Polled {
 /// What the runtime can do with a goroutine without knowing its future.
 pub(crate) struct GVTable {
     pub(super) submit: fn(GRef),
+    pub(super) poll_go_on: fn(&Context<'_>) -> Poll<()>,
     class: SizeClass,
     poll: unsafe fn(NonNull<G>, &mut Context<'_>) -> Polled,
     cancel: unsafe fn(NonNull<G>) -> Output,
@@ -85,6 +86,7 @@ impl<F: Future, S: Schedule> GCell<F, S> {
 
     const VTABLE: GVTable = GVTable {
         submit: S::submit,
+        poll_go_on: S::poll_go_on,
         class: match Self::CLASS {
             Some(class) => class,
             // Never used: `spawn` boxes such a future.

@@ -17,7 +17,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::ptr::NonNull;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
 /// A handle on a goroutine: await it for the output.
 ///
@@ -138,6 +138,7 @@ impl<T> Future for JoinHandle<T> {
             note_wait(cx, WaitReason::Join, self.goid as usize);
             return Poll::Pending;
         }
+        ready!((g.vtable.poll_go_on)(cx));
         let raw = NonNull::from(g);
         self.g = None;
         // SAFETY: I1 — dead, and the output is taken once: `g` is gone from the handle.

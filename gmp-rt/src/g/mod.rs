@@ -58,6 +58,7 @@ use crate::prim::{AtomicU64, AtomicUsize, Ordering::Relaxed, UnsafeCell};
 use crate::wait_reason::WaitReason;
 use std::panic::Location;
 use std::ptr::NonNull;
+use std::task::{Context, Poll};
 
 /// The number of a goroutine: never 0, never reused in a process.
 pub(crate) type GoId = u64;
@@ -66,6 +67,9 @@ pub(crate) type GoId = u64;
 pub(crate) trait Schedule: 'static {
     /// Puts a goroutine that has just become runnable on a queue, from any thread.
     fn submit(gp: GRef);
+
+    /// Whether a future that is ready may say so; `Pending` if its goroutine is to give way first.
+    fn poll_go_on(cx: &Context<'_>) -> Poll<()>;
 
     /// A goroutine panicked and nobody will learn it from a `JoinHandle`.
     fn unjoined_panic(g: &G, payload: &(dyn std::any::Any + Send));

@@ -23,6 +23,9 @@ impl Schedule for Collect {
     fn submit(gp: GRef) {
         SUBMITTED.with_borrow_mut(|submitted| submitted.push(gp));
     }
+    fn poll_go_on(_: &Context<'_>) -> Poll<()> {
+        Poll::Ready(())
+    }
     fn unjoined_panic(_: &G, _: &(dyn Any + Send)) {}
     fn panicked(_: &G, _: &(dyn Any + Send)) {}
 }

@@ -12,6 +12,7 @@ mod loom;
 use self::note::Note;
 use crate::p::OwnedP;
 use crate::prim::Mutex;
+use crate::sys::thread_state;
 
 /// The number of an M in its runtime.
 pub(crate) type MId = usize;
@@ -28,13 +29,16 @@ pub(crate) struct Grant<S> {
 pub(crate) struct M<S> {
     pub(crate) id: MId,
     pub(crate) note: Note,
+    /// Its number with the OS, for sysmon to look at it.
+    pub(crate) thread: u32,
     grant: Mutex<Option<Grant<S>>>,
 }
 
 impl<S> M<S> {
     /// The M of the calling thread.
     pub(crate) fn for_this_thread(id: MId) -> Self {
-        Self { id, note: Note::for_this_thread(), grant: Mutex::new(None) }
+        let thread = thread_state::this_thread();
+        Self { id, note: Note::for_this_thread(), thread, grant: Mutex::new(None) }
     }
 
     /// Hands over a P and wakes the thread. Only for an M just taken out of the pool.

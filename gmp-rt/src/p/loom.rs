@@ -1,6 +1,7 @@
 //! Models of the run queue: owner against thieves, with a ring of four.
 
 use super::runq::{Got, Owner, RunQ, StealNext};
+use super::status::{PStatus, StatusWord};
 use crate::g::{G, GRef};
 use crate::tuning::RUNQ_CAP;
 use ::loom::sync::Arc;
@@ -137,5 +138,71 @@ fn loom_runnext_against_thief() {
         seen.extend(t.join().unwrap());
         seen.extend(drain(&me));
         assert_each_once(seen, 2);
+    });
+}
+
+/// A blocking call ends while sysmon takes the P: exactly one of them has the right to run.
+#[test]
+fn loom_exit_against_displace() {
+    ::loom::model(|| {
+        let status = Arc::new(StatusWord::spare());
+        status.set(PStatus::Running);
+        assert!(status.enter_blocking());
+        let sysmon = status.clone();
+        let t = thread::spawn(move || sysmon.displace(PStatus::Blocking));
+        let kept = status.exit_blocking();
+        let taken = t.join().unwrap();
+        assert!(kept ^ taken, "the right to run has two owners, or none");
+        assert_eq!(status.get(), if kept { PStatus::Running } else { PStatus::Displaced });
+    });
+}
+
+/// A call begins while sysmon takes the P for a stuck poll.
+#[test]
+fn loom_enter_against_displace() {
+    ::loom::model(|| {
+        let status = Arc::new(StatusWord::spare());
+        status.set(PStatus::Running);
+        let sysmon = status.clone();
+        let t = thread::spawn(move || sysmon.displace(PStatus::Running));
+        let entered = status.enter_blocking();
+        let kept = entered && status.exit_blocking();
+        let taken = t.join().unwrap();
+        assert!(kept ^ taken, "the right to run has two owners, or none");
+    });
+}
+
+/// The M displaces itself while sysmon does: one right is passed on, not two.
+#[test]
+fn loom_displaced_once() {
+    ::loom::model(|| {
+        let status = Arc::new(StatusWord::spare());
+        status.set(PStatus::Running);
+        let sysmon = status.clone();
+        let t = thread::spawn(move || sysmon.displace(PStatus::Running));
+        let own = status.displace(PStatus::Running);
+        assert!(own ^ t.join().unwrap(), "displaced twice, or not at all");
+    });
+}
+
+/// What a displaced M has queued is seen by whoever sees that it is displaced.
+#[test]
+fn loom_displaced_queue_is_visible() {
+    ::loom::model(|| {
+        let q = Arc::new(RunQ::new());
+        let status = Arc::new(StatusWord::spare());
+        status.set(PStatus::Running);
+        let me = owner(&q);
+        me.put_tail(fake(1)).unwrap();
+        let (victim, seen) = (q.clone(), status.clone());
+        let t = thread::spawn(move || match seen.get() {
+            PStatus::Displaced => thief(victim, StealNext::Yes),
+            _ => Vec::new(),
+        });
+        assert!(me.swap_next(fake(2)).is_none());
+        assert!(status.displace(PStatus::Running));
+        let mut all = t.join().unwrap();
+        all.extend(drain(&me));
+        assert_each_once(all, 2);
     });
 }

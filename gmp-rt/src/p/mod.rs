@@ -6,12 +6,7 @@
 //! and the right passes to a spare one, so that nobody ever touches another thread's half of a
 //! queue. See "Blocking" in the scheduler's README.
 //!
-//! | status | right to run | who holds the [`OwnedP`] |
-//! |--------|--------------|--------------------------|
-//! | `Running` | yes | the M that runs it |
-//! | `Idle` | yes | the idle list |
-//! | `Displaced` | no | the M that blocks; thieves empty its queue |
-//! | `Spare` | no | the spare list; its queue is empty, its timers are served by all |
+//! Who may run with it is its [status].
 //!
 //! # Invariants
 //!
@@ -21,6 +16,7 @@
 
 #[expect(unsafe_code, reason = "slots hold raw goroutines, I1 and I2 of the module")]
 pub(crate) mod runq;
+pub(crate) mod status;
 
 #[cfg(all(test, gmp_loom))]
 #[expect(unsafe_code, reason = "models make owners and goroutines by hand")]
@@ -29,24 +25,18 @@ mod loom;
 #[expect(unsafe_code, reason = "tests make owners by hand")]
 mod tests;
 
+pub(crate) use self::status::PStatus;
+
 use self::runq::{Owner, RunQ};
+use self::status::StatusWord;
+use crate::g::GoId;
 use crate::g::heap::Cache;
 use crate::prim::Ordering::{Acquire, Relaxed, Release};
-use crate::prim::{AtomicU8, AtomicU64, CachePadded};
+use crate::prim::{AtomicBool, AtomicU32, AtomicU64, CachePadded};
 use crate::timer::Timers;
 use crate::util::rand::Rand;
 use std::cell::Cell;
 use std::sync::Arc;
-
-/// Who may run goroutines with a P. See the [module](self).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum PStatus {
-    Idle = 0,
-    Running = 1,
-    Displaced = 2,
-    Spare = 3,
-}
 
 /// A counter with one writer at a time, the owner of the P it belongs to.
 #[derive(Debug, Default)]
@@ -72,6 +62,8 @@ pub(crate) struct Counters {
     pub(crate) spawned: Counter,
     pub(crate) finished: Counter,
     pub(crate) polls: Counter,
+    /// Time slices begun: polls, but for those that go on with the slice of another.
+    pub(crate) slices: Counter,
     pub(crate) steals: Counter,
     pub(crate) stolen: Counter,
     pub(crate) wakes: Counter,
@@ -84,9 +76,15 @@ pub(crate) struct Counters {
 #[derive(Debug)]
 pub(crate) struct P {
     pub(crate) id: usize,
-    status: AtomicU8,
-    /// A request to the owner to come to the slow path at its next tick.
-    attention: AtomicU8,
+    status: StatusWord,
+    /// A request to the owner to come to the slow path at its next look.
+    attention: AtomicBool,
+    /// The slice is over: whoever runs should give way at its next await.
+    overtime: AtomicBool,
+    /// The goroutine being polled; 0 between polls. A hint for reports.
+    goid: AtomicU64,
+    /// The OS thread that owns it, or owned it last. A hint for sysmon.
+    thread: AtomicU32,
     pub(crate) runq: CachePadded<RunQ>,
     pub(crate) timers: Arc<Timers>,
     pub(crate) counters: Counters,
@@ -98,14 +96,8 @@ pub(crate) struct P {
 pub(crate) struct Own {
     pub(crate) cache: Cache,
     pub(crate) rand: Rand,
-    /// Slices begun; see [`tick`](OwnedP::tick).
-    pub(crate) tick: Cell<u32>,
     /// Times this P looked for a goroutine.
     pub(crate) looks: Cell<u32>,
-    /// Links of the current `runnext` chain.
-    pub(crate) chain: Cell<u32>,
-    /// When the chain was first timed; 0 if it was not.
-    pub(crate) chain_start: Cell<u64>,
     /// The moment the clock was last read: good enough for "since when".
     pub(crate) stamp: Cell<u64>,
     /// Goroutine ids reserved and not used.
@@ -160,18 +152,18 @@ impl P {
         let own = Own {
             cache: Cache::default(),
             rand: Rand::new(id as u64 ^ crate::util::clock::now()),
-            tick: Cell::new(0),
             looks: Cell::new(0),
-            chain: Cell::new(0),
-            chain_start: Cell::new(0),
             stamp: Cell::new(0),
             goids: Cell::new((0, 0)),
             last_m: Cell::new(usize::MAX),
         };
         let p = Arc::new(Self {
             id,
-            status: AtomicU8::new(PStatus::Spare as u8),
-            attention: AtomicU8::new(0),
+            status: StatusWord::spare(),
+            attention: AtomicBool::new(false),
+            overtime: AtomicBool::new(false),
+            goid: AtomicU64::new(0),
+            thread: AtomicU32::new(0),
             runq: CachePadded(RunQ::new()),
             timers: Arc::new(Timers::new()),
             counters: Counters::default(),
@@ -184,18 +176,44 @@ impl P {
     /// The status just now.
     #[inline]
     pub(crate) fn status(&self) -> PStatus {
-        // Acquire: a thief that sees `Displaced` also sees the queue as it was left.
-        match self.status.load(Acquire) {
-            0 => PStatus::Idle,
-            1 => PStatus::Running,
-            2 => PStatus::Displaced,
-            _ => PStatus::Spare,
-        }
+        self.status.get()
+    }
+
+    /// Takes the right to run away from an M seen as `seen`; `false` if it has moved on. Under the
+    /// lists' lock.
+    pub(crate) fn displace(&self, seen: PStatus) -> bool {
+        self.status.displace(seen)
     }
 
     /// Asks the owner to take the slow path once: its right to run may be wanted back.
     pub(crate) fn ask_attention(&self) {
-        self.attention.store(1, Release); // pairs with `take_attention`
+        self.attention.store(true, Release); // pairs with `take_attention`
+    }
+
+    /// Asks whoever runs to give way: its slice is over.
+    pub(crate) fn ask_yield(&self) {
+        self.overtime.store(true, Relaxed); // Relaxed: only a request
+    }
+
+    /// Whether the slice is over.
+    #[inline]
+    pub(crate) fn is_overtime(&self) -> bool {
+        self.overtime.load(Relaxed) // Relaxed: only a request
+    }
+
+    /// The goroutine being polled, if any.
+    pub(crate) fn goid(&self) -> GoId {
+        self.goid.load(Relaxed) // Relaxed: a hint
+    }
+
+    /// The OS thread that owns it.
+    pub(crate) fn thread(&self) -> u32 {
+        self.thread.load(Relaxed) // Relaxed: a hint
+    }
+
+    /// Whether a thief would find something here: the ring, or what an M left that is away.
+    pub(crate) fn has_loot(&self) -> bool {
+        self.runq.len() > 0 || (self.status() == PStatus::Displaced && self.runq.has_next())
     }
 }
 
@@ -216,37 +234,52 @@ impl std::ops::Deref for OwnedP {
 }
 
 impl OwnedP {
-    /// Changes the status.
+    /// Changes the status, under the lists' lock.
     pub(crate) fn set_status(&self, status: PStatus) {
-        self.p.status.store(status as u8, Release); // pairs with `P::status`
+        self.p.status.set(status);
+    }
+
+    /// Marks the beginning of a blocking call; `false` if the right to run is gone already, or the
+    /// call is inside another.
+    #[inline]
+    pub(crate) fn enter_blocking(&self) -> bool {
+        self.p.status.enter_blocking()
+    }
+
+    /// Marks its end; `false` if the right to run was taken meanwhile.
+    #[inline]
+    pub(crate) fn exit_blocking(&self) -> bool {
+        self.p.status.exit_blocking()
     }
 
     /// Whether [`P::ask_attention`] was called since the last time.
     #[inline]
     pub(crate) fn take_attention(&self) -> bool {
-        if self.p.attention.load(Relaxed) == 0 {
+        if !self.p.attention.load(Relaxed) {
             return false;
         }
         // Cleared before the request is served, so one that comes meanwhile is kept.
-        self.p.attention.store(0, Relaxed); // Relaxed: the lock taken next orders
+        self.p.attention.store(false, Relaxed); // Relaxed: the lock taken next orders
         true
     }
 
-    /// Begins a slice and returns its number.
+    /// Begins a slice.
     #[inline]
-    pub(crate) fn begin_slice(&self) -> u32 {
-        let own = self.own();
-        let tick = own.tick.get().wrapping_add(1);
-        own.tick.set(tick);
-        own.chain.set(0);
-        own.chain_start.set(0);
-        tick
+    pub(crate) fn begin_slice(&self) {
+        self.p.counters.slices.add(1);
+        if self.is_overtime() {
+            self.p.overtime.store(false, Relaxed); // Relaxed: only a request
+        }
     }
-}
 
-impl P {
-    /// Whether a thief would find something here: the ring, or what a displaced M left.
-    pub(crate) fn has_loot(&self) -> bool {
-        self.runq.len() > 0 || (self.status() == PStatus::Displaced && self.runq.has_next())
+    /// Says which goroutine is polled; 0 for none.
+    #[inline]
+    pub(crate) fn set_goid(&self, goid: GoId) {
+        self.p.goid.store(goid, Relaxed); // Relaxed: a hint
+    }
+
+    /// Says which OS thread owns it.
+    pub(crate) fn set_thread(&self, thread: u32) {
+        self.p.thread.store(thread, Relaxed); // Relaxed: a hint
     }
 }

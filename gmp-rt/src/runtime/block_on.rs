@@ -1,7 +1,7 @@
 //! Running a future on the calling thread.
 
 use crate::m::note::Note;
-use crate::sched::Sched;
+use crate::sched::block;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -34,7 +34,7 @@ impl Wake for ThreadWaker {
 /// assert_eq!(len, 8);
 /// ```
 pub fn block_on<F: Future>(future: F) -> F::Output {
-    Sched::block_anywhere(|| {
+    block::block_on(|| {
         let mut future = pin!(future);
         let thread = Arc::new(ThreadWaker(Note::for_this_thread()));
         let waker = Waker::from(thread.clone());
@@ -43,7 +43,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
             if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
                 return output;
             }
-            Sched::sleep_anywhere(&thread.0);
+            block::sleep_on(&thread.0);
         }
     })
 }

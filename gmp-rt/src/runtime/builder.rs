@@ -90,6 +90,7 @@ impl Builder {
         if env::debug().panic_abort {
             config.panic_policy = PanicPolicy::Abort;
         }
+        config.print_stalls = env::debug().stall;
         if config.name.contains('\0') {
             return Err(BuildError(Kind::Name));
         }

@@ -11,6 +11,8 @@ use std::sync::LazyLock;
 pub(crate) struct Debug {
     /// `panic=abort`: a panic in a goroutine ends the process.
     pub(crate) panic_abort: bool,
+    /// `stall=1`: stalls are printed, once per spawn site.
+    pub(crate) stall: bool,
 }
 
 /// What `GMPDEBUG` asks for, read once.
@@ -31,6 +33,9 @@ fn parse_debug(text: &str, mut complain: impl FnMut(String)) -> Debug {
             Some(("panic", value)) => {
                 complain(format!("panic={value}: the values are abort and contain"));
             }
+            Some(("stall", "1")) => debug.stall = true,
+            Some(("stall", "0")) => debug.stall = false,
+            Some(("stall", value)) => complain(format!("stall={value}: the values are 0 and 1")),
             Some((key, _)) => complain(format!("unknown key {key:?}")),
             None => complain(format!("{item:?} is not key=value")),
         }
@@ -95,7 +100,7 @@ mod tests {
             (parse_debug(text, |complaint| complaints.push(complaint)), complaints)
         };
         assert_eq!(parse(""), (Debug::default(), vec![]));
-        assert_eq!(parse("panic=abort"), (Debug { panic_abort: true }, vec![]));
+        assert_eq!(parse("panic=abort"), (Debug { panic_abort: true, ..Debug::default() }, vec![]));
         let (debug, complaints) = parse("panic=maybe,frobnicate=1,x,panic=abort");
         assert!(debug.panic_abort);
         assert_eq!(complaints.len(), 3);

@@ -10,6 +10,7 @@ mod handle;
 pub use self::block_on::block_on;
 pub use self::builder::{BuildError, Builder};
 pub use self::handle::Handle;
+pub use crate::sched::stall::{Stall, StallKind};
 pub use crate::sched::stats::Stats;
 pub use crate::sched::{PanicPolicy, ProcsError};
 
@@ -31,6 +32,22 @@ use std::time::Duration;
 #[must_use]
 pub fn stats() -> Stats {
     context::sched().stats()
+}
+
+/// Sets what is called when a goroutine of the runtime around the caller blocks or hogs its thread,
+/// unmarked, while others wait, and its P is given to another thread.
+///
+/// Called on a thread of the runtime that runs no goroutines; it should be quick. Replaces the hook set
+/// before.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// gmp::runtime::on_stall(|stall| eprintln!("{stall}"));
+/// ```
+pub fn on_stall(hook: impl Fn(&Stall) + Send + Sync + 'static) {
+    context::sched().on_stall(hook);
 }
 
 /// A scheduler with its threads.

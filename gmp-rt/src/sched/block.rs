@@ -1,58 +1,67 @@
-//! A goroutine that blocks its thread on purpose.
+//! A goroutine that blocks its thread, marked or found out.
 //!
-//! The M keeps its P object and gives its right to run to a spare one (Go: `entersyscallblock`,
-//! `handoffp`); the P object is then *displaced*. What is queued on it can be stolen, timers are
-//! served by others. When the call is over the M takes the right of an idle P if there is one
-//! (Go: `exitsyscall`); if not, it finishes its poll without, which is harmless, and then passes
-//! on its queue and sleeps.
+//! The M keeps its P object and the right to run goes to a spare one (Go: `handoffp`); the P object is
+//! then *displaced*. What is queued on it can be stolen, timers are served by others. When the call is
+//! over the M takes the right of an idle P if there is one (Go: `exitsyscall`); if not, it finishes its
+//! poll without, which is harmless, and then passes on its queue and sleeps.
+//!
+//! Who takes the right away: the M itself if it knows that it will wait ([`Local::block_on`]), sysmon
+//! if a marked call takes long ([`Local::blocking`]), and sysmon if a poll does that is not marked at all.
 
 use super::Sched;
 use super::current::{self, Local};
 use super::park::Tended;
 use crate::m::note::{Note, Slept};
-use crate::p::{OwnedP, PStatus};
+use crate::p::{P, PStatus};
 use crate::util::clock;
+use std::sync::Arc;
 
 impl Local {
-    /// Runs `f`, which may block this thread for any time, while others go on.
-    pub(crate) fn block<R>(&self, f: impl FnOnce() -> R) -> R {
+    /// Runs `f`, which may block for any time. Costs two atomic operations on the P's own word if
+    /// it does not block for long; if it does, sysmon hands the right to run on.
+    #[inline]
+    fn blocking<R>(&self, f: impl FnOnce() -> R) -> R {
         /// Comes back also when `f` panics.
         struct Back<'a>(&'a Local);
         impl Drop for Back<'_> {
+            #[inline]
             fn drop(&mut self) {
-                let _ = self.0.regain();
+                if !self.0.p().exit_blocking() {
+                    self.0.come_back();
+                }
             }
         }
-        // Nested: the right is gone already, and the outer call brings it back.
-        if self.p().status() == PStatus::Displaced {
+        // Displaced, or inside another blocking call: the outer one comes back.
+        if !self.p().enter_blocking() {
             return f();
         }
-        self.displace(&self.p());
         let _back = Back(self);
         f()
     }
 
-    /// Gives the right to run to a spare P.
-    fn displace(&self, p: &OwnedP) {
-        let sched = &self.sched;
-        sched.idle.with(|lists| {
-            p.set_status(PStatus::Displaced);
-            if sched.retire(lists) {
-                return;
+    /// Runs `f`, which is known to wait for others: hands the right to run on at once.
+    fn block_on<R>(&self, f: impl FnOnce() -> R) -> R {
+        /// Comes back also when `f` panics.
+        struct Back<'a>(&'a Local);
+        impl Drop for Back<'_> {
+            fn drop(&mut self) {
+                self.0.come_back();
             }
-            match lists.spare.pop().or_else(|| sched.ps.grow()) {
-                Some(spare) => sched.idle.put_p(lists, spare, None),
-                // No more P objects than threads: cannot be. The right is only lost until a
-                // resize, not the work.
-                None => lists.rights -= 1,
-            }
-        });
-        if sched.any_work() {
-            self.wakep(p);
         }
-        let next = sched.next_timer();
-        if next != clock::FOREVER {
-            let _ = sched.tend(next);
+        let seen = self.p().status();
+        if seen == PStatus::Displaced || !self.sched.displace(&self.p(), seen) {
+            return f();
+        }
+        let _back = Back(self);
+        f()
+    }
+
+    /// A blocking call is over: get a right to run again, if there is one to be had.
+    #[cold]
+    fn come_back(&self) {
+        // Not if an inner call did already.
+        if self.p().status() == PStatus::Displaced {
+            let _ = self.regain();
         }
     }
 
@@ -75,9 +84,7 @@ impl Local {
     pub(super) fn regain(&self) -> bool {
         let p = self.p();
         self.sched.idle.with(|lists| {
-            let Some(other) = self.sched.idle.take_p(lists) else {
-                return false;
-            };
+            let Some(other) = self.sched.idle.take_p(lists) else { return false };
             other.set_status(PStatus::Spare);
             lists.spare.push(other);
             p.set_status(PStatus::Running);
@@ -87,19 +94,50 @@ impl Local {
 }
 
 impl Sched {
-    /// Runs `f` as [`Local::block`] if this thread polls a goroutine, else just runs it.
-    pub(crate) fn block_anywhere<R>(f: impl FnOnce() -> R) -> R {
-        current::with(|local| match local {
-            Some(local) => local.block(f),
-            None => f(),
-        })
-    }
-
-    /// Sleeps on `note` inside of `block_anywhere`.
-    pub(crate) fn sleep_anywhere(note: &Note) {
-        current::with(|local| match local {
-            Some(local) => local.sleep_on(note),
-            None => note.sleep(),
+    /// Takes the right to run from the M of `p`, seen as `seen`, and gives it to a spare P; starts
+    /// an M for that if there is work or a timer. `false` if the M has moved on.
+    pub(super) fn displace(self: &Arc<Self>, p: &P, seen: PStatus) -> bool {
+        let displaced = self.idle.with(|lists| {
+            let displaced = p.displace(seen);
+            if displaced {
+                self.pass_right(lists);
+            }
+            displaced
         });
+        if displaced {
+            if self.any_work() {
+                self.wakep();
+            }
+            let next = self.next_timer();
+            if next != clock::FOREVER {
+                let _ = self.tend(next);
+            }
+        }
+        displaced
     }
+}
+
+/// Runs `f`, which may block, on any thread. See [`crate::blocking`].
+#[inline]
+pub(crate) fn blocking<R>(f: impl FnOnce() -> R) -> R {
+    current::with(|local| match local {
+        Some(local) => local.blocking(f),
+        None => f(),
+    })
+}
+
+/// Runs `f`, which will wait for others, on any thread.
+pub(crate) fn block_on<R>(f: impl FnOnce() -> R) -> R {
+    current::with(|local| match local {
+        Some(local) => local.block_on(f),
+        None => f(),
+    })
+}
+
+/// Sleeps on `note` inside of [`block_on`].
+pub(crate) fn sleep_on(note: &Note) {
+    current::with(|local| match local {
+        Some(local) => local.sleep_on(note),
+        None => note.sleep(),
+    });
 }

@@ -24,6 +24,8 @@ pub(crate) enum Yield {
     No,
     /// To the tail of the local ring.
     Local,
+    /// To the tail of the global queue: its slice is over.
+    Global,
 }
 
 /// The thread's own half of an M.
@@ -83,6 +85,7 @@ impl Local {
         p.install_cache();
         p.own().last_m.set(self.m.id);
         p.own().stamp.set(clock::now());
+        p.set_thread(self.m.thread);
         let before = self.p.replace(Some(p));
         debug_assert!(before.is_none(), "an M with two Ps");
     }

@@ -11,8 +11,8 @@ use crate::p::{OwnedP, P, PStatus};
 use crate::prim::spin_loop;
 use crate::timer::Timers;
 use crate::tuning::{
-    CHAIN_CLOCK, GLOBAL_TICK, RUNNEXT_BACKOFF, RUNQ_CAP, SLICE, SPIN_PAUSES, SPIN_ROUNDS,
-    STEAL_PASSES, TIMER_CLOCK,
+    GLOBAL_TICK, RUNNEXT_BACKOFF, RUNQ_CAP, SPIN_PAUSES, SPIN_ROUNDS, STAMP_CLOCK, STEAL_PASSES,
+    TIMER_CLOCK,
 };
 use crate::util::clock;
 
@@ -60,7 +60,7 @@ impl Worker<'_> {
             return None; // `find_elsewhere` serves it
         }
         self.local.run_timers(&p);
-        if p.own().tick.get().is_multiple_of(GLOBAL_TICK)
+        if p.counters.slices.get().is_multiple_of(GLOBAL_TICK)
             && let Some(gp) = self.fair_turn()
         {
             return Some(Found::fresh(gp));
@@ -74,7 +74,7 @@ impl Worker<'_> {
     /// The places shared with others; at last, sleep. `None`: look at the own places again.
     #[cold]
     fn find_elsewhere(&mut self) -> Option<Step> {
-        if self.local.sched.must_retire() {
+        if self.local.sched.must_retire(&self.local.p()) {
             self.give_up_p();
             return self.sleep();
         }
@@ -112,10 +112,7 @@ impl Worker<'_> {
     /// global queue, and whoever is first on the ring runs.
     #[inline]
     fn next_in_chain(&self, p: &OwnedP, gp: GRef) -> Option<Found> {
-        let own = p.own();
-        let chain = own.chain.get() + 1;
-        own.chain.set(chain);
-        if !chain.is_multiple_of(CHAIN_CLOCK) || !slice_is_over(p) {
+        if !p.is_overtime() {
             return Some(Found { gp, slice: Slice::Inherit });
         }
         p.begin_slice();
@@ -243,7 +240,7 @@ impl Local {
         own.looks.set(looks);
         if looks.is_multiple_of(TIMER_CLOCK) {
             let next = p.timers.next_when();
-            if next != clock::FOREVER || looks.is_multiple_of(CHAIN_CLOCK) {
+            if next != clock::FOREVER || looks.is_multiple_of(STAMP_CLOCK) {
                 let now = clock::now();
                 own.stamp.set(now);
                 if next <= now {
@@ -251,21 +248,6 @@ impl Local {
                 }
             }
         }
-    }
-}
-
-/// Whether the chain of `runnext` goroutines on `p` has used up its slice.
-#[cold]
-fn slice_is_over(p: &OwnedP) -> bool {
-    let own = p.own();
-    let now = clock::now();
-    own.stamp.set(now);
-    match own.chain_start.get() {
-        0 => {
-            own.chain_start.set(now);
-            false
-        }
-        start => now - start >= clock::nanos(SLICE),
     }
 }
 

@@ -13,6 +13,7 @@
 //! |----|----|-----------|----------------|
 //! | O1 | SeqCst fence in [`IdleWord::wake_wanted`], after work was published | SeqCst fence in [`IdleWord::parked`] and [`IdleWord::found`], before all queues are looked at again | either the publisher sees the idle P, or the parker sees the work |
 
+use crate::m::note::Note;
 use crate::m::{M, MId};
 use crate::p::{OwnedP, PStatus};
 use crate::prim::Ordering::{AcqRel, Relaxed};
@@ -103,6 +104,14 @@ impl IdleWord {
         if spinning(word) == 1 && idle(word) > 0 { Recheck::AsLast } else { Recheck::Not }
     }
 
+    /// Stops looking, for another reason than work. Who calls it looks at the queues, or wakes
+    /// somebody who does.
+    pub(crate) fn unspin(&self, unit: Option<Spinning>) {
+        if let Some(Spinning(())) = unit {
+            self.0.fetch_sub(SPIN, AcqRel);
+        }
+    }
+
     /// A P goes idle, and its M stops looking if it did: in one step. Under the lists' lock.
     pub(super) fn park(&self, unit: Option<Spinning>) {
         let spin = unit.map_or(0, |Spinning(())| SPIN);
@@ -152,6 +161,8 @@ pub(crate) struct Lists {
     pub(crate) sleeper: Option<Sleeper>,
     /// Ms are to exit.
     pub(crate) stopping: bool,
+    /// What sysmon sleeps on while nobody runs; whoever takes a P takes it out and wakes it.
+    pub(crate) sysmon: Option<Arc<Note>>,
     /// For the next M.
     pub(crate) next_m: MId,
 }
@@ -175,14 +186,24 @@ impl Idle {
             threads: 0,
             sleeper: None,
             stopping: false,
+            sysmon: None,
             next_m: 0,
         };
         Self { word: crate::prim::CachePadded(IdleWord::new()), lists: Mutex::new(lists) }
     }
 
-    /// Runs `f` with the lists. Short: this lock is between a submitter and a wake-up.
+    /// Runs `f` with the lists. Short: this lock is between a submitter and a wake-up. If somebody
+    /// runs then, and sysmon sleeps, wakes it.
     pub(crate) fn with<R>(&self, f: impl FnOnce(&mut Lists) -> R) -> R {
-        f(&mut self.lists.lock())
+        let mut lists = self.lists.lock();
+        let result = f(&mut lists);
+        let runs = !lists.all_idle() || lists.stopping;
+        let sysmon = if runs { lists.sysmon.take() } else { None };
+        drop(lists);
+        if let Some(sysmon) = sysmon {
+            sysmon.wake();
+        }
+        result
     }
 
     /// Puts a P on the idle list; `unit` is its M's, if that was looking for work.

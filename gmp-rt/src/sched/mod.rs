@@ -16,7 +16,9 @@ pub(crate) mod registry;
 mod run;
 mod shutdown;
 pub(crate) mod spawn;
+pub(crate) mod stall;
 pub(crate) mod stats;
+mod sysmon;
 mod wake;
 
 #[cfg(all(test, gmp_loom))]
@@ -53,6 +55,8 @@ pub(crate) struct Config {
     pub(crate) stack_size: Option<usize>,
     pub(crate) name: String,
     pub(crate) panic_policy: PanicPolicy,
+    /// Whether stalls are printed.
+    pub(crate) print_stalls: bool,
 }
 
 impl Default for Config {
@@ -63,6 +67,7 @@ impl Default for Config {
             stack_size: None,
             name: "gmp".to_owned(),
             panic_policy: PanicPolicy::default(),
+            print_stalls: false,
         }
     }
 }
@@ -123,6 +128,7 @@ pub(crate) struct Sched {
     counts: procs::ProcCounts,
     live: Live,
     pub(crate) exit: shutdown::Exit,
+    stalls: stall::Stalls,
     threads: wake::Threads,
 }
 
@@ -138,6 +144,7 @@ impl Sched {
             counts: procs::ProcCounts::new(config.procs),
             live: Live::new(),
             exit: shutdown::Exit::default(),
+            stalls: stall::Stalls::default(),
             threads: wake::Threads::default(),
             config,
         });

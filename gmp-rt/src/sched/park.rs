@@ -58,7 +58,14 @@ impl Worker<'_> {
             p.counters.parks.add(1);
             let unit = self.unit.take();
             let all_idle = sched.idle.with(|lists| {
-                sched.idle.put_p(lists, p, unit);
+                if p.status() == PStatus::Displaced {
+                    // Sysmon was faster: there is no right to give up.
+                    p.set_status(PStatus::Spare);
+                    lists.spare.push(p);
+                    sched.idle.word.unspin(unit);
+                } else {
+                    sched.idle.put_p(lists, p, unit);
+                }
                 lists.pool.push(self.local.m.clone());
                 lists.all_idle()
             });
@@ -83,9 +90,7 @@ impl Worker<'_> {
             lists.pool.push(self.local.m.clone());
         });
         sched.globq.put_batch(left);
-        if let Some(unit) = self.unit.take() {
-            let _ = sched.idle.word.found(unit);
-        }
+        sched.idle.word.unspin(self.unit.take());
         sched.wakep();
     }
 

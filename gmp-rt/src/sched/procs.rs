@@ -6,7 +6,7 @@
 
 use super::Sched;
 use super::idle::Lists;
-use crate::p::PStatus;
+use crate::p::{OwnedP, P, PStatus};
 use crate::prim::AtomicUsize;
 use crate::prim::Ordering::Relaxed;
 use crate::tuning::MAX_PROCS;
@@ -90,9 +90,7 @@ impl Sched {
     /// Ps allow; asks the running ones for the rest.
     pub(super) fn settle_procs(&self, lists: &mut Lists) {
         while lists.rights < lists.procs {
-            let Some(p) = lists.spare.pop().or_else(|| self.ps.grow()) else {
-                break;
-            };
+            let Some(p) = self.spare_p(lists) else { break };
             self.idle.put_p(lists, p, None);
             lists.rights += 1;
         }
@@ -111,22 +109,37 @@ impl Sched {
         }
     }
 
-    /// Whether the M that asks has to give its right to run away; counts it as gone.
-    pub(super) fn must_retire(&self) -> bool {
+    /// Whether the M that owns `p` has to give its right to run away; then it is gone, and `p`
+    /// displaced.
+    pub(super) fn must_retire(&self, p: &P) -> bool {
         // Relaxed: a hint; a stale one is put right by the next request for attention.
         if self.counts.rights.load(Relaxed) <= self.counts.procs.load(Relaxed) {
             return false;
         }
-        self.idle.with(|lists| self.retire(lists))
+        self.idle.with(|lists| {
+            let must = lists.rights > lists.procs && p.displace(PStatus::Running);
+            if must {
+                lists.rights -= 1;
+                self.counts.publish(lists);
+            }
+            must
+        })
     }
 
-    /// [`must_retire`](Self::must_retire) under the lock.
-    pub(super) fn retire(&self, lists: &mut Lists) -> bool {
-        let must = lists.rights > lists.procs;
-        if must {
-            lists.rights -= 1;
-            self.counts.publish(lists);
+    /// Passes a right to run that was just taken from an M to a spare P; or to nobody, if there
+    /// are too many.
+    pub(super) fn pass_right(&self, lists: &mut Lists) {
+        let spare = if lists.rights > lists.procs { None } else { self.spare_p(lists) };
+        match spare {
+            Some(spare) => self.idle.put_p(lists, spare, None),
+            None => {
+                lists.rights -= 1;
+                self.counts.publish(lists);
+            }
         }
-        must
+    }
+
+    fn spare_p(&self, lists: &mut Lists) -> Option<OwnedP> {
+        lists.spare.pop().or_else(|| self.ps.grow())
     }
 }

@@ -75,6 +75,7 @@ impl Local {
                 p.begin_slice();
             }
             p.counters.polls.add(1);
+            p.set_goid(gp.goid());
         }
         if gp.status.to_running() == ToRunning::Cancelled {
             return self.cancel(gp);
@@ -84,6 +85,7 @@ impl Local {
         let waker = waker::borrowed(&gp);
         let polled = cell::poll(&gp, &mut Context::from_waker(&waker));
         self.goid.set(0);
+        self.p().set_goid(0);
         match polled {
             cell::Polled::Done(output) => self.complete(gp, output),
             cell::Polled::Pending => self.after_pending(gp),
@@ -97,7 +99,7 @@ impl Local {
                 gp.stamp_wait(self.p().own().stamp.get());
                 gp.status.after_pending()
             }
-            Yield::Local => gp.status.after_yield(),
+            Yield::Local | Yield::Global => gp.status.after_yield(),
         };
         match after {
             AfterPoll::Requeue => self.requeue(gp),
@@ -107,9 +109,14 @@ impl Local {
         }
     }
 
-    /// Puts a goroutine that gave way, or was woken while it ran, behind the others.
+    /// Puts a goroutine that gave way, or was woken while it ran, behind the others: those of this
+    /// P, or if its slice is over, those of all.
     #[inline]
     fn requeue(&self, gp: GRef) {
+        if self.yielding.get() == Yield::Global {
+            self.sched.globq.put(gp);
+            return self.wakep(&self.p());
+        }
         self.put(gp, Place::Tail);
     }
 

@@ -80,7 +80,7 @@ impl Sched {
     }
 
     #[cold]
-    fn stop(&self) {
+    pub(super) fn stop(&self) {
         let pool = self.idle.with(|lists| {
             lists.stopping = true;
             lists.pool.clone()

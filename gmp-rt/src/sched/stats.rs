@@ -51,6 +51,8 @@ pub struct Stats {
     pub parks: u64,
     /// Times a local queue overflowed so far.
     pub overflows: u64,
+    /// Goroutines so far whose P was taken because they blocked or hogged their thread unmarked.
+    pub stalls: u64,
     /// Timers fired so far.
     pub timers_fired: u64,
     /// Bytes of goroutine memory mapped from the OS, by all runtimes of the process.
@@ -83,6 +85,7 @@ impl Sched {
             wakes: sum(|c| &c.wakes),
             parks: sum(|c| &c.parks),
             overflows: sum(|c| &c.overflows),
+            stalls: self.stall_count(),
             timers_fired: sum(|c| &c.timers_fired),
             heap_bytes: heap::stats().mapped_bytes,
         }

@@ -4,12 +4,16 @@ use super::Sched;
 use super::idle::{Lists, Spinning};
 use super::park::Tended;
 use super::run::m_main;
+use super::sysmon::sysmon_main;
 use crate::m::{Grant, MId};
 use crate::prim::fixed::Mutex;
 use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Once};
 use std::thread;
+
+/// The number of sysmon among the threads.
+const SYSMON: MId = MId::MAX;
 
 /// The threads of a runtime, to be joined at its end.
 #[derive(Debug, Default)]
@@ -100,10 +104,21 @@ impl Sched {
             let _ = self.idle.word.found(unit);
             return Err(io::Error::other("a runtime needs at least one thread"));
         };
+        self.start_sysmon()?;
         self.start_thread(id, Grant { p, unit }).map_err(|(grant, error)| {
             self.take_back(grant);
+            // Nobody is left to stop it.
+            self.stop();
             error
         })
+    }
+
+    fn start_sysmon(self: &Arc<Self>) -> io::Result<()> {
+        let sched = self.clone();
+        let builder = thread::Builder::new().name(format!("{}-sysmon", self.config.name));
+        let handle = builder.spawn(move || sysmon_main(sched))?;
+        self.threads.handles.lock().insert(SYSMON, handle);
+        Ok(())
     }
 
     fn start_thread(

@@ -9,3 +9,11 @@ pub(crate) mod pages;
 #[expect(unsafe_code, reason = "the global allocator, I1 of the module")]
 #[path = "pages_std.rs"]
 pub(crate) mod pages;
+
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "clock_gettime, I1 of the module")]
+pub(crate) mod thread_state;
+
+#[cfg(not(target_os = "linux"))]
+#[path = "thread_state_none.rs"]
+pub(crate) mod thread_state;

@@ -2,10 +2,11 @@
 
 use super::alarm::Alarm;
 use crate::g::waker::note_wait;
+use crate::sched::ready::poll_go_on;
 use crate::util::clock;
 use crate::wait_reason::WaitReason;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 /// Waits for `duration` at least; sub-millisecond durations are honoured.
@@ -104,6 +105,7 @@ impl Future for Sleep {
             self.now = clock::now();
         }
         if self.now >= self.when {
+            ready!(poll_go_on(cx));
             self.alarm = None;
             return Poll::Ready(());
         }

@@ -1,0 +1,145 @@
+//! Goroutines that stopped their thread: counted, told to a hook, and on request printed.
+
+use super::Sched;
+use crate::g::heap;
+use crate::prim::fixed::Mutex;
+use std::collections::HashSet;
+use std::fmt;
+use std::panic::Location;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a stuck goroutine's thread was doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StallKind {
+    /// It slept in the kernel: a blocking call that was not marked.
+    Blocked,
+    /// It computed for longer than a slice without an await.
+    Computing,
+}
+
+impl fmt::Display for StallKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Blocked => "blocked its thread",
+            Self::Computing => "computed without an await",
+        })
+    }
+}
+
+/// A goroutine whose P was taken because its poll did not return while others waited.
+#[derive(Clone, Debug)]
+pub struct Stall {
+    goid: u64,
+    name: Option<String>,
+    site: Option<&'static Location<'static>>,
+    kind: StallKind,
+    duration: Duration,
+}
+
+impl Stall {
+    pub(super) fn new(goid: u64, kind: StallKind, duration: Duration) -> Self {
+        Self { goid, name: None, site: None, kind, duration }
+    }
+
+    /// The goroutine's id.
+    #[must_use]
+    pub fn goid(&self) -> u64 {
+        self.goid
+    }
+
+    /// The goroutine's name, if it has one.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// Where it was spawned; `None` if it had ended by the time it was looked up.
+    #[must_use]
+    pub fn spawned_at(&self) -> Option<&'static Location<'static>> {
+        self.site
+    }
+
+    /// What its thread was doing.
+    #[must_use]
+    pub fn kind(&self) -> StallKind {
+        self.kind
+    }
+
+    /// For how long, when the P was taken.
+    #[must_use]
+    pub fn duration(&self) -> Duration {
+        self.duration
+    }
+}
+
+impl fmt::Display for Stall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "goroutine {}", self.goid)?;
+        if let Some(name) = &self.name {
+            write!(f, " {name:?}")?;
+        }
+        write!(f, " {} for {:?} so far", self.kind, self.duration)?;
+        match self.site {
+            Some(site) => write!(f, "; spawned at {site}"),
+            None => Ok(()),
+        }
+    }
+}
+
+type Hook = Arc<dyn Fn(&Stall) + Send + Sync>;
+
+/// Who is told.
+#[derive(Default)]
+pub(crate) struct Stalls {
+    hook: Mutex<Option<Hook>>,
+    told: Mutex<HashSet<(&'static str, u32)>>,
+    count: Mutex<u64>,
+}
+
+impl fmt::Debug for Stalls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stalls").field("count", &*self.count.lock()).finish_non_exhaustive()
+    }
+}
+
+impl Sched {
+    /// Sets what is called, on sysmon's thread, for each stall.
+    pub(crate) fn on_stall(&self, hook: impl Fn(&Stall) + Send + Sync + 'static) {
+        *self.stalls.hook.lock() = Some(Arc::new(hook));
+    }
+
+    /// How many stalls there were.
+    pub(super) fn stall_count(&self) -> u64 {
+        *self.stalls.count.lock()
+    }
+
+    /// Counts a stall and tells about it.
+    pub(super) fn report_stall(&self, stall: &Stall) {
+        *self.stalls.count.lock() += 1;
+        let hook = self.stalls.hook.lock().clone();
+        if hook.is_none() && !self.config.print_stalls {
+            return;
+        }
+        let mut stall = stall.clone();
+        heap::for_each(|g| {
+            if g.goid() == stall.goid {
+                stall.name = g.name().map(str::to_owned);
+                stall.site = Some(g.site());
+            }
+        });
+        if self.config.print_stalls && self.is_news(&stall) {
+            eprintln!("gmp: stall: {stall}");
+        }
+        if let Some(hook) = hook {
+            // A hook that panics must not take sysmon with it.
+            let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| hook(&stall)));
+        }
+    }
+
+    /// Whether this spawn site was not told about yet.
+    fn is_news(&self, stall: &Stall) -> bool {
+        stall.site.is_none_or(|site| self.stalls.told.lock().insert((site.file(), site.line())))
+    }
+}

@@ -1,0 +1,227 @@
+//! The thread that looks after the others (Go: `sysmon`). It keeps the promise: a goroutine that
+//! blocks or hogs its thread does not stop the rest.
+//!
+//! It has no P and runs no goroutine. Each round it looks at every P that is in the same poll as in the
+//! round before, and
+//!
+//! - asks for a yield when a slice is over ([`P::ask_yield`]),
+//! - displaces a P whose M is in a marked blocking call, if there is work for the P, or after 10 ms,
+//! - displaces a P whose M is stuck in an unmarked poll, if there is work that nobody else can do: at
+//!   once if the OS says that the thread sleeps, after 10 ms if it computes, never if it merely waits for
+//!   a CPU,
+//! - wakes a thief for a `runnext` that its M does not come to, or for work left lying.
+//!
+//! While somebody runs it sleeps between 20 µs and 1 ms, and not past the next timer by more than
+//! that. When nobody does, it sleeps until somebody takes a P: an idle runtime makes no wake-ups.
+//!
+//! # Differences from Go
+//!
+//! Go takes a P from a system call, which is marked by the compiler; here any poll may block without
+//! telling, so threads under suspicion are looked up in `/proc`. Go signals a hog's thread; here it can
+//! only be replaced.
+
+use super::Sched;
+use super::stall::{Stall, StallKind};
+use crate::m::note::Note;
+use crate::p::{P, PStatus};
+use crate::sys::thread_state::{self, ThreadState};
+use crate::tuning::{
+    BLOCKED_AFTER, COMPUTING_AFTER, DEAF_AFTER, SLICE, SUSPECT_AFTER, SYSMON_BUSY_NAP,
+    SYSMON_IDLE_ROUNDS, SYSMON_MAX_NAP, SYSMON_NAP,
+};
+use crate::util::clock;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What sysmon remembers of a P between rounds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    polls: u64,
+    /// When this poll was first seen.
+    poll_since: u64,
+    slices: u64,
+    /// When this slice was first seen.
+    slice_since: u64,
+    /// The thread as it was when it came under suspicion, and when that was.
+    suspect: Option<(u64, ThreadState)>,
+    /// The CPU time of the thread when it was seen with the request to give way.
+    asked: Option<u64>,
+}
+
+/// Whether a round changed anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Round {
+    /// It took a P or woke an M.
+    Acted,
+    /// Nothing to do.
+    Quiet,
+}
+
+/// The main function of the thread.
+pub(super) fn sysmon_main(sched: Arc<Sched>) {
+    let note = Arc::new(Note::for_this_thread());
+    let mut sysmon = Sysmon { sched, seen: Vec::new() };
+    let (mut nap, mut idle_rounds) = (SYSMON_NAP, 0);
+    loop {
+        if sysmon.sched.idle.with(|lists| lists.stopping) {
+            return;
+        }
+        let _ = note.sleep_until(sysmon.wake_at(nap));
+        let all_idle = sysmon.sched.idle.with(|lists| lists.all_idle());
+        idle_rounds = if all_idle { idle_rounds + 1 } else { 0 };
+        if idle_rounds > SYSMON_IDLE_ROUNDS {
+            sysmon.sleep_deep(&note);
+            (nap, idle_rounds) = (SYSMON_NAP, 0);
+            sysmon.seen.clear();
+            continue;
+        }
+        nap = match sysmon.round(clock::now()) {
+            Round::Acted => SYSMON_BUSY_NAP,
+            Round::Quiet => (2 * nap).min(SYSMON_MAX_NAP),
+        };
+    }
+}
+
+struct Sysmon {
+    sched: Arc<Sched>,
+    /// By the number of the P.
+    seen: Vec<Seen>,
+}
+
+impl Sysmon {
+    /// When to look again: after `nap`, but soon after the next timer, which somebody may be too
+    /// busy to notice.
+    fn wake_at(&self, nap: Duration) -> u64 {
+        let timer = self.sched.next_timer().saturating_add(clock::nanos(SYSMON_BUSY_NAP));
+        let soonest = clock::after(SYSMON_BUSY_NAP);
+        clock::after(nap).min(timer.max(soonest))
+    }
+
+    /// Sleeps until somebody takes a P.
+    fn sleep_deep(&self, note: &Arc<Note>) {
+        let sleeps = self.sched.idle.with(|lists| {
+            let sleeps = lists.all_idle() && !lists.stopping;
+            if sleeps {
+                lists.sysmon = Some(note.clone());
+            }
+            sleeps
+        });
+        if sleeps {
+            note.sleep();
+        }
+    }
+
+    /// Looks at every P once.
+    fn round(&mut self, now: u64) -> Round {
+        let sched = self.sched.clone();
+        let mut round = Round::Quiet;
+        self.seen.resize(sched.ps.len(), Seen::default());
+        for p in sched.ps.iter() {
+            if self.look(p, now) == Round::Acted {
+                round = Round::Acted;
+            }
+        }
+        // Work left lying although a P is idle and nobody looks for it.
+        if sched.any_work() {
+            sched.wakep();
+        }
+        round
+    }
+
+    fn look(&mut self, p: &P, now: u64) -> Round {
+        let (polls, slices) = (p.counters.polls.get(), p.counters.slices.get());
+        let Some(seen) = self.seen.get_mut(p.id) else { return Round::Quiet };
+        if seen.slices != slices {
+            (seen.slices, seen.slice_since) = (slices, now);
+        }
+        if seen.polls != polls {
+            *seen = Seen { polls, poll_since: now, suspect: None, asked: None, ..*seen };
+            return Round::Quiet;
+        }
+        let seen = *seen;
+        match p.status() {
+            PStatus::Running => {
+                if now - seen.slice_since >= clock::nanos(SLICE) {
+                    p.ask_yield();
+                }
+                self.look_at_poll(p, seen, now)
+            }
+            PStatus::Blocking => self.look_at_call(p, seen, now),
+            PStatus::Idle | PStatus::Displaced | PStatus::Spare => Round::Quiet,
+        }
+    }
+
+    /// A marked blocking call that was there in the last round.
+    fn look_at_call(&self, p: &P, seen: Seen, now: u64) -> Round {
+        let long = now - seen.poll_since >= clock::nanos(SLICE);
+        if (long || self.is_wanted(p, now)) && self.sched.displace(p, PStatus::Blocking) {
+            return Round::Acted;
+        }
+        Round::Quiet
+    }
+
+    /// An unmarked poll that was there in the last round.
+    fn look_at_poll(&mut self, p: &P, seen: Seen, now: u64) -> Round {
+        let stuck = now - seen.poll_since;
+        if stuck < clock::nanos(SUSPECT_AFTER) || p.goid() == 0 {
+            return Round::Quiet;
+        }
+        let (idle, _) = self.sched.idle.word.counts();
+        if idle > 0 && p.runq.has_next() {
+            // A thief will take what its M does not come to.
+            let _ = self.sched.start_spinning(self.sched.idle.word.spin_anyway());
+            return Round::Acted;
+        }
+        let long = stuck >= clock::nanos(SLICE);
+        if !long && !self.is_wanted(p, now) {
+            return Round::Quiet;
+        }
+        let Some(kind) = self.classify(p, seen, now) else { return Round::Quiet };
+        let displaces = match kind {
+            StallKind::Blocked => true,
+            StallKind::Computing => self.is_wanted(p, now),
+        };
+        if displaces && self.sched.displace(p, PStatus::Running) {
+            self.sched.report_stall(&Stall::new(p.goid(), kind, Duration::from_nanos(stuck)));
+            return Round::Acted;
+        }
+        Round::Quiet
+    }
+
+    /// Whether there is work, or a timer, that only this P could see to.
+    fn is_wanted(&self, p: &P, now: u64) -> bool {
+        let (idle, _) = self.sched.idle.word.counts();
+        let work = p.runq.has_next() || self.sched.any_work() || self.sched.next_timer() <= now;
+        idle == 0 && work
+    }
+
+    /// What the thread of `p` does, if that can be told yet. `None` too if it only waits for a CPU.
+    fn classify(&mut self, p: &P, seen: Seen, now: u64) -> Option<StallKind> {
+        let state = thread_state::look(p.thread())?;
+        let Some((since, before)) = seen.suspect else {
+            self.seen.get_mut(p.id)?.suspect = Some((now, state));
+            return None;
+        };
+        let (wall, cpu) = (now - since, state.cpu.saturating_sub(before.cpu));
+        if state.asleep && before.asleep && cpu < wall / 4 && wall >= clock::nanos(BLOCKED_AFTER) {
+            return Some(StallKind::Blocked);
+        }
+        if state.asleep != before.asleep {
+            // It woke or fell asleep meanwhile: look anew.
+            self.seen.get_mut(p.id)?.suspect = Some((now, state));
+            return None;
+        }
+        let computes = cpu > wall / 2 || cpu >= clock::nanos(COMPUTING_AFTER);
+        (computes && self.is_deaf(p, state.cpu)?).then_some(StallKind::Computing)
+    }
+
+    /// Whether the thread went on for a while after it was asked to give way.
+    fn is_deaf(&mut self, p: &P, cpu: u64) -> Option<bool> {
+        let seen = self.seen.get_mut(p.id)?;
+        let asked = *seen.asked.get_or_insert(cpu);
+        if !p.is_overtime() {
+            seen.asked = None;
+        }
+        Some(seen.asked.is_some() && cpu.saturating_sub(asked) >= clock::nanos(DEAF_AFTER))
+    }
+}
