@@ -13,6 +13,15 @@ macro_rules! throw {
 }
 pub(crate) use throw;
 
+/// Prints a line to stderr, if there is one: a closed pipe is no reason to panic.
+macro_rules! say {
+    ($($arg:tt)*) => {{
+        use std::io::Write;
+        let _ = writeln!(std::io::stderr(), $($arg)*);
+    }};
+}
+pub(crate) use say;
+
 /// Prints `message` as a fatal runtime error and aborts.
 #[cold]
 #[inline(never)]

@@ -46,6 +46,9 @@ pub(crate) const MAX_PROCS: usize = 1024;
 /// Default cap on threads of one runtime. Tokio's blocking pool: 512.
 pub(crate) const MAX_THREADS: usize = 512;
 
+/// Most threads a runtime may be allowed. Go: `maxmcount`.
+pub(crate) const THREAD_LIMIT: usize = 10_000;
+
 /// An M beyond `max_procs` exits after this long without work (Go never frees them).
 pub(crate) const M_IDLE_EXIT: Duration = Duration::from_secs(10);
 
@@ -88,6 +91,9 @@ pub(crate) const SYSMON_MAX_NAP: Duration = Duration::from_millis(1);
 
 /// Rounds without anybody running after which sysmon sleeps until it is woken.
 pub(crate) const SYSMON_IDLE_ROUNDS: u32 = 50;
+
+/// Timers that nobody has run for this long are fired by sysmon itself.
+pub(crate) const TIMER_RESCUE: Duration = Duration::from_millis(2);
 
 /// A poll that takes longer is looked at, if there is work waiting.
 pub(crate) const SUSPECT_AFTER: Duration = Duration::from_micros(500);

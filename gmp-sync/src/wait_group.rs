@@ -145,21 +145,28 @@ impl Future for Wait {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = &mut *self;
+        // Cloned and dropped outside of the lock: a waker may run any code.
+        let waker = cx.waker().clone();
         let mut state = this.group.state.lock();
         let over = match this.waiting {
             None => state.count == 0,
             Some((_, round)) => state.rounds != round,
         };
         if over {
+            drop(state);
             ready!(poll_go_on(cx));
             this.waiting = None;
             return Poll::Ready(());
         }
-        match this.waiting {
-            Some((ticket, _)) if state.wakers.update(ticket, cx.waker()) => {}
-            _ => this.waiting = Some((state.wakers.add(cx.waker()), state.rounds)),
-        }
+        let old = match this.waiting {
+            Some((ticket, _)) => state.wakers.replace(ticket, waker),
+            None => {
+                this.waiting = Some((state.wakers.add(waker), state.rounds));
+                None
+            }
+        };
         drop(state);
+        drop(old);
         let group: *const Mutex<State> = Arc::as_ptr(&this.group.state);
         note_wait(cx, WaitReason::WaitGroupWait, group.addr());
         Poll::Pending
@@ -169,7 +176,8 @@ impl Future for Wait {
 impl Drop for Wait {
     fn drop(&mut self) {
         if let Some((ticket, _)) = self.waiting {
-            self.group.state.lock().wakers.remove(ticket);
+            let waker = self.group.state.lock().wakers.remove(ticket);
+            drop(waker);
         }
     }
 }

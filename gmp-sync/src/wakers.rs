@@ -16,27 +16,22 @@ pub(crate) struct Wakers {
 
 impl Wakers {
     /// Adds a waker.
-    pub(crate) fn add(&mut self, waker: &Waker) -> Ticket {
+    pub(crate) fn add(&mut self, waker: Waker) -> Ticket {
         let ticket = Ticket(self.next);
         self.next += 1;
-        self.waiting.insert(ticket, waker.clone());
+        self.waiting.insert(ticket, waker);
         ticket
     }
 
-    /// Gives a ticket another waker; `false` if it was taken already.
-    pub(crate) fn update(&mut self, ticket: Ticket, waker: &Waker) -> bool {
-        match self.waiting.get_mut(&ticket) {
-            Some(old) => {
-                old.clone_from(waker);
-                true
-            }
-            None => false,
-        }
+    /// Gives a ticket that is still there another waker and returns the old one. To be dropped after
+    /// the lock is released, since a waker may run any code.
+    pub(crate) fn replace(&mut self, ticket: Ticket, waker: Waker) -> Option<Waker> {
+        self.waiting.insert(ticket, waker)
     }
 
-    /// Removes a waker; nothing if it was taken already.
-    pub(crate) fn remove(&mut self, ticket: Ticket) {
-        self.waiting.remove(&ticket);
+    /// Removes a waker; nothing if it was taken already. To be dropped after the lock is released.
+    pub(crate) fn remove(&mut self, ticket: Ticket) -> Option<Waker> {
+        self.waiting.remove(&ticket)
     }
 
     /// Takes all, the first to arrive first. To be woken after the lock is released.

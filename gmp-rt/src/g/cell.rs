@@ -155,7 +155,10 @@ impl<F: Future, S: Schedule> GCell<F, S> {
         let outcome = match dropped {
             Ok(()) => outcome,
             // A panic in the future's drop is a panic of the goroutine, whatever came before.
-            Err(payload) => Err(Failure::Panic(payload)),
+            Err(payload) => {
+                self.discard(outcome);
+                Err(Failure::Panic(payload))
+            }
         };
         if let Err(Failure::Panic(payload)) = &outcome {
             S::panicked(&self.header, &**payload);

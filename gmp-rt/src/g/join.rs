@@ -109,20 +109,18 @@ impl<T> JoinHandle<T> {
 
     /// Puts `waker` into the join slot; `false` if the goroutine is dead.
     fn register(&self, g: &G, waker: &Waker) -> bool {
-        // SAFETY: I1 — read only, and nobody writes: the slot changes only here (`&mut self` in
-        // `poll`) and after death.
-        let known = g.join.with(|slot| unsafe { (*slot).will_wake(waker) });
-        if known {
-            return !g.status.is_dead();
-        }
-        // The slot may hold another waker: take it back before writing. Harmless if empty.
+        // The slot may hold a waker, which is the M's as soon as the goroutine is dead: take it
+        // back before looking at it.
         if g.status.unset_join_waker().is_err() {
             return false;
         }
-        let tiny = TinyWaker::new(waker);
         // SAFETY: I1 — `JOIN_WAKER` is unset and we are the handle.
-        let old = g.join.with_mut(|slot| unsafe { std::mem::replace(&mut *slot, tiny) });
-        drop(old);
+        let known = g.join.with(|slot| unsafe { (*slot).will_wake(waker) });
+        if !known {
+            let tiny = TinyWaker::new(waker);
+            // SAFETY: I1 — as above.
+            drop(g.join.with_mut(|slot| unsafe { std::mem::replace(&mut *slot, tiny) }));
+        }
         g.status.set_join_waker().is_ok()
     }
 }

@@ -98,12 +98,21 @@ pub(crate) struct Own {
     pub(crate) rand: Rand,
     /// Times this P looked for a goroutine.
     pub(crate) looks: Cell<u32>,
+    /// Whether the inbox comes before the global queue next time.
+    inbox_first: Cell<bool>,
     /// The moment the clock was last read: good enough for "since when".
     pub(crate) stamp: Cell<u64>,
     /// Goroutine ids reserved and not used.
     pub(crate) goids: Cell<(u64, u64)>,
     /// The M that ran it last, to give it back to.
     pub(crate) last_m: Cell<usize>,
+}
+
+impl Own {
+    /// Whether to look into the inbox before the global queue: every other time.
+    pub(crate) fn inbox_first(&self) -> bool {
+        self.inbox_first.replace(!self.inbox_first.get())
+    }
 }
 
 #[expect(unsafe_code, reason = "I1: shared by reference, touched by the owner only")]
@@ -148,11 +157,12 @@ mod own {
 
 impl P {
     /// A spare P and its token.
-    pub(crate) fn new(id: usize) -> (Arc<Self>, OwnedP) {
+    pub(crate) fn new(id: usize, runtime: u16) -> (Arc<Self>, OwnedP) {
         let own = Own {
             cache: Cache::default(),
             rand: Rand::new(id as u64 ^ crate::util::clock::now()),
             looks: Cell::new(0),
+            inbox_first: Cell::new(false),
             stamp: Cell::new(0),
             goids: Cell::new((0, 0)),
             last_m: Cell::new(usize::MAX),
@@ -165,7 +175,7 @@ impl P {
             goid: AtomicU64::new(0),
             thread: AtomicU32::new(0),
             runq: CachePadded(RunQ::new()),
-            timers: Arc::new(Timers::new()),
+            timers: Arc::new(Timers::new(runtime)),
             counters: Counters::default(),
             own: own::OwnCell(own),
         });
@@ -255,7 +265,7 @@ impl OwnedP {
     /// Whether [`P::ask_attention`] was called since the last time.
     #[inline]
     pub(crate) fn take_attention(&self) -> bool {
-        if !self.p.attention.load(Relaxed) {
+        if !self.p.attention.load(Acquire) {
             return false;
         }
         // Cleared before the request is served, so one that comes meanwhile is kept.

@@ -43,7 +43,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
             if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
                 return output;
             }
-            block::sleep_on(&thread.0);
+            thread.0.sleep();
         }
     })
 }

@@ -2,7 +2,7 @@
 
 use super::{Runtime, env};
 use crate::sched::{Config, PanicPolicy, Sched, procs, registry};
-use crate::tuning::MAX_THREADS;
+use crate::tuning::{MAX_THREADS, THREAD_LIMIT};
 use std::fmt;
 use std::io;
 
@@ -81,6 +81,9 @@ impl Builder {
         config.procs = self.procs.unwrap_or_else(env::default_procs);
         procs::check(config.procs).map_err(|error| BuildError(Kind::Procs(error)))?;
         config.max_threads = self.max_threads.unwrap_or(MAX_THREADS.max(2 * config.procs));
+        if config.max_threads > THREAD_LIMIT {
+            return Err(BuildError(Kind::ThreadLimit));
+        }
         if config.max_threads < config.procs {
             return Err(BuildError(Kind::Threads {
                 threads: config.max_threads,
@@ -109,6 +112,7 @@ pub struct BuildError(Kind);
 enum Kind {
     Procs(procs::ProcsError),
     Threads { threads: usize, procs: usize },
+    ThreadLimit,
     Name,
     Runtimes,
     Start(io::Error),
@@ -121,6 +125,7 @@ impl fmt::Display for BuildError {
             Kind::Threads { threads, procs } => {
                 write!(f, "max_threads is {threads}, but {procs} procs need a thread each")
             }
+            Kind::ThreadLimit => write!(f, "max_threads must be at most {THREAD_LIMIT}"),
             Kind::Name => f.write_str("a thread name cannot contain a zero byte"),
             Kind::Runtimes => f.write_str("4096 runtimes are alive already; drop some"),
             Kind::Start(error) => {

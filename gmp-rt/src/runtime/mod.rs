@@ -16,6 +16,7 @@ pub use crate::sched::{PanicPolicy, ProcsError};
 
 use crate::g::join::JoinHandle;
 use crate::sched::Sched;
+use crate::throw::say;
 use crate::tuning::DROP_GRACE;
 use std::fmt;
 use std::sync::Arc;
@@ -148,7 +149,7 @@ impl Drop for Runtime {
             return self.sched().close();
         }
         for stuck in self.sched().shutdown(DROP_GRACE).err().into_iter().flatten() {
-            eprintln!("gmp: runtime dropped, but still running: {stuck}");
+            say!("gmp: runtime dropped, but still running: {stuck}");
         }
     }
 }

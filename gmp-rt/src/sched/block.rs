@@ -10,8 +10,6 @@
 
 use super::Sched;
 use super::current::{self, Local};
-use super::park::Tended;
-use crate::m::note::{Note, Slept};
 use crate::p::{P, PStatus};
 use crate::util::clock;
 use std::sync::Arc;
@@ -65,21 +63,6 @@ impl Local {
         }
     }
 
-    /// Sleeps on `note`, a blocked goroutine's. If no other thread can be had that would wake for
-    /// timers, this one does: it may be waiting for one.
-    fn sleep_on(&self, note: &Note) {
-        loop {
-            let next = self.sched.next_timer();
-            if next == clock::FOREVER || self.sched.tend(next) == Tended::Yes {
-                return note.sleep();
-            }
-            if note.sleep_until(next) == Slept::Woken {
-                return;
-            }
-            self.fire_all(clock::now());
-        }
-    }
-
     /// Takes the right to run of an idle P for its own; `false` if there is none.
     pub(super) fn regain(&self) -> bool {
         let p = self.p();
@@ -105,12 +88,13 @@ impl Sched {
             displaced
         });
         if displaced {
+            self.idle.word.parked();
             if self.any_work() {
                 self.wakep();
             }
             let next = self.next_timer();
             if next != clock::FOREVER {
-                let _ = self.tend(next);
+                self.tend(next);
             }
         }
         displaced
@@ -132,12 +116,4 @@ pub(crate) fn block_on<R>(f: impl FnOnce() -> R) -> R {
         Some(local) => local.block_on(f),
         None => f(),
     })
-}
-
-/// Sleeps on `note` inside of [`block_on`].
-pub(crate) fn sleep_on(note: &Note) {
-    current::with(|local| match local {
-        Some(local) => local.sleep_on(note),
-        None => note.sleep(),
-    });
 }

@@ -93,7 +93,12 @@ impl Worker<'_> {
         if let Some(Got::Next(gp) | Got::Ring(gp)) = p.runq().get() {
             return Some(gp);
         }
-        self.take_global(&p).or_else(|| self.take_inbox(&p))
+        // In turn, so that neither can starve the other.
+        if p.own().inbox_first() {
+            self.take_inbox(&p).or_else(|| self.take_global(&p))
+        } else {
+            self.take_global(&p).or_else(|| self.take_inbox(&p))
+        }
     }
 
     /// One goroutine from the global queue or the inbox before the own ones: else two that keep
@@ -105,7 +110,11 @@ impl Worker<'_> {
         if sched.next_timer() != clock::FOREVER {
             self.local.fire_all(clock::now());
         }
-        sched.globq.get().or_else(|| sched.inbox.get())
+        if self.local.p().own().inbox_first() {
+            sched.inbox.get().or_else(|| sched.globq.get())
+        } else {
+            sched.globq.get().or_else(|| sched.inbox.get())
+        }
     }
 
     /// A `runnext` goroutine inherits the slice; when that is over, it goes to the back of the
@@ -117,6 +126,7 @@ impl Worker<'_> {
         }
         p.begin_slice();
         self.local.sched.globq.put(gp);
+        self.local.wakep(p);
         p.runq().get_ring().map(Found::fresh)
     }
 
@@ -128,7 +138,16 @@ impl Worker<'_> {
         p.runq().put_batch(&mut batch);
         // The ring was empty, so all fit; if a waker has filled it since, they go back.
         sched.globq.put_batch(batch);
+        self.wake_for_batch(p);
         first
+    }
+
+    /// While a batch is in hand nobody sees it: an M may have fallen asleep. One that spins looks
+    /// again anyway when it stops.
+    fn wake_for_batch(&self, p: &OwnedP) {
+        if self.unit.is_none() && p.runq.len() > 0 {
+            self.local.wakep(p);
+        }
     }
 
     /// This P's share of the inbox.
@@ -142,6 +161,7 @@ impl Worker<'_> {
         }
         p.runq().put_batch(&mut batch);
         sched.globq.put_batch(batch);
+        self.wake_for_batch(p);
         Some(first)
     }
 

@@ -75,10 +75,14 @@ impl IdleWord {
     }
 
     #[cold]
-    fn claim_wake(&self, word: u64) -> Option<Spinning> {
-        // If it fails, somebody went idle, was woken or began to spin: each of them looks at
-        // all queues after it did, and our work is published.
-        self.0.compare_exchange(word, word + SPIN, AcqRel, Relaxed).ok().map(|_| Spinning(()))
+    fn claim_wake(&self, mut word: u64) -> Option<Spinning> {
+        while idle(word) > 0 && spinning(word) == 0 {
+            match self.0.compare_exchange_weak(word, word + SPIN, AcqRel, Relaxed) {
+                Ok(_) => return Some(Spinning(())),
+                Err(changed) => word = changed,
+            }
+        }
+        None
     }
 
     /// Begins to look for work, unless half of the busy Ps do so already.
@@ -223,6 +227,11 @@ impl Idle {
 }
 
 impl Lists {
+    /// Whether the runtime ends and no thread is left.
+    pub(crate) fn is_over(&self) -> bool {
+        self.stopping && self.threads == 0
+    }
+
     /// Whether nobody runs.
     pub(crate) fn all_idle(&self) -> bool {
         self.idle.len() == self.rights

@@ -76,6 +76,7 @@ impl Default for Config {
 /// no lock to look at one.
 #[derive(Debug)]
 pub(crate) struct Ps {
+    runtime: u16,
     table: Box<[OnceLock<Arc<P>>]>,
     /// How many there are. Written under the idle lists' lock; Release, pairs with the Acquire
     /// in [`Ps::len`], which makes the P visible.
@@ -83,10 +84,10 @@ pub(crate) struct Ps {
 }
 
 impl Ps {
-    fn new(max_threads: usize) -> Self {
+    fn new(runtime: u16, max_threads: usize) -> Self {
         // Every right to run, and every thread that may be displaced, needs at most one.
         let table = (0..MAX_PROCS + max_threads).map(|_| OnceLock::new()).collect();
-        Self { table, len: AtomicUsize::new(0) }
+        Self { runtime, table, len: AtomicUsize::new(0) }
     }
 
     /// How many there are.
@@ -108,7 +109,7 @@ impl Ps {
     /// A new spare P. Under the idle lists' lock, so that numbers have no gaps.
     fn grow(&self) -> Option<OwnedP> {
         let id = self.len();
-        let (p, owned) = P::new(id);
+        let (p, owned) = P::new(id, self.runtime);
         self.table.get(id)?.set(p).ok()?;
         self.len.store(id + 1, Release);
         Some(owned)
@@ -137,7 +138,7 @@ impl Sched {
     pub(crate) fn new(id: u16, config: Config) -> Arc<Self> {
         let sched = Arc::new(Self {
             id,
-            ps: Ps::new(config.max_threads),
+            ps: Ps::new(id, config.max_threads),
             globq: CachePadded(GlobQ::new()),
             inbox: CachePadded(Inbox::new()),
             idle: Idle::new(config.procs),

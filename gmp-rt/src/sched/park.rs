@@ -4,11 +4,12 @@
 //! once more; sleep. The README has the proof.
 
 use super::Sched;
-use super::idle::{Lists, Sleeper};
+use super::idle::{Lists, Sleeper, Spinning};
 use super::run::{Step, Worker};
+use super::wake::Started;
 use crate::g::heap;
-use crate::m::MId;
 use crate::m::note::Slept;
+use crate::m::{M, MId};
 use crate::p::PStatus;
 use crate::tuning::M_IDLE_EXIT;
 use crate::util::clock;
@@ -119,6 +120,11 @@ impl Worker<'_> {
                 return None;
             }
             if sched.idle.with(|lists| lists.may_exit(m.id, awake)) {
+                // Somebody may have counted on this M for a timer.
+                let next = sched.next_timer();
+                if next != clock::FOREVER {
+                    sched.tend(next);
+                }
                 return Some(Step::Exit);
             }
         }
@@ -178,6 +184,10 @@ impl Lists {
         if self.stopping {
             return Nap::Skip;
         }
+        if !self.pool.iter().any(|m| m.id == id) {
+            // Somebody took it out of the pool: a grant is on its way, and ends the nap.
+            return Nap::Forever;
+        }
         let earlier = self.sleeper.is_none_or(|sleeper| sleeper.until > next || sleeper.m == id);
         if next != clock::FOREVER && earlier {
             self.sleeper = Some(Sleeper { m: id, until: next });
@@ -191,43 +201,61 @@ impl Lists {
         }
     }
 
-    /// Whether the M `id` is to end; then it is out of the pool.
+    /// Whether the M `id` is to end; then it is out of the pool, and not counted any more.
     fn may_exit(&mut self, id: MId, awake: Awake) -> bool {
         let surplus = awake == Awake::Tired && self.threads > self.procs;
-        (self.stopping || surplus) && self.leave_pool(id)
+        let exits = (self.stopping || surplus) && self.leave_pool(id);
+        if exits {
+            self.threads -= 1;
+        }
+        exits
     }
 }
 
-/// Whether somebody will wake for a timer.
-#[must_use]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tended {
-    /// An M sleeps for it, or is on its way to look at it, or all Ps are busy and will.
-    Yes,
-    /// There is no M, and none to be had: the caller has to see to it itself.
-    No,
+/// Who is to see to a timer.
+enum Tender {
+    /// Somebody will already.
+    Found,
+    /// This M is in the pool: wake it, it looks at the timers and sleeps again.
+    Wake(Arc<M<Spinning>>),
+    /// Nobody is there: one more is needed.
+    Start,
 }
 
 impl Sched {
-    /// Sees to it that an M wakes for a timer at `when` that no running P will come to.
-    pub(crate) fn tend(self: &Arc<Self>, when: u64) -> Tended {
+    /// Sees to it that somebody wakes for a timer at `when` that no running P will come to: an M
+    /// from the pool, a new one if a P is free for it, at last sysmon.
+    pub(crate) fn tend(self: &Arc<Self>, when: u64) {
         // Pairs with the fence after an M entered the pool: either it sees the timer, or we
         // see it in the pool.
         self.idle.word.parked();
-        let sleepers = self.idle.with(|lists| match lists.sleeper {
-            Some(sleeper) if sleeper.until <= when => Ok(None),
-            Some(sleeper) => Ok(lists.pool.iter().find(|m| m.id == sleeper.m).cloned()),
-            None => lists.pool.last().cloned().map(Some).ok_or(()),
+        let tender = self.idle.with(|lists| match lists.sleeper {
+            Some(sleeper) if sleeper.until <= when => Tender::Found,
+            Some(sleeper) => lists.pool.iter().find(|m| m.id == sleeper.m).cloned().into(),
+            None => lists.pool.last().cloned().into(),
         });
-        match sleepers {
-            Ok(None) => Tended::Yes,
-            Ok(Some(m)) => {
-                // Without a grant: it looks at the timers and sleeps again.
-                m.note.wake();
-                Tended::Yes
+        match tender {
+            Tender::Found => {}
+            Tender::Wake(m) => m.note.wake(),
+            Tender::Start => {
+                if self.start_spinning(self.idle.word.spin_anyway()) == Started::Refused {
+                    self.wake_sysmon();
+                }
             }
-            // All Ms run or are blocked: one more, if a P is free for it.
-            Err(()) => self.start_spinning(self.idle.word.spin_anyway()),
         }
+    }
+
+    /// Wakes sysmon if it sleeps: there is a timer that only it can see to.
+    fn wake_sysmon(&self) {
+        let sysmon = self.idle.with(|lists| lists.sysmon.take());
+        if let Some(note) = sysmon {
+            note.wake();
+        }
+    }
+}
+
+impl From<Option<Arc<M<Spinning>>>> for Tender {
+    fn from(m: Option<Arc<M<Spinning>>>) -> Self {
+        m.map_or(Self::Start, Self::Wake)
     }
 }

@@ -80,6 +80,7 @@ impl Sched {
             self.settle_procs(lists);
             before
         });
+        self.idle.word.parked();
         if self.any_work() {
             self.wakep();
         }

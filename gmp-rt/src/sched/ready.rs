@@ -129,7 +129,8 @@ impl Local {
         let result = f();
         self.wake_to.set(before);
         let p = self.p();
-        if p.runq.len() > 1 || self.sched.globq.len() > 0 {
+        let local = p.runq.len() + usize::from(p.runq.has_next());
+        if local > 1 || self.sched.globq.len() > 0 {
             self.wakep(&p);
         }
         result

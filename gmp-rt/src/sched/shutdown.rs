@@ -16,6 +16,7 @@ use crate::g::{cell, heap};
 use crate::m::MId;
 use crate::prim::fixed::Ordering::{Relaxed, SeqCst};
 use crate::prim::fixed::{AtomicBool, Condvar, Mutex};
+use crate::util::clock;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -44,8 +45,12 @@ impl Sched {
         self.reap();
     }
 
-    /// Drops goroutines that came from outside while the runtime closes: maybe no M is left.
+    /// Drops goroutines that came from outside when no M is left to do it.
     pub(super) fn cancel_queued(&self) {
+        // Under the lock: either `stop` counts our goroutine as living, or we see that it stopped.
+        if !self.idle.with(|lists| lists.stopping) {
+            return;
+        }
         while let Some(gp) = self.inbox.get() {
             let _ = gp.status.abort();
             let _ = gp.status.to_running();
@@ -53,7 +58,6 @@ impl Sched {
             self.live.add_finished();
             cell::complete(gp, output);
         }
-        self.after_complete();
     }
 
     /// If the runtime is closing, aborts what lives; `true` if that made goroutines runnable.
@@ -79,28 +83,37 @@ impl Sched {
         }
     }
 
+    /// Tells all threads to exit, if really nothing lives any more.
     #[cold]
     pub(super) fn stop(&self) {
-        let pool = self.idle.with(|lists| {
-            lists.stopping = true;
-            lists.pool.clone()
+        let (pool, over) = self.idle.with(|lists| {
+            lists.stopping |= self.live() == 0;
+            (if lists.stopping { lists.pool.clone() } else { Vec::new() }, lists.is_over())
         });
         pool.iter().for_each(|m| m.note.wake());
+        if over {
+            self.tell_gone();
+        }
     }
 
-    /// A thread has left the scheduler.
+    /// A thread has left the scheduler, and is not counted any more.
     pub(super) fn thread_exits(&self, id: MId) {
-        let (left, stopping) = self.idle.with(|lists| {
-            lists.threads -= 1;
-            (lists.threads, lists.stopping)
-        });
+        let (over, stopping) = self.idle.with(|lists| (lists.is_over(), lists.stopping));
         if !stopping {
             return self.forget_thread(id);
         }
-        if left == 0 {
-            *self.exit.gone.lock() = true;
-            self.exit.changed.notify_all();
+        if over {
+            self.tell_gone();
         }
+    }
+
+    /// All threads are gone: wakes who waits for that, and whoever still waits for a timer here.
+    pub(super) fn tell_gone(&self) {
+        for p in self.ps.iter() {
+            p.timers.fire(clock::FOREVER - 1);
+        }
+        *self.exit.gone.lock() = true;
+        self.exit.changed.notify_all();
     }
 
     /// Closes and waits for the end, at most for `limit`.

@@ -9,6 +9,7 @@ use crate::g::cell::{self, Newborn};
 use crate::g::join::{JoinHandle, panic_message};
 use crate::g::origin::Origin;
 use crate::g::{Birth, G, Ids};
+use crate::throw::say;
 use std::any::Any;
 use std::sync::Arc;
 
@@ -56,8 +57,8 @@ pub(super) fn panicked(g: &G, payload: &(dyn Any + Send)) {
     let policy = registry::get(g.runtime()).map_or(PanicPolicy::Contain, |s| s.config.panic_policy);
     if policy == PanicPolicy::Abort {
         // The panic hook has printed message and place; this is Go's line for the goroutine.
-        eprintln!("\npanic: {}\n\ngoroutine {} [running]:", panic_message(payload), g.goid());
-        eprintln!("created by goroutine {}\n\t{}", g.parent(), g.site());
+        say!("\npanic: {}\n\ngoroutine {} [running]:", panic_message(payload), g.goid());
+        say!("created by goroutine {}\n\t{}", g.parent(), g.site());
         std::process::exit(2);
     }
 }
@@ -65,7 +66,7 @@ pub(super) fn panicked(g: &G, payload: &(dyn Any + Send)) {
 /// A panic that no `JoinHandle` will report.
 pub(super) fn unjoined_panic(g: &G, payload: &(dyn Any + Send)) {
     let name = g.name().map(|name| format!(" \"{name}\"")).unwrap_or_default();
-    eprintln!(
+    say!(
         "gmp: goroutine {}{name} panicked and nobody joined it: {}\n\tspawned at {} by goroutine {}; last wait: {}",
         g.goid(),
         panic_message(payload),

@@ -3,6 +3,7 @@
 use super::Sched;
 use crate::g::heap;
 use crate::prim::fixed::Mutex;
+use crate::throw::say;
 use std::collections::HashSet;
 use std::fmt;
 use std::panic::Location;
@@ -130,7 +131,7 @@ impl Sched {
             }
         });
         if self.config.print_stalls && self.is_news(&stall) {
-            eprintln!("gmp: stall: {stall}");
+            say!("gmp: stall: {stall}");
         }
         if let Some(hook) = hook {
             // A hook that panics must not take sysmon with it.

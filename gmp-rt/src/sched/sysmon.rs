@@ -27,7 +27,7 @@ use crate::p::{P, PStatus};
 use crate::sys::thread_state::{self, ThreadState};
 use crate::tuning::{
     BLOCKED_AFTER, COMPUTING_AFTER, DEAF_AFTER, SLICE, SUSPECT_AFTER, SYSMON_BUSY_NAP,
-    SYSMON_IDLE_ROUNDS, SYSMON_MAX_NAP, SYSMON_NAP,
+    SYSMON_IDLE_ROUNDS, SYSMON_MAX_NAP, SYSMON_NAP, TIMER_RESCUE,
 };
 use crate::util::clock;
 use std::sync::Arc;
@@ -100,7 +100,9 @@ impl Sysmon {
     /// Sleeps until somebody takes a P.
     fn sleep_deep(&self, note: &Arc<Note>) {
         let sleeps = self.sched.idle.with(|lists| {
-            let sleeps = lists.all_idle() && !lists.stopping;
+            // Somebody has to wake for timers: an M, else it is us.
+            let tended = lists.sleeper.is_some() || self.sched.next_timer() == clock::FOREVER;
+            let sleeps = lists.all_idle() && !lists.stopping && tended;
             if sleeps {
                 lists.sysmon = Some(note.clone());
             }
@@ -125,7 +127,26 @@ impl Sysmon {
         if sched.any_work() {
             sched.wakep();
         }
+        self.look_at_timers(now);
         round
+    }
+
+    /// Timers that are due and that nobody runs: wakes an M for them; if there is none to be had,
+    /// all blocked, fires them from here.
+    fn look_at_timers(&self, now: u64) {
+        let next = self.sched.next_timer();
+        if next.saturating_add(clock::nanos(SYSMON_BUSY_NAP)) > now {
+            return;
+        }
+        let (idle, _) = self.sched.idle.word.counts();
+        if idle > 0 {
+            self.sched.tend(next);
+        }
+        if next.saturating_add(clock::nanos(TIMER_RESCUE)) <= now {
+            for p in self.sched.ps.iter().filter(|p| p.timers.next_when() <= now) {
+                p.timers.fire(now);
+            }
+        }
     }
 
     fn look(&mut self, p: &P, now: u64) -> Round {

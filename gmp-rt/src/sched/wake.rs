@@ -1,12 +1,12 @@
 //! Waking and starting threads: Go's `wakep` and `startm`.
 
 use super::Sched;
-use super::idle::{Lists, Spinning};
-use super::park::Tended;
+use super::idle::{Lists, Recheck, Spinning};
 use super::run::m_main;
 use super::sysmon::sysmon_main;
 use crate::m::{Grant, MId};
 use crate::prim::fixed::Mutex;
+use crate::throw::say;
 use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Once};
@@ -14,6 +14,16 @@ use std::thread;
 
 /// The number of sysmon among the threads.
 const SYSMON: MId = MId::MAX;
+
+/// What came of starting an M.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Started {
+    /// It was started, or there is no idle P: then those who run come to the work.
+    Enough,
+    /// There is a P, but no thread to be had.
+    Refused,
+}
 
 /// The threads of a runtime, to be joined at its end.
 #[derive(Debug, Default)]
@@ -61,7 +71,7 @@ impl Sched {
     /// Gives an idle P to an M that will look for work, if there is one to be had; if all Ps are
     /// busy, their Ms will come to it.
     #[cold]
-    pub(crate) fn start_spinning(self: &Arc<Self>, unit: Spinning) -> Tended {
+    pub(crate) fn start_spinning(self: &Arc<Self>, unit: Spinning) -> Started {
         let taken = self.idle.with(|lists| {
             let p = self.idle.take_p(lists)?;
             let m = lists.take_m(p.own().last_m.get());
@@ -70,18 +80,20 @@ impl Sched {
             Some((p, m, new))
         });
         let Some((p, m, new)) = taken else {
-            // Somebody was faster, and looks at all queues now.
-            let _ = self.idle.word.found(unit);
-            return Tended::Yes;
+            // All Ps are taken by now. Others may have relied on our unit meanwhile.
+            if self.idle.word.found(unit) == Recheck::AsLast && self.any_work() {
+                self.wakep();
+            }
+            return Started::Enough;
         };
         let grant = Grant { p, unit };
         let (grant, why) = match (m, new) {
             (Some(m), _) => {
                 m.grant(grant);
-                return Tended::Yes;
+                return Started::Enough;
             }
             (None, Some(id)) => match self.start_thread(id, grant) {
-                Ok(()) => return Tended::Yes,
+                Ok(()) => return Started::Enough,
                 Err((grant, error)) => (grant, error.to_string()),
             },
             (None, None) => {
@@ -90,7 +102,7 @@ impl Sched {
             }
         };
         self.refuse(grant, &why);
-        Tended::No
+        Started::Refused
     }
 
     /// Starts the first thread, so that a runtime that cannot have any is an error at once.
@@ -147,7 +159,13 @@ impl Sched {
                 Ok(())
             }
             Err(error) => {
-                self.idle.with(|lists| lists.threads -= 1);
+                let gone = self.idle.with(|lists| {
+                    lists.threads -= 1;
+                    lists.is_over()
+                });
+                if gone {
+                    self.tell_gone();
+                }
                 let grant = slot.lock().take();
                 Err((grant.expect("no thread has taken it"), error))
             }
@@ -155,15 +173,27 @@ impl Sched {
     }
 
     /// No thread for this P: the others go on, and the next push tries again.
-    fn refuse(&self, grant: Grant<Spinning>, why: &str) {
-        self.take_back(grant);
+    fn refuse(self: &Arc<Self>, grant: Grant<Spinning>, why: &str) {
+        if self.take_back(grant) {
+            return;
+        }
         self.threads.failure_told.0.call_once(|| {
-            eprintln!("gmp: cannot start another thread ({why}); going on with those there are");
+            say!("gmp: cannot start another thread ({why}); going on with those there are");
         });
     }
 
-    fn take_back(&self, grant: Grant<Spinning>) {
-        self.idle.with(|lists| self.idle.put_p(lists, grant.p, Some(grant.unit)));
+    /// Puts the P of a grant that nobody took on the idle list again; `true` if the runtime ends,
+    /// which is why. An M may have fallen asleep meanwhile, relying on the grant's unit.
+    fn take_back(self: &Arc<Self>, grant: Grant<Spinning>) -> bool {
+        let (asleep, stopping) = self.idle.with(|lists| {
+            self.idle.put_p(lists, grant.p, Some(grant.unit));
+            (!lists.pool.is_empty(), lists.stopping)
+        });
+        self.idle.word.parked();
+        if asleep && self.any_work() {
+            self.wakep();
+        }
+        stopping
     }
 
     pub(super) fn forget_thread(&self, id: MId) {

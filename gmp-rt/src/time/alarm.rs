@@ -2,7 +2,7 @@
 
 use crate::p::{P, PStatus};
 use crate::runtime::context;
-use crate::sched::{Sched, current};
+use crate::sched::{Sched, current, registry};
 use crate::timer::wheel::Key;
 use crate::timer::{Earliest, Timers};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ impl Alarm {
                 let (alarm, earliest) = Self::insert(&p.timers, now, when, waker);
                 // A running P looks at its own timers. A displaced one does not.
                 if earliest == Earliest::Yes && p.status() == PStatus::Displaced {
-                    let _ = local.sched.tend(when);
+                    local.sched.tend(when);
                 }
                 alarm
             }
@@ -40,7 +40,7 @@ impl Alarm {
         let p = p.expect("a runtime has at least one P");
         let (alarm, earliest) = Self::insert(&p.timers, now, when, waker);
         if earliest == Earliest::Yes {
-            let _ = sched.tend(when);
+            sched.tend(when);
         }
         alarm
     }
@@ -70,7 +70,11 @@ impl Alarm {
             })
         });
         if earliest == Earliest::Yes && !own {
-            let _ = context::sched().tend(when);
+            // Of the runtime it was set on, which need not be that of the caller.
+            match registry::get(timers.runtime) {
+                Some(sched) => sched.tend(when),
+                None => return false,
+            }
         }
         true
     }

@@ -34,6 +34,8 @@ pub(crate) enum Earliest {
 /// The timers of one P. See the [module](self).
 #[derive(Debug)]
 pub(crate) struct Timers {
+    /// The number of the runtime they belong to.
+    pub(crate) runtime: u16,
     /// No timer is due before; `u64::MAX` if there is none. Written under the lock.
     next: AtomicU64,
     /// How many are pending, for statistics. Written under the lock.
@@ -43,8 +45,9 @@ pub(crate) struct Timers {
 
 impl Timers {
     /// No timers.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(runtime: u16) -> Self {
         Self {
+            runtime,
             next: AtomicU64::new(u64::MAX),
             len: AtomicUsize::new(0),
             wheel: Mutex::new(Wheel::new()),
@@ -88,7 +91,15 @@ impl Timers {
 
     /// Gives a pending timer another waker; `false` if it has fired.
     pub(crate) fn set_waker(&self, key: Key, waker: &Waker) -> bool {
-        self.wheel.lock().set_waker(key, waker)
+        match self.wheel.lock().wakes(key, waker) {
+            None => return false,
+            Some(true) => return true,
+            Some(false) => {}
+        }
+        // A stranger's waker runs code of its own when it is cloned and dropped: not under the lock.
+        let waker = waker.clone();
+        let old = self.wheel.lock().replace_waker(key, waker);
+        old.is_ok()
     }
 
     /// Cancels a timer; `false` if it has fired.

@@ -119,17 +119,18 @@ impl Wheel {
         self.find(key).is_some()
     }
 
-    /// Gives a pending timer another waker; `false` if it has fired.
-    pub(crate) fn set_waker(&mut self, key: Key, waker: &Waker) -> bool {
+    /// Whether a pending timer wakes what `waker` wakes; `None` if it has fired.
+    pub(crate) fn wakes(&self, key: Key, waker: &Waker) -> Option<bool> {
+        Some(self.find(key)?.waker.as_ref().is_some_and(|own| own.will_wake(waker)))
+    }
+
+    /// Gives a pending timer another waker and returns the old one; the new one back if it has
+    /// fired.
+    pub(crate) fn replace_waker(&mut self, key: Key, waker: Waker) -> Result<Option<Waker>, Waker> {
         if !self.contains(key) {
-            return false;
+            return Err(waker);
         }
-        let entry = self.entry_mut(key.index);
-        match &mut entry.waker {
-            Some(old) => old.clone_from(waker),
-            none => *none = Some(waker.clone()),
-        }
-        true
+        Ok(self.entry_mut(key.index).waker.replace(waker))
     }
 
     /// Moves a pending timer; `false` if it has fired.
