@@ -179,6 +179,23 @@ async fn large_and_strictly_aligned_futures() {
 }
 
 #[gmp::test]
+async fn large_and_strictly_aligned_outputs() {
+    #[repr(align(64))]
+    struct Aligned(u8);
+    let output = go!({ Aligned(7) }).await.unwrap();
+    assert_eq!((output.0, std::ptr::from_ref(&output).addr() % 64), (7, 0));
+    let output = go!({ [3u8; 30_000] }).await.unwrap();
+    assert!(output.iter().all(|&b| b == 3));
+    let large = [1u8; 25_000];
+    let output = go!({
+        gmp::yield_now().await;
+        large
+    });
+    assert_eq!(output.await.unwrap().len(), 25_000);
+    drop(go!({ [0u64; 4_000] }));
+}
+
+#[gmp::test]
 async fn a_future_of_every_size_class() {
     // Futures of many sizes, alive at once, each with its own pattern.
     macro_rules! sized {

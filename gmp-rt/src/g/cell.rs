@@ -6,7 +6,7 @@
 //! # Invariants
 //!
 //! - I1: a cell made by [`spawn`] for `F` and `S` has the vtable of `F` and `S`, so a vtable
-//!   function may cast the header back to `GCell<F, S>`.
+//!   function may cast the header back to its `GCell`.
 //! - I2: the stage holds the future until [`GVTable::poll`] says ready or
 //!   [`GVTable::cancel`] returns; then the output if `Stored`, else nothing.
 //! - I3: the stage is touched only by the owner that the status word names: the M that runs the
@@ -64,19 +64,55 @@ pub(crate) struct GVTable {
     take_output: unsafe fn(NonNull<G>, *mut ()),
 }
 
+/// How an outcome lies in the cell.
+trait Keep<T> {
+    /// The form it is kept in.
+    type Kept;
+    /// Into that form.
+    fn keep(outcome: Outcome<T>) -> Self::Kept;
+    /// Out of it.
+    fn give(kept: Self::Kept) -> Outcome<T>;
+}
+
+/// As it is.
+struct Inline;
+
+/// In a box of its own: it is too large or too strictly aligned for a cell.
+struct Boxed;
+
+impl<T> Keep<T> for Inline {
+    type Kept = Outcome<T>;
+    fn keep(outcome: Outcome<T>) -> Outcome<T> {
+        outcome
+    }
+    fn give(kept: Outcome<T>) -> Outcome<T> {
+        kept
+    }
+}
+
+impl<T> Keep<T> for Boxed {
+    type Kept = Box<Outcome<T>>;
+    fn keep(outcome: Outcome<T>) -> Box<Outcome<T>> {
+        Box::new(outcome)
+    }
+    fn give(kept: Box<Outcome<T>>) -> Outcome<T> {
+        *kept
+    }
+}
+
 #[repr(C)]
-struct GCell<F: Future, S> {
+struct GCell<F: Future, S, K: Keep<F::Output>> {
     header: G,
-    stage: UnsafeCell<Stage<F>>,
+    stage: UnsafeCell<Stage<F, K>>,
     schedule: PhantomData<fn() -> S>,
 }
 
-union Stage<F: Future> {
+union Stage<F: Future, K: Keep<F::Output>> {
     future: ManuallyDrop<F>,
-    output: ManuallyDrop<Outcome<F::Output>>,
+    output: ManuallyDrop<K::Kept>,
 }
 
-impl<F: Future, S: Schedule> GCell<F, S> {
+impl<F: Future, S: Schedule, K: Keep<F::Output>> GCell<F, S, K> {
     const CLASS: Option<SizeClass> =
         if align_of::<Self>() <= CELL_ALIGN && size_of::<F>() <= BOX_ABOVE {
             SizeClass::of(size_of::<Self>())
@@ -164,8 +200,9 @@ impl<F: Future, S: Schedule> GCell<F, S> {
             S::panicked(&self.header, &**payload);
         }
         if self.header.status.is_joinable() {
+            let kept = K::keep(outcome);
             // SAFETY: I2, I3 — the future is gone, the place is ours.
-            self.stage.with_mut(|stage| unsafe { (*stage).output = ManuallyDrop::new(outcome) });
+            self.stage.with_mut(|stage| unsafe { (*stage).output = ManuallyDrop::new(kept) });
             Output::Stored
         } else {
             self.discard(outcome);
@@ -200,7 +237,7 @@ impl<F: Future, S: Schedule> GCell<F, S> {
         // SAFETY: I2, I3 — stored, ours, and read once.
         let outcome =
             this.stage.with(|stage| unsafe { std::ptr::read(&raw const (*stage).output) });
-        this.discard(ManuallyDrop::into_inner(outcome));
+        this.discard(K::give(ManuallyDrop::into_inner(outcome)));
     }
 
     /// # Safety
@@ -214,7 +251,9 @@ impl<F: Future, S: Schedule> GCell<F, S> {
         let outcome =
             this.stage.with(|stage| unsafe { std::ptr::read(&raw const (*stage).output) });
         // SAFETY: the caller's promise.
-        unsafe { to.cast::<Outcome<F::Output>>().write(ManuallyDrop::into_inner(outcome)) };
+        unsafe {
+            to.cast::<Outcome<F::Output>>().write(K::give(ManuallyDrop::into_inner(outcome)))
+        };
     }
 }
 
@@ -234,26 +273,33 @@ where
     F: Future<Output: Send + 'static> + Send + 'static,
     S: Schedule,
 {
-    match const { GCell::<F, S>::CLASS } {
-        Some(class) => build::<F, S>(class, future, birth),
-        // Too large or too strictly aligned for a slab.
-        None => match const { GCell::<Pin<Box<F>>, S>::CLASS } {
-            Some(class) => build::<Pin<Box<F>>, S>(class, Box::pin(future), birth),
-            None => unreachable!("a pointer fits a cell"),
-        },
+    // The first form that fits a slab: all of it, with the output boxed, with the future boxed.
+    if let Some(class) = const { GCell::<F, S, Inline>::CLASS } {
+        return build::<F, S, Inline>(class, future, birth);
+    }
+    if let Some(class) = const { GCell::<F, S, Boxed>::CLASS } {
+        return build::<F, S, Boxed>(class, future, birth);
+    }
+    match const { GCell::<Pin<Box<F>>, S, Boxed>::CLASS } {
+        Some(class) => build::<Pin<Box<F>>, S, Boxed>(class, Box::pin(future), birth),
+        None => unreachable!("two pointers fit a cell"),
     }
 }
 
 #[inline]
-fn build<F: Future, S: Schedule>(class: SizeClass, future: F, birth: Birth) -> Newborn<F::Output> {
+fn build<F: Future, S: Schedule, K: Keep<F::Output>>(
+    class: SizeClass,
+    future: F,
+    birth: Birth,
+) -> Newborn<F::Output> {
     let g = heap::alloc(class);
-    let cell = g.cast::<GCell<F, S>>().as_ptr();
+    let cell = g.cast::<GCell<F, S, K>>().as_ptr();
     // The status word stays as it is, a free cell's, until all else is written: a walker may
     // look at it any time.
     // SAFETY: a free cell of the right class, ours; all fields but the status are written, none
     // is read or dropped before.
     unsafe {
-        (&raw mut (*cell).header.vtable).write(&GCell::<F, S>::VTABLE);
+        (&raw mut (*cell).header.vtable).write(&GCell::<F, S, K>::VTABLE);
         (&raw mut (*cell).header.link).write(Link::none());
         (&raw mut (*cell).header.ids).write(birth.ids);
         (&raw mut (*cell).header.parent).write(birth.parent);
