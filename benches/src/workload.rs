@@ -263,14 +263,17 @@ async fn files<C: Contestant>() {
     for _ in 0..8 {
         let (countdown, file) = (countdown.clone(), file.clone());
         C::go(async move {
+            let (mut page, mut read) = (vec![0u8; 4096], 0);
             for n in 0..1_000 {
                 let file = file.clone();
-                let read = C::blocking(move || {
-                    let mut page = [0u8; 4096];
-                    file.read_at(&mut page, n % 16 * 4096).unwrap()
-                });
-                assert_eq!(read.await, 4096);
+                (page, read) = C::blocking(move || {
+                    let read = file.read_at(&mut page, n % 16 * 4096).unwrap();
+                    (page, read)
+                })
+                .await;
+                assert_eq!(read, 4096);
             }
+            drop((page, read));
             countdown.count();
         });
     }

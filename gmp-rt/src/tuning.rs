@@ -90,13 +90,13 @@ pub(crate) const SYSMON_NAP: Duration = Duration::from_micros(100);
 pub(crate) const SYSMON_MAX_NAP: Duration = Duration::from_millis(1);
 
 /// Rounds without anybody running after which sysmon sleeps until it is woken.
-pub(crate) const SYSMON_IDLE_ROUNDS: u32 = 50;
+pub(crate) const SYSMON_IDLE_ROUNDS: u32 = 8;
 
-/// Timers that nobody has run for this long are fired by sysmon itself.
-pub(crate) const TIMER_RESCUE: Duration = Duration::from_millis(2);
+/// Timers that nobody has run for this long are seen to by sysmon.
+pub(crate) const TIMER_RESCUE: Duration = Duration::from_micros(200);
 
 /// A poll that takes longer is looked at, if there is work waiting.
-pub(crate) const SUSPECT_AFTER: Duration = Duration::from_micros(500);
+pub(crate) const SUSPECT_AFTER: Duration = Duration::from_micros(300);
 
 /// A poll that has used this much CPU since it came under suspicion is a computation, also if it
 /// shares its CPU with others.
@@ -106,4 +106,4 @@ pub(crate) const COMPUTING_AFTER: Duration = Duration::from_millis(5);
 pub(crate) const DEAF_AFTER: Duration = Duration::from_micros(500);
 
 /// A thread seen asleep this long within a poll is taken for blocked.
-pub(crate) const BLOCKED_AFTER: Duration = Duration::from_micros(200);
+pub(crate) const BLOCKED_AFTER: Duration = Duration::from_micros(100);

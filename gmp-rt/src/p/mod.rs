@@ -62,6 +62,8 @@ pub(crate) struct Counters {
     pub(crate) spawned: Counter,
     pub(crate) finished: Counter,
     pub(crate) polls: Counter,
+    /// Marked blocking calls begun (Go: `syscalltick`).
+    pub(crate) calls: Counter,
     /// Time slices begun: polls, but for those that go on with the slice of another.
     pub(crate) slices: Counter,
     pub(crate) steals: Counter,
@@ -253,6 +255,7 @@ impl OwnedP {
     /// call is inside another.
     #[inline]
     pub(crate) fn enter_blocking(&self) -> bool {
+        self.p.counters.calls.add(1);
         self.p.status.enter_blocking()
     }
 

@@ -66,13 +66,17 @@ impl Local {
     /// Takes the right to run of an idle P for its own; `false` if there is none.
     pub(super) fn regain(&self) -> bool {
         let p = self.p();
-        self.sched.idle.with(|lists| {
+        let regained = self.sched.idle.with(|lists| {
             let Some(other) = self.sched.idle.take_p(lists) else { return false };
             other.set_status(PStatus::Spare);
             lists.spare.push(other);
             p.set_status(PStatus::Running);
             true
-        })
+        });
+        if regained {
+            self.sched.idle.rouse_sysmon();
+        }
+        regained
     }
 }
 
@@ -94,14 +98,14 @@ impl Sched {
             }
             let next = self.next_timer();
             if next != clock::FOREVER {
-                self.tend(next);
+                let _ = self.tend(next);
             }
         }
         displaced
     }
 }
 
-/// Runs `f`, which may block, on any thread. See [`crate::blocking`].
+/// Runs `f`, which may block, on any thread. See [`crate::blocking()`].
 #[inline]
 pub(crate) fn blocking<R>(f: impl FnOnce() -> R) -> R {
     current::with(|local| match local {

@@ -88,6 +88,8 @@ impl Local {
         p.set_thread(self.m.thread);
         let before = self.p.replace(Some(p));
         debug_assert!(before.is_none(), "an M with two Ps");
+        // Before the first poll, which may block: somebody has to notice.
+        self.sched.idle.rouse_sysmon();
     }
 
     /// Gives its P up.

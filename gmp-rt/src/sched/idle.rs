@@ -17,7 +17,7 @@ use crate::m::note::Note;
 use crate::m::{M, MId};
 use crate::p::{OwnedP, PStatus};
 use crate::prim::Ordering::{AcqRel, Relaxed};
-use crate::prim::{AtomicU64, Mutex, Ordering::SeqCst, fence};
+use crate::prim::{AtomicBool, AtomicU64, CachePadded, Mutex, Ordering::SeqCst, fence};
 use std::sync::Arc;
 
 /// One unit of "an M is looking for work". Must be given back to the word.
@@ -174,7 +174,9 @@ pub(crate) struct Lists {
 /// Idle Ps and sleeping Ms. See the [module](self).
 #[derive(Debug)]
 pub(crate) struct Idle {
-    pub(crate) word: crate::prim::CachePadded<IdleWord>,
+    pub(crate) word: CachePadded<IdleWord>,
+    /// Whether `Lists::sysmon` is taken. Written under the lock.
+    sysmon_sleeps: AtomicBool,
     lists: Mutex<Lists>,
 }
 
@@ -193,21 +195,50 @@ impl Idle {
             sysmon: None,
             next_m: 0,
         };
-        Self { word: crate::prim::CachePadded(IdleWord::new()), lists: Mutex::new(lists) }
+        Self {
+            word: CachePadded(IdleWord::new()),
+            sysmon_sleeps: AtomicBool::new(false),
+            lists: Mutex::new(lists),
+        }
     }
 
-    /// Runs `f` with the lists. Short: this lock is between a submitter and a wake-up. If somebody
-    /// runs then, and sysmon sleeps, wakes it.
+    /// Runs `f` with the lists. Short: this lock is between a submitter and a wake-up.
     pub(crate) fn with<R>(&self, f: impl FnOnce(&mut Lists) -> R) -> R {
-        let mut lists = self.lists.lock();
-        let result = f(&mut lists);
-        let runs = !lists.all_idle() || lists.stopping;
-        let sysmon = if runs { lists.sysmon.take() } else { None };
-        drop(lists);
-        if let Some(sysmon) = sysmon {
-            sysmon.wake();
+        f(&mut self.lists.lock())
+    }
+
+    /// Sysmon sleeps on `note` until somebody runs, if nobody does; `false` if somebody does.
+    pub(crate) fn lull_sysmon(&self, note: &Arc<Note>, may: impl FnOnce(&Lists) -> bool) -> bool {
+        self.with(|lists| {
+            let sleeps = lists.all_idle() && !lists.stopping && may(lists);
+            if sleeps {
+                lists.sysmon = Some(note.clone());
+                // Relaxed: who takes a P later has taken the lock after us.
+                self.sysmon_sleeps.store(true, Relaxed);
+            }
+            sleeps
+        })
+    }
+
+    /// Wakes sysmon if it sleeps. To be called by whoever has made a P run, or the runtime end,
+    /// after it has done what is urgent.
+    #[inline]
+    pub(crate) fn rouse_sysmon(&self) {
+        // Relaxed: see `lull_sysmon`.
+        if self.sysmon_sleeps.load(Relaxed) {
+            self.rouse_sysmon_now();
         }
-        result
+    }
+
+    #[cold]
+    fn rouse_sysmon_now(&self) {
+        let note = self.with(|lists| {
+            self.sysmon_sleeps.store(false, Relaxed); // Relaxed: under the lock
+            lists.sysmon.take()
+        });
+        if let Some(note) = note {
+            note.wake();
+        }
     }
 
     /// Puts a P on the idle list; `unit` is its M's, if that was looking for work.

@@ -123,7 +123,7 @@ impl Worker<'_> {
                 // Somebody may have counted on this M for a timer.
                 let next = sched.next_timer();
                 if next != clock::FOREVER {
-                    sched.tend(next);
+                    let _ = sched.tend(next);
                 }
                 return Some(Step::Exit);
             }
@@ -225,7 +225,7 @@ enum Tender {
 impl Sched {
     /// Sees to it that somebody wakes for a timer at `when` that no running P will come to: an M
     /// from the pool, a new one if a P is free for it, at last sysmon.
-    pub(crate) fn tend(self: &Arc<Self>, when: u64) {
+    pub(crate) fn tend(self: &Arc<Self>, when: u64) -> Started {
         // Pairs with the fence after an M entered the pool: either it sees the timer, or we
         // see it in the pool.
         self.idle.word.parked();
@@ -238,19 +238,15 @@ impl Sched {
             Tender::Found => {}
             Tender::Wake(m) => m.note.wake(),
             Tender::Start => {
-                if self.start_spinning(self.idle.word.spin_anyway()) == Started::Refused {
-                    self.wake_sysmon();
+                let started = self.start_spinning(self.idle.word.spin_anyway());
+                if started == Started::Refused {
+                    // Only sysmon is left to see to it.
+                    self.idle.rouse_sysmon();
                 }
+                return started;
             }
         }
-    }
-
-    /// Wakes sysmon if it sleeps: there is a timer that only it can see to.
-    fn wake_sysmon(&self) {
-        let sysmon = self.idle.with(|lists| lists.sysmon.take());
-        if let Some(note) = sysmon {
-            note.wake();
-        }
+        Started::Enough
     }
 }
 

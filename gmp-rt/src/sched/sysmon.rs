@@ -21,7 +21,9 @@
 //! only be replaced.
 
 use super::Sched;
+use super::idle::Lists;
 use super::stall::{Stall, StallKind};
+use super::wake::Started;
 use crate::m::note::Note;
 use crate::p::{P, PStatus};
 use crate::sys::thread_state::{self, ThreadState};
@@ -42,6 +44,9 @@ struct Seen {
     slices: u64,
     /// When this slice was first seen.
     slice_since: u64,
+    calls: u64,
+    /// When this blocking call was first seen.
+    call_since: u64,
     /// The thread as it was when it came under suspicion, and when that was.
     suspect: Option<(u64, ThreadState)>,
     /// The CPU time of the thread when it was seen with the request to give way.
@@ -53,6 +58,8 @@ struct Seen {
 enum Round {
     /// It took a P or woke an M.
     Acted,
+    /// A thread seems to be blocked: look again soon.
+    Watching,
     /// Nothing to do.
     Quiet,
 }
@@ -77,6 +84,7 @@ pub(super) fn sysmon_main(sched: Arc<Sched>) {
         }
         nap = match sysmon.round(clock::now()) {
             Round::Acted => SYSMON_BUSY_NAP,
+            Round::Watching => SYSMON_NAP,
             Round::Quiet => (2 * nap).min(SYSMON_MAX_NAP),
         };
     }
@@ -99,15 +107,10 @@ impl Sysmon {
 
     /// Sleeps until somebody takes a P.
     fn sleep_deep(&self, note: &Arc<Note>) {
-        let sleeps = self.sched.idle.with(|lists| {
-            // Somebody has to wake for timers: an M, else it is us.
-            let tended = lists.sleeper.is_some() || self.sched.next_timer() == clock::FOREVER;
-            let sleeps = lists.all_idle() && !lists.stopping && tended;
-            if sleeps {
-                lists.sysmon = Some(note.clone());
-            }
-            sleeps
-        });
+        // Somebody has to wake for timers: an M, else it is us.
+        let tended =
+            |lists: &Lists| lists.sleeper.is_some() || self.sched.next_timer() == clock::FOREVER;
+        let sleeps = self.sched.idle.lull_sysmon(note, tended);
         if sleeps {
             note.sleep();
         }
@@ -119,8 +122,10 @@ impl Sysmon {
         let mut round = Round::Quiet;
         self.seen.resize(sched.ps.len(), Seen::default());
         for p in sched.ps.iter() {
-            if self.look(p, now) == Round::Acted {
-                round = Round::Acted;
+            match self.look(p, now) {
+                Round::Acted => round = Round::Acted,
+                Round::Watching if round == Round::Quiet => round = Round::Watching,
+                Round::Watching | Round::Quiet => {}
             }
         }
         // Work left lying although a P is idle and nobody looks for it.
@@ -135,14 +140,11 @@ impl Sysmon {
     /// all blocked, fires them from here.
     fn look_at_timers(&self, now: u64) {
         let next = self.sched.next_timer();
-        if next.saturating_add(clock::nanos(SYSMON_BUSY_NAP)) > now {
+        if next.saturating_add(clock::nanos(TIMER_RESCUE)) > now {
             return;
         }
         let (idle, _) = self.sched.idle.word.counts();
-        if idle > 0 {
-            self.sched.tend(next);
-        }
-        if next.saturating_add(clock::nanos(TIMER_RESCUE)) <= now {
+        if idle > 0 && self.sched.tend(next) == Started::Refused {
             for p in self.sched.ps.iter().filter(|p| p.timers.next_when() <= now) {
                 p.timers.fire(now);
             }
@@ -151,7 +153,12 @@ impl Sysmon {
 
     fn look(&mut self, p: &P, now: u64) -> Round {
         let (polls, slices) = (p.counters.polls.get(), p.counters.slices.get());
+        let calls = p.counters.calls.get();
         let Some(seen) = self.seen.get_mut(p.id) else { return Round::Quiet };
+        let same_call = seen.calls == calls;
+        if !same_call {
+            (seen.calls, seen.call_since) = (calls, now);
+        }
         if seen.slices != slices {
             (seen.slices, seen.slice_since) = (slices, now);
         }
@@ -167,14 +174,15 @@ impl Sysmon {
                 }
                 self.look_at_poll(p, seen, now)
             }
-            PStatus::Blocking => self.look_at_call(p, seen, now),
+            PStatus::Blocking if same_call => self.look_at_call(p, seen, now),
+            PStatus::Blocking => Round::Quiet,
             PStatus::Idle | PStatus::Displaced | PStatus::Spare => Round::Quiet,
         }
     }
 
     /// A marked blocking call that was there in the last round.
     fn look_at_call(&self, p: &P, seen: Seen, now: u64) -> Round {
-        let long = now - seen.poll_since >= clock::nanos(SLICE);
+        let long = now - seen.call_since >= clock::nanos(SLICE);
         if (long || self.is_wanted(p, now)) && self.sched.displace(p, PStatus::Blocking) {
             return Round::Acted;
         }
@@ -197,7 +205,11 @@ impl Sysmon {
         if !long && !self.is_wanted(p, now) {
             return Round::Quiet;
         }
-        let Some(kind) = self.classify(p, seen, now) else { return Round::Quiet };
+        let Some(kind) = self.classify(p, seen, now) else {
+            let suspect = self.seen.get(p.id).and_then(|seen| seen.suspect);
+            let asleep = suspect.is_some_and(|(_, state)| state.asleep);
+            return if asleep { Round::Watching } else { Round::Quiet };
+        };
         let displaces = match kind {
             StallKind::Blocked => true,
             StallKind::Computing => self.is_wanted(p, now),

@@ -25,7 +25,7 @@ impl Alarm {
                 let (alarm, earliest) = Self::insert(&p.timers, now, when, waker);
                 // A running P looks at its own timers. A displaced one does not.
                 if earliest == Earliest::Yes && p.status() == PStatus::Displaced {
-                    local.sched.tend(when);
+                    let _ = local.sched.tend(when);
                 }
                 alarm
             }
@@ -40,7 +40,7 @@ impl Alarm {
         let p = p.expect("a runtime has at least one P");
         let (alarm, earliest) = Self::insert(&p.timers, now, when, waker);
         if earliest == Earliest::Yes {
-            sched.tend(when);
+            let _ = sched.tend(when);
         }
         alarm
     }
@@ -72,7 +72,9 @@ impl Alarm {
         if earliest == Earliest::Yes && !own {
             // Of the runtime it was set on, which need not be that of the caller.
             match registry::get(timers.runtime) {
-                Some(sched) => sched.tend(when),
+                Some(sched) => {
+                    let _ = sched.tend(when);
+                }
                 None => return false,
             }
         }
