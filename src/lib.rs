@@ -30,8 +30,9 @@
 //! - Waiting for each other: [`WaitGroup`].
 //! - The network: [`net::resolve`].
 //! - Time: [`sleep`], [`timeout`], [`Ticker`], [`Timer`], [`after_func`].
-//! - The runtime: [`macro@main`], [`macro@test`], [`Runtime`], [`Builder`], [`set_max_procs`],
-//!   [`runtime::stats`].
+//! - Blocking and long work: [`blocking`], [`spawn_blocking`], [`checkpoint`].
+//! - Seeing inside: [`runtime::dump`], [`runtime::stats`], [`runtime::on_stall`].
+//! - The runtime: [`macro@main`], [`macro@test`], [`Runtime`], [`Builder`], [`set_max_procs`].
 //! - Building primitives: [`park`].
 //!
 //! # Environment
@@ -39,7 +40,14 @@
 //! | variable | meaning |
 //! |----------|---------|
 //! | `GMPMAXPROCS` | how many goroutines may run at the same time |
-//! | `GMPDEBUG` | `key=value,…`: `panic=abort` ends the process when a goroutine panics, as Go does |
+//! | `GMPDEBUG` | `key=value,…` of the keys below |
+//!
+//! | key | meaning |
+//! |-----|---------|
+//! | `panic=abort` | a panic in a goroutine ends the process, as in Go |
+//! | `stall=1` | a goroutine that blocks or hogs its thread is named, once per spawn site |
+//! | `schedtrace=N` | a line about the scheduler every N milliseconds, in Go's format |
+//! | `scheddetail=1` | with it, a line for each P and goroutine |
 //!
 //! An unknown key or a bad value is named on stderr and ignored.
 #![forbid(unsafe_code)]

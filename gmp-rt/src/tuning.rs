@@ -92,6 +92,9 @@ pub(crate) const SYSMON_MAX_NAP: Duration = Duration::from_millis(1);
 /// Rounds without anybody running after which sysmon sleeps until it is woken.
 pub(crate) const SYSMON_IDLE_ROUNDS: u32 = 8;
 
+/// How often the quota of the control group is read, at most. Go: once a second.
+pub(crate) const PROCS_UPDATE: Duration = Duration::from_secs(1);
+
 /// Timers that nobody has run for this long are seen to by sysmon.
 pub(crate) const TIMER_RESCUE: Duration = Duration::from_micros(200);
 

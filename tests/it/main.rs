@@ -6,6 +6,7 @@ mod facade;
 mod foreign;
 mod go;
 mod idle;
+mod inside;
 mod memory;
 mod procs;
 mod promise;

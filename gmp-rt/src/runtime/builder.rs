@@ -38,7 +38,8 @@ impl Builder {
     }
 
     /// How many goroutines may run at the same time. Default: `GMPMAXPROCS`, else the number of
-    /// CPUs this process may use.
+    /// CPUs this process may use, by affinity and by the quota of its control group; that one follows
+    /// the quota while the runtime runs, until `set_max_procs` is called.
     pub fn max_procs(mut self, procs: usize) -> Self {
         self.procs = Some(procs);
         self
@@ -78,7 +79,9 @@ impl Builder {
     /// be, no thread to be had from the OS, or 4096 runtimes alive already.
     pub fn build(self) -> Result<Runtime, BuildError> {
         let mut config = self.config;
-        config.procs = self.procs.unwrap_or_else(env::default_procs);
+        let set = self.procs.or_else(env::procs);
+        config.auto_procs = set.is_none();
+        config.procs = set.unwrap_or_else(Sched::default_procs);
         procs::check(config.procs).map_err(|error| BuildError(Kind::Procs(error)))?;
         config.max_threads = self.max_threads.unwrap_or(MAX_THREADS.max(2 * config.procs));
         if config.max_threads > THREAD_LIMIT {
@@ -94,6 +97,7 @@ impl Builder {
             config.panic_policy = PanicPolicy::Abort;
         }
         config.print_stalls = env::debug().stall;
+        config.trace = env::debug().trace;
         if config.name.contains('\0') {
             return Err(BuildError(Kind::Name));
         }

@@ -3,8 +3,11 @@
 //! A value that makes no sense is named on stderr, once, and ignored: a typo must not keep a
 //! service from starting, nor go unnoticed.
 
+use crate::sched::trace::TraceConfig;
+use crate::throw::say;
 use crate::tuning::MAX_PROCS;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 /// What `GMPDEBUG` asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,13 +16,15 @@ pub(crate) struct Debug {
     pub(crate) panic_abort: bool,
     /// `stall=1`: stalls are printed, once per spawn site.
     pub(crate) stall: bool,
+    /// `schedtrace=N`, `scheddetail=1`: the scheduler is traced every N milliseconds.
+    pub(crate) trace: TraceConfig,
 }
 
 /// What `GMPDEBUG` asks for, read once.
 pub(crate) fn debug() -> &'static Debug {
     static DEBUG: LazyLock<Debug> = LazyLock::new(|| {
         let text = std::env::var("GMPDEBUG").unwrap_or_default();
-        parse_debug(&text, |complaint| eprintln!("gmp: GMPDEBUG: {complaint}; ignored"))
+        parse_debug(&text, |complaint| say!("gmp: GMPDEBUG: {complaint}; ignored"))
     });
     &DEBUG
 }
@@ -36,6 +41,15 @@ fn parse_debug(text: &str, mut complain: impl FnMut(String)) -> Debug {
             Some(("stall", "1")) => debug.stall = true,
             Some(("stall", "0")) => debug.stall = false,
             Some(("stall", value)) => complain(format!("stall={value}: the values are 0 and 1")),
+            Some(("schedtrace", value)) => match value.parse() {
+                Ok(ms) => debug.trace.every = Duration::from_millis(ms),
+                Err(_) => complain(format!("schedtrace={value}: not a number of milliseconds")),
+            },
+            Some(("scheddetail", "1")) => debug.trace.detail = true,
+            Some(("scheddetail", "0")) => debug.trace.detail = false,
+            Some(("scheddetail", value)) => {
+                complain(format!("scheddetail={value}: the values are 0 and 1"));
+            }
             Some((key, _)) => complain(format!("unknown key {key:?}")),
             None => complain(format!("{item:?} is not key=value")),
         }
@@ -43,13 +57,11 @@ fn parse_debug(text: &str, mut complain: impl FnMut(String)) -> Debug {
     debug
 }
 
-/// The number of Ps if the program does not say: `GMPMAXPROCS`, else the machine's.
-pub(super) fn default_procs() -> usize {
-    static PROCS: LazyLock<usize> = LazyLock::new(|| {
+/// The number of Ps that `GMPMAXPROCS` asks for, read once.
+pub(super) fn procs() -> Option<usize> {
+    static PROCS: LazyLock<Option<usize>> = LazyLock::new(|| {
         let text = std::env::var("GMPMAXPROCS").unwrap_or_default();
-        parse_procs(&text, |complaint| eprintln!("gmp: GMPMAXPROCS={text}: {complaint}"))
-            .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
-            .min(MAX_PROCS)
+        parse_procs(&text, |complaint| say!("gmp: GMPMAXPROCS={text}: {complaint}"))
     });
     *PROCS
 }
@@ -101,6 +113,9 @@ mod tests {
         };
         assert_eq!(parse(""), (Debug::default(), vec![]));
         assert_eq!(parse("panic=abort"), (Debug { panic_abort: true, ..Debug::default() }, vec![]));
+        let (debug, complaints) = parse("schedtrace=100,scheddetail=1,schedtrace=x");
+        assert_eq!((debug.trace.every.as_millis(), debug.trace.detail), (100, true));
+        assert_eq!(complaints.len(), 1);
         let (debug, complaints) = parse("panic=maybe,frobnicate=1,x,panic=abort");
         assert!(debug.panic_abort);
         assert_eq!(complaints.len(), 3);

@@ -35,6 +35,24 @@ pub fn stats() -> Stats {
     context::sched().stats()
 }
 
+/// What all goroutines of the runtime around the caller are doing, in the format of Go's dumps.
+///
+/// Taken without stopping anyone, also under full load.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// let handle = gmp::spawn_named("sleeper", gmp::sleep(std::time::Duration::from_secs(60)));
+/// let dump = gmp::runtime::dump();
+/// assert!(dump.contains("{name: sleeper}"));
+/// # handle.abort();
+/// ```
+#[must_use]
+pub fn dump() -> String {
+    context::sched().dump()
+}
+
 /// Sets what is called when a goroutine of the runtime around the caller blocks or hogs its thread,
 /// unmarked, while others wait, and its P is given to another thread.
 ///

@@ -159,6 +159,8 @@ pub(crate) struct Lists {
     pub(crate) rights: usize,
     /// Rights to run that there should be.
     pub(crate) procs: usize,
+    /// Whether that number follows the machine: nobody has set it.
+    pub(crate) auto_procs: bool,
     /// Threads that exist or are being started.
     pub(crate) threads: usize,
     /// The M that wakes for the next timer, if one sleeps.
@@ -182,13 +184,14 @@ pub(crate) struct Idle {
 
 impl Idle {
     /// Nobody yet; `procs` rights are to be made.
-    pub(crate) fn new(procs: usize) -> Self {
+    pub(crate) fn new(procs: usize, auto_procs: bool) -> Self {
         let lists = Lists {
             idle: Vec::new(),
             spare: Vec::new(),
             pool: Vec::new(),
             rights: 0,
             procs,
+            auto_procs,
             threads: 0,
             sleeper: None,
             stopping: false,

@@ -3,6 +3,7 @@
 pub(crate) mod block;
 #[expect(unsafe_code, reason = "a thread-local pointer to the stack, I1 of the module")]
 pub(crate) mod current;
+mod dump;
 mod find;
 pub(crate) mod globq;
 pub(crate) mod goid;
@@ -19,6 +20,7 @@ pub(crate) mod spawn;
 pub(crate) mod stall;
 pub(crate) mod stats;
 mod sysmon;
+pub(crate) mod trace;
 mod wake;
 
 #[cfg(all(test, gmp_loom))]
@@ -51,23 +53,28 @@ pub enum PanicPolicy {
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
     pub(crate) procs: usize,
+    /// Whether `procs` follows the machine.
+    pub(crate) auto_procs: bool,
     pub(crate) max_threads: usize,
     pub(crate) stack_size: Option<usize>,
     pub(crate) name: String,
     pub(crate) panic_policy: PanicPolicy,
     /// Whether stalls are printed.
     pub(crate) print_stalls: bool,
+    pub(crate) trace: trace::TraceConfig,
 }
 
 impl Default for Config {
     fn default() -> Self {
         Self {
             procs: 1,
+            auto_procs: false,
             max_threads: 1,
             stack_size: None,
             name: "gmp".to_owned(),
             panic_policy: PanicPolicy::default(),
             print_stalls: false,
+            trace: trace::TraceConfig::default(),
         }
     }
 }
@@ -141,7 +148,7 @@ impl Sched {
             ps: Ps::new(id, config.max_threads),
             globq: CachePadded(GlobQ::new()),
             inbox: CachePadded(Inbox::new()),
-            idle: Idle::new(config.procs),
+            idle: Idle::new(config.procs, config.auto_procs),
             counts: procs::ProcCounts::new(config.procs),
             live: Live::new(),
             exit: shutdown::Exit::default(),

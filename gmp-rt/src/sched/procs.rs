@@ -9,6 +9,7 @@ use super::idle::Lists;
 use crate::p::{OwnedP, P, PStatus};
 use crate::prim::AtomicUsize;
 use crate::prim::Ordering::Relaxed;
+use crate::sys::cpu_limit;
 use crate::tuning::MAX_PROCS;
 use std::fmt;
 use std::sync::Arc;
@@ -72,19 +73,45 @@ impl Sched {
         self.counts.procs.load(Relaxed) // Relaxed: a hint
     }
 
-    /// Changes how many Ps there should be; returns how many there were.
+    /// How many Ps there should be if nobody says.
+    pub(crate) fn default_procs() -> usize {
+        cpu_limit::cpus().clamp(1, MAX_PROCS)
+    }
+
+    /// Follows the machine, if nobody has set the number.
+    pub(super) fn update_procs(self: &Arc<Self>) {
+        if !self.idle.with(|lists| lists.auto_procs) {
+            return;
+        }
+        let procs = Self::default_procs();
+        if procs != self.procs() {
+            self.change_procs(procs, |lists| lists.auto_procs);
+        }
+    }
+
+    /// Changes how many Ps there should be, for good; returns how many there were.
     pub(crate) fn set_procs(self: &Arc<Self>, procs: usize) -> Result<usize, ProcsError> {
         check(procs)?;
+        Ok(self.change_procs(procs, |lists| {
+            lists.auto_procs = false;
+            true
+        }))
+    }
+
+    fn change_procs(self: &Arc<Self>, procs: usize, may: impl FnOnce(&mut Lists) -> bool) -> usize {
         let before = self.idle.with(|lists| {
-            let before = std::mem::replace(&mut lists.procs, procs);
-            self.settle_procs(lists);
+            let before = lists.procs;
+            if may(lists) {
+                lists.procs = procs;
+                self.settle_procs(lists);
+            }
             before
         });
         self.idle.word.parked();
         if self.any_work() {
             self.wakep();
         }
-        Ok(before)
+        before
     }
 
     /// Makes or takes rights to run until there are as many as there should be, as far as idle

@@ -23,13 +23,14 @@
 use super::Sched;
 use super::idle::Lists;
 use super::stall::{Stall, StallKind};
+use super::trace::Trace;
 use super::wake::Started;
 use crate::m::note::Note;
 use crate::p::{P, PStatus};
 use crate::sys::thread_state::{self, ThreadState};
 use crate::tuning::{
-    BLOCKED_AFTER, COMPUTING_AFTER, DEAF_AFTER, SLICE, SUSPECT_AFTER, SYSMON_BUSY_NAP,
-    SYSMON_IDLE_ROUNDS, SYSMON_MAX_NAP, SYSMON_NAP, TIMER_RESCUE,
+    BLOCKED_AFTER, COMPUTING_AFTER, DEAF_AFTER, PROCS_UPDATE, SLICE, SUSPECT_AFTER,
+    SYSMON_BUSY_NAP, SYSMON_IDLE_ROUNDS, SYSMON_MAX_NAP, SYSMON_NAP, TIMER_RESCUE,
 };
 use crate::util::clock;
 use std::sync::Arc;
@@ -67,7 +68,8 @@ enum Round {
 /// The main function of the thread.
 pub(super) fn sysmon_main(sched: Arc<Sched>) {
     let note = Arc::new(Note::for_this_thread());
-    let mut sysmon = Sysmon { sched, seen: Vec::new() };
+    let mut sysmon =
+        Sysmon { sched, seen: Vec::new(), trace: Trace::default(), procs_read: clock::now() };
     let (mut nap, mut idle_rounds) = (SYSMON_NAP, 0);
     loop {
         if sysmon.sched.idle.with(|lists| lists.stopping) {
@@ -76,7 +78,9 @@ pub(super) fn sysmon_main(sched: Arc<Sched>) {
         let _ = note.sleep_until(sysmon.wake_at(nap));
         let all_idle = sysmon.sched.idle.with(|lists| lists.all_idle());
         idle_rounds = if all_idle { idle_rounds + 1 } else { 0 };
-        if idle_rounds > SYSMON_IDLE_ROUNDS {
+        sysmon.trace.print_if_due(&sysmon.sched, clock::now());
+        let traced = !sysmon.sched.config.trace.every.is_zero();
+        if idle_rounds > SYSMON_IDLE_ROUNDS && !traced {
             sysmon.sleep_deep(&note);
             (nap, idle_rounds) = (SYSMON_NAP, 0);
             sysmon.seen.clear();
@@ -94,6 +98,9 @@ struct Sysmon {
     sched: Arc<Sched>,
     /// By the number of the P.
     seen: Vec<Seen>,
+    trace: Trace,
+    /// When the machine was last asked how many CPUs there are.
+    procs_read: u64,
 }
 
 impl Sysmon {
@@ -133,6 +140,10 @@ impl Sysmon {
             sched.wakep();
         }
         self.look_at_timers(now);
+        if now - self.procs_read >= clock::nanos(PROCS_UPDATE) {
+            self.procs_read = now;
+            sched.update_procs();
+        }
         round
     }
 

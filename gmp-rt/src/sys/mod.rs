@@ -17,3 +17,10 @@ pub(crate) mod thread_state;
 #[cfg(not(target_os = "linux"))]
 #[path = "thread_state_none.rs"]
 pub(crate) mod thread_state;
+
+#[cfg(target_os = "linux")]
+pub(crate) mod cpu_limit;
+
+#[cfg(not(target_os = "linux"))]
+#[path = "cpu_limit_std.rs"]
+pub(crate) mod cpu_limit;

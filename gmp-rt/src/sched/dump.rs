@@ -1,0 +1,59 @@
+//! What all goroutines are doing, in the format of Go's goroutine dumps.
+//!
+//! Taken by walking the slabs, without stopping anyone: each goroutine is shown as it was when it
+//! was looked at.
+
+use super::Sched;
+use crate::g::status::Phase;
+use crate::g::{GSight, GoId, heap};
+use crate::p::PStatus;
+use crate::util::clock;
+use std::fmt::Write;
+
+impl Sched {
+    /// All goroutines of this runtime, by id.
+    pub(crate) fn dump(&self) -> String {
+        let now = clock::now();
+        let mut goroutines: Vec<(GoId, String)> = Vec::new();
+        heap::for_each(|g| {
+            if g.runtime() == self.id && g.status.phase() != Phase::Dead {
+                goroutines.push((g.goid(), self.describe(g, now)));
+            }
+        });
+        goroutines.sort_unstable();
+        let texts: Vec<String> = goroutines.into_iter().map(|(_, text)| text).collect();
+        texts.join("\n")
+    }
+
+    /// One goroutine, as Go shows it: `goroutine 7 [chan receive, 3 minutes] {name: worker}:`, then
+    /// where it comes from.
+    fn describe(&self, g: &GSight, now: u64) -> String {
+        let mut text = format!("goroutine {} [", g.goid());
+        let (wait, _) = g.wait();
+        match g.status.phase() {
+            Phase::Waiting => {
+                text.push_str(wait.reason.as_str());
+                let minutes = now.saturating_sub(wait.since) / 60_000_000_000;
+                if wait.since != 0 && minutes >= 1 {
+                    let _ = write!(text, ", {minutes} minutes");
+                }
+            }
+            Phase::Running if self.is_away(g.goid()) => text.push_str("syscall"),
+            Phase::Running => text.push_str("running"),
+            Phase::Runnable => text.push_str("runnable"),
+            Phase::Free | Phase::Dead => text.push_str("dead"),
+        }
+        text.push(']');
+        if let Some(name) = g.name() {
+            let _ = write!(text, " {{name: {name}}}");
+        }
+        let _ = writeln!(text, ":\ncreated by goroutine {}\n\t{}", g.parent(), g.site());
+        text
+    }
+
+    /// Whether a running goroutine is in a blocking call, or lost its P in one.
+    fn is_away(&self, goid: GoId) -> bool {
+        let away = |status| matches!(status, PStatus::Blocking | PStatus::Displaced);
+        self.ps.iter().any(|p| p.goid() == goid && away(p.status()))
+    }
+}
