@@ -45,6 +45,7 @@
 //! | key | meaning |
 //! |-----|---------|
 //! | `panic=abort` | a panic in a goroutine ends the process, as in Go |
+//! | `deadlock=fatal` | when all goroutines are asleep the process ends with status 2, as in Go; `report`, the default for `#[gmp::main]`, tells once; `off` |
 //! | `stall=1` | a goroutine that blocks or hogs its thread is named, once per spawn site |
 //! | `schedtrace=N` | a line about the scheduler every N milliseconds, in Go's format |
 //! | `scheddetail=1` | with it, a line for each P and goroutine |

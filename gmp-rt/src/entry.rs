@@ -11,7 +11,7 @@ pub fn run_main<T: Termination>(
     builder: Builder,
     main: impl Future<Output = T> + Send + 'static,
 ) -> ExitCode {
-    let runtime = build(builder);
+    let runtime = build(builder.report_deadlock());
     // The default one, so that `spawn` on a plain thread means the same runtime. It is never
     // dropped: when main returns the process ends, whatever the others do.
     match context::set_default(runtime) {

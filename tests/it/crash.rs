@@ -66,3 +66,48 @@ fn panic_abort_ends_the_process_with_status_2() {
     let _ = runtime.block_on(runtime.spawn(async { panic!("fatal") }));
     unreachable!("the process has ended");
 }
+
+#[test]
+fn all_asleep_is_fatal_on_request() {
+    let name = "crash::all_asleep_is_fatal_on_request";
+    if !is_child() {
+        let output = child(name, &[("GMPDEBUG", "deadlock=fatal")]);
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(
+            text.contains("fatal error: all goroutines are asleep - deadlock!\n\ngoroutine "),
+            "{text}"
+        );
+        assert!(text.contains("[await] {name: stuck}:"), "{text}");
+        return;
+    }
+    let runtime = gmp::Builder::new().max_procs(2).build().unwrap();
+    // A timer and a blocking call keep it from being dead.
+    gmp::block_on(runtime.spawn(gmp::sleep(std::time::Duration::from_millis(100)))).unwrap();
+    let call = || std::thread::sleep(std::time::Duration::from_millis(100));
+    gmp::block_on(runtime.spawn(async move { gmp::blocking(call) })).unwrap();
+    println!("not dead yet");
+    let stuck = runtime.handle().spawn_named("stuck", std::future::pending::<()>());
+    let _ = gmp::block_on(stuck);
+}
+
+#[test]
+fn all_asleep_is_told_once() {
+    let name = "crash::all_asleep_is_told_once";
+    if !is_child() {
+        let output = child(name, &[("GMPDEBUG", "deadlock=report")]);
+        let text = stderr(&output);
+        assert!(output.status.success(), "{text}");
+        assert_eq!(text.matches("all goroutines are asleep - deadlock!").count(), 1, "{text}");
+        return;
+    }
+    let runtime = gmp::Builder::new().max_procs(2).build().unwrap();
+    for _ in 0..2 {
+        let (tx, rx) = futures::channel::oneshot::channel();
+        let waits = runtime.spawn(rx);
+        // A thread outside wakes it after all.
+        std::thread::sleep(std::time::Duration::from_millis(150));
+        tx.send(()).unwrap();
+        gmp::block_on(waits).unwrap().unwrap();
+    }
+}

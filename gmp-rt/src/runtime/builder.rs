@@ -1,6 +1,7 @@
 //! How a runtime is configured.
 
 use super::{Runtime, env};
+use crate::sched::dead::OnDeadlock;
 use crate::sched::{Config, PanicPolicy, Sched, procs, registry};
 use crate::tuning::{MAX_THREADS, THREAD_LIMIT};
 use std::fmt;
@@ -71,6 +72,12 @@ impl Builder {
         self
     }
 
+    /// For a runtime whose main function is a goroutine: when all are asleep it is told, once.
+    pub(crate) fn report_deadlock(mut self) -> Self {
+        self.config.on_deadlock = OnDeadlock::Report;
+        self
+    }
+
     /// Builds the runtime and starts its first thread.
     ///
     /// # Errors
@@ -98,6 +105,9 @@ impl Builder {
         }
         config.print_stalls = env::debug().stall;
         config.trace = env::debug().trace;
+        if let Some(on_deadlock) = env::debug().on_deadlock {
+            config.on_deadlock = on_deadlock;
+        }
         if config.name.contains('\0') {
             return Err(BuildError(Kind::Name));
         }

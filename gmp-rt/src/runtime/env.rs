@@ -3,6 +3,7 @@
 //! A value that makes no sense is named on stderr, once, and ignored: a typo must not keep a
 //! service from starting, nor go unnoticed.
 
+use crate::sched::dead::OnDeadlock;
 use crate::sched::trace::TraceConfig;
 use crate::throw::say;
 use crate::tuning::MAX_PROCS;
@@ -18,6 +19,8 @@ pub(crate) struct Debug {
     pub(crate) stall: bool,
     /// `schedtrace=N`, `scheddetail=1`: the scheduler is traced every N milliseconds.
     pub(crate) trace: TraceConfig,
+    /// `deadlock=…`: what happens when all goroutines are asleep, if it is said.
+    pub(crate) on_deadlock: Option<OnDeadlock>,
 }
 
 /// What `GMPDEBUG` asks for, read once.
@@ -45,6 +48,12 @@ fn parse_debug(text: &str, mut complain: impl FnMut(String)) -> Debug {
                 Ok(ms) => debug.trace.every = Duration::from_millis(ms),
                 Err(_) => complain(format!("schedtrace={value}: not a number of milliseconds")),
             },
+            Some(("deadlock", "fatal")) => debug.on_deadlock = Some(OnDeadlock::Fatal),
+            Some(("deadlock", "report")) => debug.on_deadlock = Some(OnDeadlock::Report),
+            Some(("deadlock", "off")) => debug.on_deadlock = Some(OnDeadlock::Ignore),
+            Some(("deadlock", value)) => {
+                complain(format!("deadlock={value}: the values are fatal, report and off"));
+            }
             Some(("scheddetail", "1")) => debug.trace.detail = true,
             Some(("scheddetail", "0")) => debug.trace.detail = false,
             Some(("scheddetail", value)) => {

@@ -3,6 +3,7 @@
 pub(crate) mod block;
 #[expect(unsafe_code, reason = "a thread-local pointer to the stack, I1 of the module")]
 pub(crate) mod current;
+pub(crate) mod dead;
 mod dump;
 mod find;
 pub(crate) mod globq;
@@ -62,6 +63,7 @@ pub(crate) struct Config {
     /// Whether stalls are printed.
     pub(crate) print_stalls: bool,
     pub(crate) trace: trace::TraceConfig,
+    pub(crate) on_deadlock: dead::OnDeadlock,
 }
 
 impl Default for Config {
@@ -75,6 +77,7 @@ impl Default for Config {
             panic_policy: PanicPolicy::default(),
             print_stalls: false,
             trace: trace::TraceConfig::default(),
+            on_deadlock: dead::OnDeadlock::default(),
         }
     }
 }

@@ -70,7 +70,7 @@ pub(super) fn sysmon_main(sched: Arc<Sched>) {
     let note = Arc::new(Note::for_this_thread());
     let mut sysmon =
         Sysmon { sched, seen: Vec::new(), trace: Trace::default(), procs_read: clock::now() };
-    let (mut nap, mut idle_rounds) = (SYSMON_NAP, 0);
+    let (mut nap, mut idle_rounds, mut told) = (SYSMON_NAP, 0, false);
     loop {
         if sysmon.sched.idle.with(|lists| lists.stopping) {
             return;
@@ -81,6 +81,7 @@ pub(super) fn sysmon_main(sched: Arc<Sched>) {
         sysmon.trace.print_if_due(&sysmon.sched, clock::now());
         let traced = !sysmon.sched.config.trace.every.is_zero();
         if idle_rounds > SYSMON_IDLE_ROUNDS && !traced {
+            told |= !told && sysmon.sched.check_dead();
             sysmon.sleep_deep(&note);
             (nap, idle_rounds) = (SYSMON_NAP, 0);
             sysmon.seen.clear();

@@ -1,0 +1,46 @@
+//! All goroutines asleep (Go: `checkdead`).
+//!
+//! Nobody runs, no timer is pending, no thread is inside a blocking call, and goroutines wait: only a
+//! thread outside could still wake one. Go ends the program, because there nobody is outside; here it is
+//! told once, and fatal only on request.
+
+use super::Sched;
+use crate::throw::say;
+use crate::util::clock;
+
+/// What happens when all goroutines are asleep.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum OnDeadlock {
+    /// Nothing: a thread outside may well wake them.
+    #[default]
+    Ignore,
+    /// It is told, once.
+    Report,
+    /// It is told, and the process ends with status 2, as in Go.
+    Fatal,
+}
+
+/// Go's words.
+const TEXT: &str = "all goroutines are asleep - deadlock!";
+
+impl Sched {
+    /// Whether only a thread outside could wake anybody.
+    fn is_dead(&self) -> bool {
+        let asleep = self.idle.with(|lists| lists.all_idle() && lists.pool.len() == lists.threads);
+        asleep && self.next_timer() == clock::FOREVER && !self.any_work() && self.live() > 0
+    }
+
+    /// Tells about a deadlock, if there is one and it is wanted; returns whether it did. Called by
+    /// sysmon when nobody has run for a while.
+    pub(super) fn check_dead(&self) -> bool {
+        if self.config.on_deadlock == OnDeadlock::Ignore || !self.is_dead() {
+            return false;
+        }
+        if self.config.on_deadlock == OnDeadlock::Fatal {
+            say!("fatal error: {TEXT}\n\n{}", self.dump());
+            std::process::exit(2);
+        }
+        say!("gmp: {TEXT} (unless a thread outside of gmp wakes one)\n\n{}", self.dump());
+        true
+    }
+}
