@@ -110,6 +110,20 @@ impl Work {
                 11 if self.random.is_multiple_of(32) => {
                     gmp::block_on(gmp::sleep(Duration::from_micros(50)));
                 }
+                12 if self.random.is_multiple_of(64) => {
+                    // Unmarked: the P is taken if others wait.
+                    std::thread::sleep(Duration::from_micros(self.random % 3000));
+                }
+                13 if self.random.is_multiple_of(32) => {
+                    gmp::blocking(|| std::thread::sleep(Duration::from_micros(300)));
+                }
+                14 if self.random.is_multiple_of(512) => {
+                    // Computes for longer than a slice.
+                    let start = Instant::now();
+                    while start.elapsed() < Duration::from_millis(12) {
+                        std::hint::spin_loop();
+                    }
+                }
                 _ => {}
             }
         }
@@ -235,11 +249,12 @@ fn random_mix() {
     board.lock().unwrap().clear();
     let spawned = counts.spawned.load(Ordering::Relaxed);
     assert_eq!(counts.finished.load(Ordering::Relaxed), spawned, "goroutines were lost");
+    let stalls = handle.stats().stalls;
     runtime.shutdown(Duration::from_secs(60)).unwrap();
     assert_eq!(counts.alive.load(Ordering::Relaxed), 0, "futures or outputs leaked");
     assert!(spawned > 100, "only {spawned} goroutines: nothing was stressed");
     println!(
-        "{spawned} goroutines, {} cancelled and {} panicked at a join",
+        "{spawned} goroutines, {} cancelled and {} panicked at a join, {stalls} stalls",
         counts.cancelled.load(Ordering::Relaxed),
         counts.panicked.load(Ordering::Relaxed),
     );
