@@ -20,12 +20,14 @@ async fn sleeps_are_never_short() {
 
 #[gmp::test]
 async fn sub_millisecond_sleeps_are_honoured() {
-    // A hundred sleeps of 100 us take 10 ms and what the OS adds, not 100 ms.
-    let start = Instant::now();
+    // The best of a hundred: others may hold the CPU, but a clock of milliseconds never does better.
+    let mut best = Duration::MAX;
     for _ in 0..100 {
+        let start = Instant::now();
         gmp::sleep(Duration::from_micros(100)).await;
+        best = best.min(start.elapsed());
     }
-    assert!(start.elapsed() < 90 * MS, "took {:?}", start.elapsed());
+    assert!(best < 900 * Duration::from_micros(1), "100 us took at best {best:?}");
 }
 
 #[gmp::test]
