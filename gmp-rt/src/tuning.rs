@@ -90,7 +90,7 @@ pub(crate) const SYSMON_NAP: Duration = Duration::from_micros(100);
 pub(crate) const SYSMON_MAX_NAP: Duration = Duration::from_millis(1);
 
 /// Rounds without anybody running after which sysmon sleeps until it is woken.
-pub(crate) const SYSMON_IDLE_ROUNDS: u32 = 8;
+pub(crate) const SYSMON_IDLE_ROUNDS: u32 = 4;
 
 /// How often the quota of the control group is read, at most. Go: once a second.
 pub(crate) const PROCS_UPDATE: Duration = Duration::from_secs(1);
