@@ -33,8 +33,8 @@ pub fn main(options: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Runs an `async fn` as a test, on a runtime of its own.
 ///
-/// Takes the options of [`macro@main`]. Other test attributes (`#[should_panic]`, `#[ignore]`)
-/// work as ever.
+/// Takes the options of [`macro@main`]. Other test attributes, such as `#[should_panic]`, work
+/// as ever.
 ///
 /// # Examples
 ///

@@ -1,28 +1,12 @@
 //! Models of the run queue: owner against thieves, with a ring of four.
 
+use super::fake::{fake, number, owner};
 use super::runq::{Got, Owner, RunQ, StealNext};
 use super::status::{PStatus, StatusWord};
-use crate::g::{G, GRef};
+use crate::g::GRef;
 use crate::tuning::RUNQ_CAP;
 use ::loom::sync::Arc;
 use ::loom::thread;
-use std::ptr::NonNull;
-
-/// A goroutine that exists only as a number: the ring never looks behind a pointer.
-fn fake(n: usize) -> GRef {
-    let raw = NonNull::new(std::ptr::without_provenance_mut::<G>(n * align_of::<G>())).unwrap();
-    // SAFETY: never dereferenced; each number is made once per queue slot it is put in.
-    unsafe { GRef::from_raw(raw) }
-}
-
-fn number(gp: GRef) -> usize {
-    gp.into_raw().addr().get() / align_of::<G>()
-}
-
-fn owner(q: &RunQ) -> Owner<'_> {
-    // SAFETY: each model uses the owner of a queue on one thread only.
-    unsafe { q.owner() }
-}
 
 fn drain(q: &Owner<'_>) -> Vec<usize> {
     let mut all = Vec::new();

@@ -18,11 +18,12 @@
 pub(crate) mod runq;
 pub(crate) mod status;
 
+#[cfg(test)]
+#[expect(unsafe_code, reason = "tests and models make owners and goroutines by hand")]
+mod fake;
 #[cfg(all(test, gmp_loom))]
-#[expect(unsafe_code, reason = "models make owners and goroutines by hand")]
 mod loom;
 #[cfg(all(test, not(gmp_loom)))]
-#[expect(unsafe_code, reason = "tests make owners by hand")]
 mod tests;
 
 pub(crate) use self::status::PStatus;

@@ -1,26 +1,10 @@
 //! The run queue by itself, after Go's `TestSchedLocalQueue*`.
 
-use super::runq::{Full, Got, Owner, RunQ, StealNext};
-use crate::g::{G, GRef};
+use super::fake::{fake, number, owner};
+use super::runq::{Full, Got, RunQ, StealNext};
+use crate::g::GRef;
 use crate::tuning::RUNQ_CAP;
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// A goroutine that exists only as a number: the ring never looks behind a pointer.
-fn fake(n: usize) -> GRef {
-    let raw = NonNull::new(std::ptr::without_provenance_mut::<G>(n * align_of::<G>())).unwrap();
-    // SAFETY: never dereferenced.
-    unsafe { GRef::from_raw(raw) }
-}
-
-fn number(gp: GRef) -> usize {
-    gp.into_raw().addr().get() / align_of::<G>()
-}
-
-fn owner(q: &RunQ) -> Owner<'_> {
-    // SAFETY: each test uses the owner of a queue on one thread only.
-    unsafe { q.owner() }
-}
 
 /// `TestSchedLocalQueue`: put i, get i, in order, for every i.
 #[test]
