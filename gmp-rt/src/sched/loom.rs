@@ -128,3 +128,34 @@ fn loom_two_submitters_wake_one() {
         assert_eq!(model.word.counts(), (0, 0));
     });
 }
+
+/// Somebody claims a spinning unit to start an M, finds no idle P and gives it up, while a P goes
+/// idle and a submitter relies on the unit: who gives it up looks again.
+#[test]
+fn loom_unit_given_up_looks_again() {
+    ::loom::model(|| {
+        let model = Model::new();
+        let starter = model.clone();
+        let a = thread::spawn(move || {
+            let unit = starter.word.spin_anyway();
+            let mut idle = starter.idle.lock();
+            if *idle > 0 {
+                *idle -= 1;
+                starter.word.unpark();
+                starter.woken.fetch_add(1, Ordering::Relaxed);
+            }
+            drop(idle);
+            let last = starter.word.found(unit) == Recheck::AsLast;
+            if last && starter.queue.load(Ordering::Relaxed) > 0 {
+                starter.wakep();
+            }
+        });
+        let parker = model.clone();
+        let b = thread::spawn(move || parker.park(false));
+        model.submit();
+        a.join().unwrap();
+        let slept = b.join().unwrap();
+        let woken = model.woken.load(Ordering::Relaxed);
+        assert!(!slept || woken >= 1, "work is queued, the M sleeps and was not woken");
+    });
+}
