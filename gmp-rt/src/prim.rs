@@ -15,9 +15,7 @@ pub use std::sync::atomic::Ordering;
 
 /// Std's types, also under loom: for statics that no model touches.
 pub mod fixed {
-    pub use std::sync::atomic::{
-        AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering,
-    };
+    pub use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
     // Not std's: ours has no poisoning (no invariant here is left half-done across a panic), and
     // as it is compiled with us, ThreadSanitizer sees through it.

@@ -111,6 +111,43 @@ async fn a_runnext_pair_does_not_starve_the_ring() {
     echo.await.unwrap();
 }
 
+/// The same with a pair that does nothing but wake each other: `runnext` is never empty, so only
+/// the end of their common slice lets the third come.
+#[gmp::test(procs = 1)]
+async fn a_pair_that_only_wakes_each_other_gives_way() {
+    use std::sync::Mutex;
+    use std::task::{Poll, Waker};
+    let stop = Arc::new(AtomicBool::new(false));
+    let wakers: Arc<Mutex<[Option<Waker>; 2]>> = Arc::default();
+    let player = |me: usize| {
+        let (stop, wakers) = (stop.clone(), wakers.clone());
+        std::future::poll_fn(move |cx| {
+            let partner = {
+                let mut wakers = wakers.lock().unwrap();
+                wakers[me] = Some(cx.waker().clone());
+                wakers[1 - me].take()
+            };
+            if let Some(partner) = partner {
+                partner.wake();
+            }
+            if stop.load(Ordering::Relaxed) { Poll::Ready(()) } else { Poll::Pending }
+        })
+    };
+    let start = Instant::now();
+    let pair = [go!(player(0)), go!(player(1))];
+    let third = stop.clone();
+    let third = go!({
+        // Behind the pair, on the ring.
+        gmp::yield_now().await;
+        third.store(true, Ordering::Relaxed);
+    });
+    third.await.unwrap();
+    assert!(start.elapsed() < Duration::from_secs(2), "took {:?}", start.elapsed());
+    for player in pair {
+        player.await.unwrap();
+    }
+}
+
 /// A goroutine from outside gets its turn although the local queue is never empty.
 #[test]
 fn the_inbox_is_not_starved() {

@@ -101,6 +101,8 @@ pub(crate) struct Own {
     pub(crate) rand: Rand,
     /// Times this P looked for a goroutine.
     pub(crate) looks: Cell<u32>,
+    /// The slice in which the global queue was last looked at first.
+    pub(crate) fair_slice: Cell<u64>,
     /// Whether the inbox comes before the global queue next time.
     inbox_first: Cell<bool>,
     /// The moment the clock was last read: good enough for "since when".
@@ -165,6 +167,7 @@ impl P {
             cache: Cache::default(),
             rand: Rand::new(id as u64 ^ crate::util::clock::now()),
             looks: Cell::new(0),
+            fair_slice: Cell::new(u64::MAX),
             inbox_first: Cell::new(false),
             stamp: Cell::new(0),
             goids: Cell::new((0, 0)),

@@ -60,7 +60,10 @@ impl Worker<'_> {
             return None; // `find_elsewhere` serves it
         }
         self.local.run_timers(&p);
-        if p.counters.slices.get().is_multiple_of(GLOBAL_TICK)
+        // Once per such slice, not at each link of a `runnext` chain within it.
+        let slice = p.counters.slices.get();
+        if slice.is_multiple_of(GLOBAL_TICK)
+            && p.own().fair_slice.replace(slice) != slice
             && let Some(gp) = self.fair_turn()
         {
             return Some(Found::fresh(gp));

@@ -174,18 +174,17 @@ impl Sysmon {
         if seen.slices != slices {
             (seen.slices, seen.slice_since) = (slices, now);
         }
+        // Also if polls come and go: a `runnext` chain is one slice.
+        if p.status() == PStatus::Running && now - seen.slice_since >= clock::nanos(SLICE) {
+            p.ask_yield();
+        }
         if seen.polls != polls {
             *seen = Seen { polls, poll_since: now, suspect: None, asked: None, ..*seen };
             return Round::Quiet;
         }
         let seen = *seen;
         match p.status() {
-            PStatus::Running => {
-                if now - seen.slice_since >= clock::nanos(SLICE) {
-                    p.ask_yield();
-                }
-                self.look_at_poll(p, seen, now)
-            }
+            PStatus::Running => self.look_at_poll(p, seen, now),
             PStatus::Blocking if same_call => self.look_at_call(p, seen, now),
             PStatus::Blocking => Round::Quiet,
             PStatus::Idle | PStatus::Displaced | PStatus::Spare => Round::Quiet,
