@@ -28,7 +28,7 @@
 
 pub use crate::wait_reason::WaitReason;
 
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 /// Notes why the goroutine polled with `cx` is about to wait, and for what: the address of the
 /// primitive, a descriptor, an id; 0 for nothing to name.
@@ -48,4 +48,12 @@ pub fn note_wait(cx: &Context<'_>, reason: WaitReason, resource: usize) {
 #[inline]
 pub fn poll_go_on(cx: &Context<'_>) -> Poll<()> {
     crate::sched::ready::poll_go_on(cx)
+}
+
+/// Wakes many, in this order, calling for one more thread at most.
+///
+/// For a primitive that releases all its waiters at once. Not under a lock of the primitive: a
+/// waker may run any code.
+pub fn wake_all(wakers: impl IntoIterator<Item = Waker>) {
+    crate::sched::ready::wake_all(wakers);
 }

@@ -1,12 +1,16 @@
 //! `WaitGroup`.
 //!
-//! A counter and the wakers of those who wait for it to be zero, under one lock. The lock is held
-//! for a few instructions; whoever brings the counter to zero takes the wakers out and wakes them
-//! after it is released.
+//! A counter and those who wait for it to be zero, under one lock. The lock is held for a few
+//! instructions; whoever brings the counter to zero fires the waiters and wakes them after it is
+//! released.
 
-use crate::wakers::{Ticket, Wakers};
+use crate::waiter::{Abandoned, Ended, Home, Waiter};
+use crate::waitq::Queue;
+use crate::wakers::Wakers;
 use gmp_rt::park::{WaitReason, note_wait, poll_go_on};
 use gmp_rt::prim::Mutex;
+use pin_project_lite::pin_project;
+use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -34,7 +38,7 @@ use std::task::{Context, Poll, ready};
 /// ```
 #[derive(Clone, Debug)]
 pub struct WaitGroup {
-    state: Arc<Mutex<State>>,
+    shared: Arc<Shared>,
 }
 
 impl Default for WaitGroup {
@@ -44,20 +48,37 @@ impl Default for WaitGroup {
 }
 
 #[derive(Debug)]
+struct Shared(Mutex<State>);
+
+#[derive(Debug, Default)]
 struct State {
     count: i64,
-    /// How often the counter has come down to zero: a wait ends when this has changed, even if
-    /// the group is in use again by then.
-    rounds: u64,
-    wakers: Wakers,
+    waiting: Queue<()>,
+}
+
+// SAFETY: one lock, one queue behind it, both as old as the `Arc`.
+unsafe impl Home for Arc<Shared> {
+    type State = State;
+    type Data = ();
+
+    fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> R {
+        f(&mut self.0.lock())
+    }
+
+    fn queue(state: &mut State) -> &mut Queue<()> {
+        &mut state.waiting
+    }
+
+    fn abandoned(_: &mut State, (): &mut (), _: Abandoned) -> Wakers {
+        Wakers::None
+    }
 }
 
 impl WaitGroup {
     /// A group with a counter of zero.
     #[must_use]
     pub fn new() -> Self {
-        let state = State { count: 0, rounds: 0, wakers: Wakers::default() };
-        Self { state: Arc::new(Mutex::new(state)) }
+        Self { shared: Arc::new(Shared(Mutex::new(State::default()))) }
     }
 
     /// Adds `delta`, which may be negative, to the counter.
@@ -67,21 +88,10 @@ impl WaitGroup {
     /// If the counter becomes negative, with Go's words.
     #[track_caller]
     pub fn add(&self, delta: i64) {
-        let mut state = self.state.lock();
-        let count = state.count.checked_add(delta).filter(|count| *count >= 0);
-        let Some(count) = count else {
-            drop(state);
-            panic!("sync: negative WaitGroup counter");
-        };
-        let reached_zero = count == 0 && state.count > 0;
-        state.count = count;
-        if !reached_zero {
-            return;
+        match self.shared.with(|state| state.add(delta)) {
+            Some(wakers) => wakers.wake_all(),
+            None => panic!("sync: negative WaitGroup counter"),
         }
-        state.rounds += 1;
-        let wakers = state.wakers.take_all();
-        drop(state);
-        wakers.for_each(std::task::Waker::wake);
     }
 
     /// Takes one from the counter.
@@ -118,66 +128,72 @@ impl WaitGroup {
     /// The counter just now.
     #[must_use]
     pub fn count(&self) -> i64 {
-        self.state.lock().count
+        self.shared.with(|state| state.count)
     }
 
     /// Waits until the counter is zero.
+    ///
+    /// # Panics
+    ///
+    /// When awaited: if the group is in use again before this wait, which was over, has returned,
+    /// with Go's words. A new round begins after all waits for the last one have returned.
     ///
     /// # Cancel safety
     ///
     /// A dropped wait leaves nothing behind.
     pub fn wait(&self) -> Wait {
-        Wait { group: self.clone(), waiting: None }
+        Wait { waiter: Waiter::new(self.shared.clone(), ()) }
     }
 }
 
-/// The future of [`WaitGroup::wait`].
-#[derive(Debug)]
-#[must_use = "futures do nothing unless awaited"]
-pub struct Wait {
-    group: WaitGroup,
-    /// The ticket, and the round it was taken in.
-    waiting: Option<(Ticket, u64)>,
+impl State {
+    /// Adds; those to wake, or `None` if the counter would be negative.
+    fn add(&mut self, delta: i64) -> Option<Wakers> {
+        let count = self.count.checked_add(delta).filter(|count| *count >= 0)?;
+        self.count = count;
+        let mut wakers = Wakers::None;
+        if count == 0 {
+            while let Some(((), fired)) = self.waiting.fire_front(|()| ()) {
+                wakers.push(fired);
+            }
+        }
+        Some(wakers)
+    }
+}
+
+pin_project! {
+    /// The future of [`WaitGroup::wait`].
+    #[derive(Debug)]
+    #[must_use = "futures do nothing unless awaited"]
+    pub struct Wait {
+        #[pin]
+        waiter: Waiter<Arc<Shared>>,
+    }
 }
 
 impl Future for Wait {
     type Output = ();
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let this = &mut *self;
-        // Cloned and dropped outside of the lock: a waker may run any code.
-        let waker = cx.waker().clone();
-        let mut state = this.group.state.lock();
-        let over = match this.waiting {
-            None => state.count == 0,
-            Some((_, round)) => state.rounds != round,
-        };
-        if over {
-            drop(state);
-            ready!(poll_go_on(cx));
-            this.waiting = None;
-            return Poll::Ready(());
-        }
-        let old = match this.waiting {
-            Some((ticket, _)) => state.wakers.replace(ticket, waker),
-            None => {
-                this.waiting = Some((state.wakers.add(waker), state.rounds));
-                None
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let mut waiter = self.project().waiter;
+        ready!(poll_go_on(cx));
+        let ended = waiter.as_mut().poll_wait(cx, |state, ()| match state.count {
+            0 => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        });
+        match ended {
+            Poll::Pending => {
+                let group = Arc::as_ptr(waiter.home());
+                note_wait(cx, WaitReason::WaitGroupWait, group.addr());
+                Poll::Pending
             }
-        };
-        drop(state);
-        drop(old);
-        let group: *const Mutex<State> = Arc::as_ptr(&this.group.state);
-        note_wait(cx, WaitReason::WaitGroupWait, group.addr());
-        Poll::Pending
-    }
-}
-
-impl Drop for Wait {
-    fn drop(&mut self) {
-        if let Some((ticket, _)) = self.waiting {
-            let waker = self.group.state.lock().wakers.remove(ticket);
-            drop(waker);
+            Poll::Ready(Ended::AtOnce(())) => Poll::Ready(()),
+            Poll::Ready(Ended::Fired) => {
+                let reused = waiter.home().with(|state| state.count != 0);
+                waiter.reset();
+                assert!(!reused, "sync: WaitGroup is reused before previous Wait has returned");
+                Poll::Ready(())
+            }
         }
     }
 }

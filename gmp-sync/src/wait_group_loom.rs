@@ -30,9 +30,9 @@ fn loom_dropped_wait() {
         group.add(1);
         let done = group.clone();
         let t = thread::spawn(move || done.done());
-        let mut dropped = group.wait();
+        let mut dropped = Box::pin(group.wait());
         let waker = std::task::Waker::noop();
-        let _ = std::pin::Pin::new(&mut dropped).poll(&mut std::task::Context::from_waker(waker));
+        let _ = dropped.as_mut().poll(&mut std::task::Context::from_waker(waker));
         drop(dropped);
         block_on(group.wait());
         t.join().unwrap();

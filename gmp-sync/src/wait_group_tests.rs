@@ -72,11 +72,25 @@ fn go_is_done_however_it_ends() {
 fn a_dropped_wait() {
     let group = WaitGroup::new();
     group.add(1);
-    let mut wait = group.wait();
+    let mut wait = Box::pin(group.wait());
     let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
-    assert!(std::pin::Pin::new(&mut wait).poll(&mut cx).is_pending());
+    assert!(wait.as_mut().poll(&mut cx).is_pending());
     drop(wait);
-    assert_eq!(group.state.lock().wakers.take_all().count(), 0);
+    assert!(group.shared.0.lock().waiting.is_empty());
     group.done();
     gmp_rt::block_on(group.wait());
+}
+
+/// A wait that was over, and a group in use again before it returned: Go's panic.
+#[test]
+#[should_panic(expected = "sync: WaitGroup is reused before previous Wait has returned")]
+fn reused_too_early() {
+    let group = WaitGroup::new();
+    group.add(1);
+    let mut wait = Box::pin(group.wait());
+    let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+    assert!(wait.as_mut().poll(&mut cx).is_pending());
+    group.done();
+    group.add(1);
+    let _ = wait.as_mut().poll(&mut cx);
 }

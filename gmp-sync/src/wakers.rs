@@ -1,41 +1,50 @@
-//! The wakers of those who wait for the same thing: kept in order, removed when a wait is dropped.
+//! Wakers collected under a lock, to be woken after it is released.
+//!
+//! Waking may run any code, so it may not happen under a lock; and many at once are cheaper as
+//! one batch, for which one more thread is called at most.
 
-use std::collections::BTreeMap;
+use crate::waitq::Fired;
 use std::task::Waker;
 
-/// The name of a waker in [`Wakers`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Ticket(u64);
-
-/// Wakers in the order of their arrival.
+/// Wakers to wake after the lock is released.
+#[must_use = "somebody waits for these to be woken, after the lock is released"]
 #[derive(Debug, Default)]
-pub(crate) struct Wakers {
-    waiting: BTreeMap<Ticket, Waker>,
-    next: u64,
+pub(crate) enum Wakers {
+    /// Nobody.
+    #[default]
+    None,
+    /// The usual case, without an allocation.
+    One(Waker),
+    /// In the order in which they are to run.
+    Many(Vec<Waker>),
 }
 
 impl Wakers {
-    /// Adds a waker.
-    pub(crate) fn add(&mut self, waker: Waker) -> Ticket {
-        let ticket = Ticket(self.next);
-        self.next += 1;
-        self.waiting.insert(ticket, waker);
-        ticket
+    /// Adds one.
+    pub(crate) fn push(&mut self, fired: Fired) {
+        let Some(waker) = fired.into_waker() else { return };
+        *self = match std::mem::take(self) {
+            Self::None => Self::One(waker),
+            Self::One(first) => Self::Many(vec![first, waker]),
+            Self::Many(mut wakers) => {
+                wakers.push(waker);
+                Self::Many(wakers)
+            }
+        };
     }
 
-    /// Gives a ticket that is still there another waker and returns the old one. To be dropped after
-    /// the lock is released, since a waker may run any code.
-    pub(crate) fn replace(&mut self, ticket: Ticket, waker: Waker) -> Option<Waker> {
-        self.waiting.insert(ticket, waker)
+    /// Wakes all. Not under a lock.
+    pub(crate) fn wake_all(self) {
+        match self {
+            Self::None => {}
+            Self::One(waker) => waker.wake(),
+            Self::Many(wakers) => gmp_rt::park::wake_all(wakers),
+        }
     }
+}
 
-    /// Removes a waker; nothing if it was taken already. To be dropped after the lock is released.
-    pub(crate) fn remove(&mut self, ticket: Ticket) -> Option<Waker> {
-        self.waiting.remove(&ticket)
-    }
-
-    /// Takes all, the first to arrive first. To be woken after the lock is released.
-    pub(crate) fn take_all(&mut self) -> impl Iterator<Item = Waker> + use<> {
-        std::mem::take(&mut self.waiting).into_values()
+impl From<Fired> for Wakers {
+    fn from(fired: Fired) -> Self {
+        fired.into_waker().map_or(Self::None, Self::One)
     }
 }

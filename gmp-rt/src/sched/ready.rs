@@ -10,7 +10,7 @@ use crate::p::runq::Full;
 use crate::p::{OwnedP, PStatus};
 use crate::throw::throw;
 use std::any::Any;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 /// Where in the local queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +57,15 @@ pub(crate) fn poll_go_on(cx: &Context<'_>) -> Poll<()> {
         Some(local) if local.p().is_overtime() => local.give_way(cx),
         _ => Poll::Ready(()),
     })
+}
+
+/// Wakes all, as one batch if this thread has a P.
+pub(crate) fn wake_all(wakers: impl IntoIterator<Item = Waker>) {
+    let wake = || wakers.into_iter().for_each(Waker::wake);
+    current::with(|local| match local {
+        Some(local) => local.in_batch(wake),
+        None => wake(),
+    });
 }
 
 #[cold]
@@ -125,9 +134,16 @@ impl Local {
     /// Runs `f`, which wakes any number of goroutines: they are queued in that order, and then
     /// one thread is woken if that makes work for two.
     pub(super) fn in_batch<R>(&self, f: impl FnOnce() -> R) -> R {
-        let before = self.wake_to.replace(Place::Batch);
+        // Also put back if a stranger's waker panics.
+        struct Restore<'a>(&'a Local, Place);
+        impl Drop for Restore<'_> {
+            fn drop(&mut self) {
+                self.0.wake_to.set(self.1);
+            }
+        }
+        let before = Restore(self, self.wake_to.replace(Place::Batch));
         let result = f();
-        self.wake_to.set(before);
+        drop(before);
         let p = self.p();
         let local = p.runq.len() + usize::from(p.runq.has_next());
         if local > 1 || self.sched.globq.len() > 0 {

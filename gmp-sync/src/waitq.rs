@@ -1,0 +1,399 @@
+//! Those who wait: a queue whose nodes lie inside the waiting futures (Go: `sudog`, `waitq`).
+//!
+//! A future that has to wait links a [`Node`] of its own into the [`Queue`] of what it waits
+//! for: no allocation, constant-time removal when the future is dropped, first come first
+//! served. The queue is plain data, guarded by the lock of the primitive it belongs to.
+//!
+//! Whoever ends a wait *fires* the node under that lock: takes it out, takes its waker and marks
+//! it. The waker is woken after the lock is released ([`Fired`] says so). The future sees the
+//! mark without the lock: from then on nobody else looks at the node.
+//!
+//! Primitives with one lock and one queue use [`Waiter`], which cannot be dropped while queued
+//! without leaving the queue. Channels and select, which wait in several queues at once, use
+//! nodes directly.
+//!
+//! Not a slab inside the primitive: that is safe code, but costs a growing allocation per
+//! primitive and a lock to learn that one was woken.
+//!
+//! # Invariants
+//!
+//! - I1: a node's `inner` is touched by its owner while it is not queued, and by whoever holds
+//!   the queue's lock (has `&mut Queue`) while it is.
+//! - I2: a queued node is pinned, and removed before it is dropped.
+//! - I3: a node is in the queue its owner gave it to, or in none.
+
+use gmp_rt::prim::{AtomicU8, Ordering, UnsafeCell};
+use std::fmt;
+use std::marker::PhantomPinned;
+use std::pin::Pin;
+use std::ptr;
+use std::task::Waker;
+
+/// Where a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// In no queue; its owner's.
+    Idle,
+    /// In a queue.
+    Queued,
+    /// Its wait has ended; its owner's again.
+    Fired,
+}
+
+const IDLE: u8 = 0;
+const QUEUED: u8 = 1;
+const FIRED: u8 = 2;
+
+/// One wait: a place in a queue, the waker, and what the primitive keeps with it.
+pub(crate) struct Node<D> {
+    state: AtomicU8,
+    inner: UnsafeCell<Inner<D>>,
+    _pinned: PhantomPinned,
+}
+
+struct Inner<D> {
+    prev: *const Node<D>,
+    next: *const Node<D>,
+    waker: Option<Waker>,
+    data: D,
+}
+
+// SAFETY: I1 — the inside is reached by one thread at a time, under a lock or as its owner.
+unsafe impl<D: Send> Send for Node<D> {}
+// SAFETY: as above; a shared node gives nothing but its state.
+unsafe impl<D: Send> Sync for Node<D> {}
+
+/// A waker to wake after the lock is released.
+#[must_use = "somebody waits for this to be woken, after the lock is released"]
+#[derive(Debug)]
+pub(crate) struct Fired(Option<Waker>);
+
+impl Fired {
+    pub(crate) const NONE: Self = Self(None);
+
+    /// Wakes. Not under a lock.
+    #[inline]
+    pub(crate) fn wake(self) {
+        if let Some(waker) = self.0 {
+            waker.wake();
+        }
+    }
+
+    /// A waker taken elsewhere.
+    pub(crate) fn new(waker: Option<Waker>) -> Self {
+        Self(waker)
+    }
+
+    /// The waker, for a list of them.
+    pub(crate) fn into_waker(self) -> Option<Waker> {
+        self.0
+    }
+}
+
+impl<D> Node<D> {
+    /// A node in no queue.
+    pub(crate) fn new(data: D) -> Self {
+        let inner = Inner { prev: ptr::null(), next: ptr::null(), waker: None, data };
+        Self { state: AtomicU8::new(IDLE), inner: UnsafeCell::new(inner), _pinned: PhantomPinned }
+    }
+
+    /// Where it is. `Queued` may be outdated at once unless the queue's lock is held.
+    #[inline]
+    pub(crate) fn state(&self) -> State {
+        // Acquire: pairs with the Release in `leave`; what was done to the node is seen.
+        match self.state.load(Ordering::Acquire) {
+            IDLE => State::Idle,
+            QUEUED => State::Queued,
+            _ => State::Fired,
+        }
+    }
+
+    /// Runs `f` on the data of a node that is not queued.
+    ///
+    /// # Panics
+    ///
+    /// If it is queued: a bug of the primitive.
+    #[inline]
+    pub(crate) fn own<R>(self: Pin<&mut Self>, f: impl FnOnce(&mut D) -> R) -> R {
+        assert!(self.state() != State::Queued, "waitq: the node is queued");
+        // SAFETY: I1 — not queued, and we have it exclusively.
+        self.inner.with_mut(|inner| f(unsafe { &mut (*inner).data }))
+    }
+
+    /// Runs `f` on the data, wherever the node is.
+    ///
+    /// # Safety
+    ///
+    /// The lock of the queue it is in, if any, is held.
+    #[inline]
+    pub(crate) unsafe fn locked<R>(self: Pin<&mut Self>, f: impl FnOnce(&mut D) -> R) -> R {
+        // SAFETY: I1 — by the lock, or as its owner.
+        self.inner.with_mut(|inner| f(unsafe { &mut (*inner).data }))
+    }
+
+    /// Makes a fired node ready for another wait.
+    pub(crate) fn reset(self: Pin<&mut Self>) {
+        debug_assert!(self.state() != State::Queued);
+        self.state.store(IDLE, Ordering::Relaxed);
+    }
+}
+
+impl<D> Drop for Node<D> {
+    fn drop(&mut self) {
+        // Going on would leave a dangling pointer in the queue.
+        if self.state() == State::Queued {
+            std::process::abort();
+        }
+    }
+}
+
+/// Nodes in the order of their arrival. Part of what a lock guards.
+pub(crate) struct Queue<D> {
+    head: *const Node<D>,
+    tail: *const Node<D>,
+}
+
+// SAFETY: I1 — it is reached under a lock only, and so are the nodes in it.
+unsafe impl<D: Send> Send for Queue<D> {}
+
+impl<D> Default for Queue<D> {
+    fn default() -> Self {
+        Self { head: ptr::null(), tail: ptr::null() }
+    }
+}
+
+impl<D> fmt::Debug for Queue<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Queue").field("is_empty", &self.is_empty()).finish()
+    }
+}
+
+impl<D> Queue<D> {
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.head.is_null()
+    }
+
+    /// # Safety
+    ///
+    /// `node` is in this queue.
+    #[inline]
+    unsafe fn inner<R>(node: *const Node<D>, f: impl FnOnce(&mut Inner<D>) -> R) -> R {
+        // SAFETY: I1, I2 — queued here, so alive, and `&mut Queue` is the lock.
+        unsafe { (*node).inner.with_mut(|inner| f(&mut *inner)) }
+    }
+
+    /// Appends a node.
+    ///
+    /// # Safety
+    ///
+    /// Until it has left the queue, `node` stays where it is (also if the pin is a borrowed one)
+    /// and is [removed](Self::remove) from this queue, under the same lock, before it is dropped.
+    #[inline]
+    pub(crate) unsafe fn push_back(&mut self, node: Pin<&mut Node<D>>, waker: Waker) {
+        // SAFETY: the caller's promise; the node sits behind the last one.
+        unsafe { self.link(node, waker, self.tail, ptr::null()) };
+    }
+
+    /// Puts a node before all others.
+    ///
+    /// # Safety
+    ///
+    /// As [`push_back`](Self::push_back).
+    #[inline]
+    pub(crate) unsafe fn push_front(&mut self, node: Pin<&mut Node<D>>, waker: Waker) {
+        // SAFETY: the caller's promise; the node sits before the first one.
+        unsafe { self.link(node, waker, ptr::null(), self.head) };
+    }
+
+    /// # Safety
+    ///
+    /// As [`push_back`](Self::push_back); `prev` and `next` are neighbours in this queue or null.
+    #[inline]
+    unsafe fn link(
+        &mut self,
+        node: Pin<&mut Node<D>>,
+        waker: Waker,
+        prev: *const Node<D>,
+        next: *const Node<D>,
+    ) {
+        debug_assert!(node.state() != State::Queued);
+        // SAFETY: I1 — not queued yet, and ours by the `&mut`.
+        node.inner.with_mut(|inner| unsafe {
+            (*inner).prev = prev;
+            (*inner).next = next;
+            (*inner).waker = Some(waker);
+        });
+        // Relaxed: others find the node through the queue, under its lock.
+        node.state.store(QUEUED, Ordering::Relaxed);
+        let node: *const Node<D> = &raw const *node;
+        // SAFETY: the caller's promise.
+        unsafe { self.join(prev, next, node, node) };
+    }
+
+    /// Lets `before` point to `to_next` and `after` back to `to_prev`; null stands for the
+    /// queue's own ends.
+    ///
+    /// # Safety
+    ///
+    /// Both are null or in this queue.
+    #[inline]
+    unsafe fn join(
+        &mut self,
+        before: *const Node<D>,
+        after: *const Node<D>,
+        to_next: *const Node<D>,
+        to_prev: *const Node<D>,
+    ) {
+        if before.is_null() {
+            self.head = to_next;
+        } else {
+            // SAFETY: the caller's promise.
+            unsafe { Self::inner(before, |inner| inner.next = to_next) };
+        }
+        if after.is_null() {
+            self.tail = to_prev;
+        } else {
+            // SAFETY: the caller's promise.
+            unsafe { Self::inner(after, |inner| inner.prev = to_prev) };
+        }
+    }
+
+    /// Takes a node out, as `state`. Its waker stays in it unless taken by `f`.
+    ///
+    /// # Safety
+    ///
+    /// `node` is in this queue.
+    #[inline]
+    unsafe fn leave<R>(
+        &mut self,
+        node: *const Node<D>,
+        state: u8,
+        f: impl FnOnce(&mut Inner<D>) -> R,
+    ) -> R {
+        // SAFETY: the caller's promise.
+        let (prev, next, result) =
+            unsafe { Self::inner(node, |inner| (inner.prev, inner.next, f(inner))) };
+        // SAFETY: neighbours of a node of this queue are of this queue.
+        unsafe { self.join(prev, next, next, prev) };
+        // Release: pairs with `Node::state`; the owner sees all that was done to the node. After
+        // this it may be gone.
+        // SAFETY: the caller's promise, up to here.
+        unsafe { (*node).state.store(state, Ordering::Release) };
+        result
+    }
+
+    /// Takes `node` out if it is still in the queue, and returns its waker, to be dropped after
+    /// the lock is released: a waker may run any code.
+    ///
+    /// # Safety
+    ///
+    /// `node` has been in this queue or in none.
+    #[inline]
+    pub(crate) unsafe fn remove(&mut self, node: Pin<&mut Node<D>>) -> Option<Waker> {
+        let node: *const Node<D> = &raw const *node;
+        // SAFETY: alive by the `&mut` of the caller.
+        if unsafe { (*node).state() } != State::Queued {
+            return None;
+        }
+        // SAFETY: queued, so in this queue, as the caller promises.
+        unsafe { self.leave(node, IDLE, |inner| inner.waker.take()) }
+    }
+
+    /// Gives a node that is queued here another waker, unless it has the same; returns the old
+    /// one, to be dropped after the lock is released.
+    ///
+    /// # Safety
+    ///
+    /// `node` is in this queue.
+    #[inline]
+    pub(crate) unsafe fn update(
+        &mut self,
+        node: Pin<&mut Node<D>>,
+        waker: &Waker,
+    ) -> Option<Waker> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            Self::inner(&raw const *node, |inner| match &inner.waker {
+                Some(old) if old.will_wake(waker) => None,
+                _ => inner.waker.replace(waker.clone()),
+            })
+        }
+    }
+
+    /// The data of the first node.
+    #[inline]
+    pub(crate) fn front<R>(&mut self, f: impl FnOnce(&mut D) -> R) -> Option<R> {
+        if self.is_empty() {
+            return None;
+        }
+        // SAFETY: the head is in this queue.
+        Some(unsafe { Self::inner(self.head, |inner| f(&mut inner.data)) })
+    }
+
+    /// Runs `f` on the data of each node, the first one first, until it says `Some`.
+    pub(crate) fn find_map<R>(&mut self, mut f: impl FnMut(&mut D) -> Option<R>) -> Option<R> {
+        let mut node = self.head;
+        while !node.is_null() {
+            // SAFETY: reached from the head, so in this queue.
+            let (found, next) =
+                unsafe { Self::inner(node, |inner| (f(&mut inner.data), inner.next)) };
+            if found.is_some() {
+                return found;
+            }
+            node = next;
+        }
+        None
+    }
+
+    /// Fires the first node: `f` has its data a last time.
+    #[inline]
+    pub(crate) fn fire_front<R>(&mut self, f: impl FnOnce(&mut D) -> R) -> Option<(R, Fired)> {
+        if self.is_empty() {
+            return None;
+        }
+        // SAFETY: the head is in this queue.
+        Some(unsafe {
+            self.leave(self.head, FIRED, |inner| (f(&mut inner.data), Fired(inner.waker.take())))
+        })
+    }
+
+    /// Takes the first node out without firing it: its owner finds it idle. The waker goes to
+    /// the caller, to be dropped after the lock is released.
+    #[inline]
+    pub(crate) fn unlink_front(&mut self) -> Option<Waker> {
+        if self.is_empty() {
+            return None;
+        }
+        // SAFETY: the head is in this queue.
+        unsafe { self.leave(self.head, IDLE, |inner| inner.waker.take()) }
+    }
+
+    /// Takes the first node out and puts it at the end of `other`, which the same lock guards.
+    pub(crate) fn move_front_to(&mut self, other: &mut Self) {
+        if self.is_empty() {
+            return;
+        }
+        let node = self.head;
+        // SAFETY: the head is in this queue, and then, as it stays marked as queued, in `other`:
+        // its owner is told by the primitive which of its queues that is (I3).
+        unsafe {
+            self.leave(node, QUEUED, |_| ());
+            Self::inner(node, |inner| {
+                inner.prev = other.tail;
+                inner.next = ptr::null();
+            });
+            other.join(other.tail, ptr::null(), node, node);
+        }
+    }
+
+    /// Takes the wakers of the first node without taking it out: it has been told once, and
+    /// stays where it is until it comes.
+    pub(crate) fn nudge_front(&mut self) -> Fired {
+        if self.is_empty() {
+            return Fired::NONE;
+        }
+        // SAFETY: the head is in this queue.
+        Fired(unsafe { Self::inner(self.head, |inner| inner.waker.take()) })
+    }
+}
