@@ -27,7 +27,7 @@
 //! # Where to look
 //!
 //! - Starting and joining: [`go!`], [`spawn`], [`JoinHandle`], [`block_on`], [`blocking`], [`yield_now`].
-//! - Waiting for each other: [`WaitGroup`].
+//! - Waiting for each other: [`chan`], [`select!`], [`WaitGroup`], and all of [`sync`].
 //! - The network: [`net::resolve`].
 //! - Time: [`sleep`], [`timeout`], [`Ticker`], [`Timer`], [`after_func`].
 //! - Blocking and long work: [`blocking`], [`spawn_blocking`], [`checkpoint`].
@@ -63,7 +63,7 @@ pub use gmp_rt::{
     runtime, set_max_procs, sleep, sleep_until, spawn, spawn_blocking, spawn_named, time, timeout,
     timeout_at, yield_now,
 };
-pub use gmp_sync::WaitGroup;
+pub use gmp_sync::{WaitGroup, chan, select, unbounded_chan};
 
 /// The network.
 pub mod net {
@@ -72,5 +72,9 @@ pub mod net {
 
 /// Primitives for goroutines to wait for each other.
 pub mod sync {
-    pub use gmp_sync::{Wait, WaitGroup};
+    pub use gmp_sync::{
+        IntoIter, Iter, Receiver, Recv, RecvError, RecvTimeoutError, SelectCase, Send, SendError,
+        SendTimeoutError, Sender, TryIter, TryRecvError, TrySendError, Wait, WaitGroup, chan,
+        select_cases, unbounded_chan,
+    };
 }

@@ -1,7 +1,8 @@
-//! The attribute macros of [gmp](https://docs.rs/gmp). Use them through the facade crate `gmp`.
+//! The macros of [gmp](https://docs.rs/gmp). Use them through the facade crate `gmp`.
 #![forbid(unsafe_code)]
 
 mod entry;
+mod select;
 
 use proc_macro::TokenStream;
 
@@ -47,4 +48,12 @@ pub fn main(options: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn test(options: TokenStream, item: TokenStream) -> TokenStream {
     entry::expand(entry::Entry::Test, options.into(), item.into()).into()
+}
+
+/// What `gmp::select!` expands to; that macro says how to use it, and passes the path of the run-time
+/// half in front.
+#[doc(hidden)]
+#[proc_macro]
+pub fn select(cases: TokenStream) -> TokenStream {
+    select::expand(cases.into()).into()
 }

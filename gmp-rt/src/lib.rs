@@ -24,6 +24,7 @@ mod m;
 mod p;
 pub mod park;
 #[doc(hidden)]
+#[expect(unsafe_code, reason = "a lock without a guard")]
 pub mod prim;
 pub mod runtime;
 mod sched;

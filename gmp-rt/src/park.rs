@@ -57,3 +57,21 @@ pub fn poll_go_on(cx: &Context<'_>) -> Poll<()> {
 pub fn wake_all(wakers: impl IntoIterator<Item = Waker>) {
     crate::sched::ready::wake_all(wakers);
 }
+
+/// A number below `bound`, each as likely as the others, for a primitive that has to choose. Not
+/// for secrets.
+#[doc(hidden)]
+#[must_use]
+pub fn random_below(bound: u32) -> u32 {
+    use crate::util::{clock, rand::Rand};
+    thread_local! {
+        static RAND: Rand = {
+            // Differs from thread to thread and from run to run.
+            let here = 0u8;
+            Rand::new(clock::now() ^ std::ptr::from_ref(&here).addr() as u64)
+        };
+    }
+    let random = RAND.with(Rand::next_u32);
+    // The upper half of the product is uniform but for a part in 2^32 per value.
+    ((u64::from(random) * u64::from(bound)) >> 32) as u32
+}

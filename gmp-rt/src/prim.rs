@@ -31,6 +31,33 @@ mod imp {
     };
     pub use std::thread::{Thread, current as current_thread, park as park_thread};
 
+    /// A lock without data and without a guard: for who has to hold several at once.
+    pub struct RawLock(parking_lot::RawMutex);
+
+    impl RawLock {
+        /// An unlocked lock.
+        pub const fn new() -> Self {
+            Self(<parking_lot::RawMutex as parking_lot::lock_api::RawMutex>::INIT)
+        }
+
+        /// Locks.
+        #[inline]
+        pub fn lock(&self) {
+            parking_lot::lock_api::RawMutex::lock(&self.0);
+        }
+
+        /// Unlocks.
+        ///
+        /// # Safety
+        ///
+        /// This thread has locked it.
+        #[inline]
+        pub unsafe fn unlock(&self) {
+            // SAFETY: the caller's promise.
+            unsafe { parking_lot::lock_api::RawMutex::unlock(&self.0) };
+        }
+    }
+
     /// Blocks the thread until unparked or `timeout` has passed.
     pub fn park_thread_timeout(timeout: std::time::Duration) {
         std::thread::park_timeout(timeout);
@@ -70,6 +97,43 @@ mod imp {
     };
     pub use loom::thread::{Thread, current as current_thread, park as park_thread};
 
+    /// A lock without data and without a guard, over loom's.
+    pub struct RawLock {
+        mutex: loom::sync::Mutex<()>,
+        /// The guard of who has locked it.
+        guard: std::cell::UnsafeCell<Option<loom::sync::MutexGuard<'static, ()>>>,
+    }
+
+    // SAFETY: `guard` is reached only by who has the lock.
+    unsafe impl Send for RawLock {}
+    // SAFETY: as above.
+    unsafe impl Sync for RawLock {}
+
+    impl RawLock {
+        /// An unlocked lock.
+        pub fn new() -> Self {
+            Self { mutex: loom::sync::Mutex::new(()), guard: std::cell::UnsafeCell::new(None) }
+        }
+
+        /// Locks.
+        pub fn lock(&self) {
+            let guard = self.mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            // SAFETY: the guard lies beside its mutex and is dropped by `unlock`; models never
+            // move or drop a locked one.
+            unsafe { *self.guard.get() = Some(std::mem::transmute(guard)) };
+        }
+
+        /// Unlocks.
+        ///
+        /// # Safety
+        ///
+        /// This thread has locked it.
+        pub unsafe fn unlock(&self) {
+            // SAFETY: ours, by the caller's promise.
+            drop(unsafe { (*self.guard.get()).take() });
+        }
+    }
+
     /// Loom has no clock: a timed park is a chance for others to run, then a return.
     pub fn park_thread_timeout(_timeout: std::time::Duration) {
         loom::thread::yield_now();
@@ -89,6 +153,18 @@ mod imp {
         pub fn lock(&self) -> loom::sync::MutexGuard<'_, T> {
             self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
         }
+    }
+}
+
+impl Default for RawLock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl std::fmt::Debug for RawLock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("RawLock")
     }
 }
 

@@ -3,6 +3,12 @@
 //! Each is an ordinary future that keeps a `Waker`: it works on any executor. Inside gmp it also
 //! says why its goroutine waits, through [`gmp_rt::park`].
 
+#[expect(unsafe_code, reason = "pins nodes into the queues of channels")]
+mod chan;
+#[expect(unsafe_code, reason = "a waker that the winner takes")]
+mod claim;
+#[expect(unsafe_code, reason = "holds several locks at once, pins nodes into several queues")]
+mod select;
 #[expect(unsafe_code, reason = "is the home of waiters")]
 mod wait_group;
 #[expect(unsafe_code, reason = "pins nodes into the queue of a primitive")]
@@ -11,4 +17,11 @@ mod waiter;
 mod waitq;
 mod wakers;
 
+pub use crate::chan::{
+    IntoIter, Iter, Receiver, Recv, RecvError, RecvTimeoutError, Send, SendError, SendTimeoutError,
+    Sender, TryIter, TryRecvError, TrySendError, chan, unbounded_chan,
+};
+#[doc(hidden)]
+pub use crate::select::__expansion as __select;
+pub use crate::select::{SelectCase, select_cases};
 pub use crate::wait_group::{Wait, WaitGroup};

@@ -63,6 +63,17 @@ unsafe impl<D: Send> Send for Node<D> {}
 // SAFETY: as above; a shared node gives nothing but its state.
 unsafe impl<D: Send> Sync for Node<D> {}
 
+/// What to do with a node.
+#[derive(Debug)]
+pub(crate) enum Verdict<R> {
+    /// Its wait ends here.
+    Fire(R),
+    /// Its wait has ended elsewhere: out of the queue, not fired.
+    Unlink,
+    /// It stays, and the next one is looked at.
+    Skip,
+}
+
 /// A waker to wake after the lock is released.
 #[must_use = "somebody waits for this to be woken, after the lock is released"]
 #[derive(Debug)]
@@ -79,14 +90,21 @@ impl Fired {
         }
     }
 
-    /// A waker taken elsewhere.
-    pub(crate) fn new(waker: Option<Waker>) -> Self {
-        Self(waker)
+    /// This one, or else that waker.
+    #[inline]
+    pub(crate) fn or(self, waker: Option<Waker>) -> Self {
+        Self(self.0.or(waker))
     }
 
     /// The waker, for a list of them.
     pub(crate) fn into_waker(self) -> Option<Waker> {
         self.0
+    }
+}
+
+impl From<Waker> for Fired {
+    fn from(waker: Waker) -> Self {
+        Self(Some(waker))
     }
 }
 
@@ -190,20 +208,13 @@ impl<D> Queue<D> {
     /// Until it has left the queue, `node` stays where it is (also if the pin is a borrowed one)
     /// and is [removed](Self::remove) from this queue, under the same lock, before it is dropped.
     #[inline]
-    pub(crate) unsafe fn push_back(&mut self, node: Pin<&mut Node<D>>, waker: Waker) {
+    pub(crate) unsafe fn push_back(
+        &mut self,
+        node: Pin<&mut Node<D>>,
+        waker: impl Into<Option<Waker>>,
+    ) {
         // SAFETY: the caller's promise; the node sits behind the last one.
-        unsafe { self.link(node, waker, self.tail, ptr::null()) };
-    }
-
-    /// Puts a node before all others.
-    ///
-    /// # Safety
-    ///
-    /// As [`push_back`](Self::push_back).
-    #[inline]
-    pub(crate) unsafe fn push_front(&mut self, node: Pin<&mut Node<D>>, waker: Waker) {
-        // SAFETY: the caller's promise; the node sits before the first one.
-        unsafe { self.link(node, waker, ptr::null(), self.head) };
+        unsafe { self.link(node, waker.into(), self.tail, ptr::null()) };
     }
 
     /// # Safety
@@ -213,7 +224,7 @@ impl<D> Queue<D> {
     unsafe fn link(
         &mut self,
         node: Pin<&mut Node<D>>,
-        waker: Waker,
+        waker: Option<Waker>,
         prev: *const Node<D>,
         next: *const Node<D>,
     ) {
@@ -222,7 +233,7 @@ impl<D> Queue<D> {
         node.inner.with_mut(|inner| unsafe {
             (*inner).prev = prev;
             (*inner).next = next;
-            (*inner).waker = Some(waker);
+            (*inner).waker = waker;
         });
         // Relaxed: others find the node through the queue, under its lock.
         node.state.store(QUEUED, Ordering::Relaxed);
@@ -331,21 +342,6 @@ impl<D> Queue<D> {
         Some(unsafe { Self::inner(self.head, |inner| f(&mut inner.data)) })
     }
 
-    /// Runs `f` on the data of each node, the first one first, until it says `Some`.
-    pub(crate) fn find_map<R>(&mut self, mut f: impl FnMut(&mut D) -> Option<R>) -> Option<R> {
-        let mut node = self.head;
-        while !node.is_null() {
-            // SAFETY: reached from the head, so in this queue.
-            let (found, next) =
-                unsafe { Self::inner(node, |inner| (f(&mut inner.data), inner.next)) };
-            if found.is_some() {
-                return found;
-            }
-            node = next;
-        }
-        None
-    }
-
     /// Fires the first node: `f` has its data a last time.
     #[inline]
     pub(crate) fn fire_front<R>(&mut self, f: impl FnOnce(&mut D) -> R) -> Option<(R, Fired)> {
@@ -358,25 +354,29 @@ impl<D> Queue<D> {
         })
     }
 
-    /// Takes the first node out without firing it: its owner finds it idle. The waker goes to
-    /// the caller, to be dropped after the lock is released.
+    /// Goes through the nodes, the first one first, and does with each what `f` says, until one
+    /// is fired.
     #[inline]
-    pub(crate) fn unlink_front(&mut self) -> Option<Waker> {
-        if self.is_empty() {
-            return None;
-        }
-        // SAFETY: the head is in this queue.
-        unsafe { self.leave(self.head, IDLE, |inner| inner.waker.take()) }
+    pub(crate) fn fire_first<R>(
+        &mut self,
+        mut f: impl FnMut(&mut D) -> Verdict<R>,
+    ) -> Option<(R, Fired)> {
+        let (node, result) = self.choose(&mut f)?;
+        // SAFETY: chosen from this queue.
+        let fired = unsafe { self.leave(node, FIRED, |inner| Fired(inner.waker.take())) };
+        Some((result, fired))
     }
 
-    /// Takes the first node out and puts it at the end of `other`, which the same lock guards.
-    pub(crate) fn move_front_to(&mut self, other: &mut Self) {
-        if self.is_empty() {
-            return;
-        }
-        let node = self.head;
-        // SAFETY: the head is in this queue, and then, as it stays marked as queued, in `other`:
-        // its owner is told by the primitive which of its queues that is (I3).
+    /// As [`fire_first`](Self::fire_first), but the chosen node moves to the end of `other`,
+    /// which the same lock guards.
+    pub(crate) fn move_first<R>(
+        &mut self,
+        other: &mut Self,
+        mut f: impl FnMut(&mut D) -> Verdict<R>,
+    ) -> Option<R> {
+        let (node, result) = self.choose(&mut f)?;
+        // SAFETY: chosen from this queue; as it stays marked as queued it is in `other` from now
+        // on, which the primitive notes in its data (I3).
         unsafe {
             self.leave(node, QUEUED, |_| ());
             Self::inner(node, |inner| {
@@ -385,15 +385,28 @@ impl<D> Queue<D> {
             });
             other.join(other.tail, ptr::null(), node, node);
         }
+        Some(result)
     }
 
-    /// Takes the wakers of the first node without taking it out: it has been told once, and
-    /// stays where it is until it comes.
-    pub(crate) fn nudge_front(&mut self) -> Fired {
-        if self.is_empty() {
-            return Fired::NONE;
+    /// The first node that `f` wants to fire. Those it is done with are unlinked on the way.
+    #[inline]
+    fn choose<R>(
+        &mut self,
+        f: &mut impl FnMut(&mut D) -> Verdict<R>,
+    ) -> Option<(*const Node<D>, R)> {
+        let mut node = self.head;
+        while !node.is_null() {
+            // SAFETY: reached from the head, so in this queue.
+            let (verdict, next) =
+                unsafe { Self::inner(node, |inner| (f(&mut inner.data), inner.next)) };
+            match verdict {
+                Verdict::Fire(result) => return Some((node, result)),
+                // SAFETY: as above. Its waker stays in it: not ours to drop under the lock.
+                Verdict::Unlink => unsafe { self.leave(node, IDLE, |_| ()) },
+                Verdict::Skip => {}
+            }
+            node = next;
         }
-        // SAFETY: the head is in this queue.
-        Fired(unsafe { Self::inner(self.head, |inner| inner.waker.take()) })
+        None
     }
 }

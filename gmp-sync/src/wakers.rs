@@ -9,7 +9,8 @@ use std::task::Waker;
 /// Wakers to wake after the lock is released.
 #[must_use = "somebody waits for these to be woken, after the lock is released"]
 #[derive(Debug, Default)]
-pub(crate) enum Wakers {
+#[doc(hidden)]
+pub enum Wakers {
     /// Nobody.
     #[default]
     None,
@@ -31,6 +32,23 @@ impl Wakers {
                 Self::Many(wakers)
             }
         };
+    }
+
+    /// Adds all of another list.
+    pub(crate) fn append(&mut self, more: Self) {
+        match more {
+            Self::None => {}
+            Self::One(waker) => self.push(Fired::from(waker)),
+            Self::Many(wakers) => wakers.into_iter().for_each(|waker| self.push(waker.into())),
+        }
+    }
+
+    /// Adds a waker that has been replaced, which must not be dropped under the lock either. It is
+    /// woken for nothing, which is allowed, and rare.
+    pub(crate) fn keep(&mut self, replaced: Option<Waker>) {
+        if let Some(waker) = replaced {
+            self.push(waker.into());
+        }
     }
 
     /// Wakes all. Not under a lock.

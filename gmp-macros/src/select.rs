@@ -1,0 +1,258 @@
+//! `select!`: the grammar, and what becomes of it.
+//!
+//! ```text
+//! select  := path ';' case*
+//! case    := pattern '=' expression [',' 'if' expression] '=>' body
+//!          | 'default' '=>' body
+//! body    := block [','] | expression ','        (the last comma may be missing)
+//! ```
+//!
+//! The path in front is where the run-time half is; `gmp_sync::select!` puts it there.
+//!
+//! The expansion makes a list of the cases, awaits the choice, and takes the output of the chosen one
+//! into an enum; only then, with all cases dropped, does a `match` on the enum run the body. So a body may use
+//! what the cases borrowed, and `break`, `return` and `?` in it mean what they mean outside.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::parse::{Parse, ParseStream};
+use syn::spanned::Spanned;
+use syn::{Error, Expr, ExprMethodCall, Pat, Path, Result, Token, token};
+
+/// The expansion, or the compile errors.
+pub(crate) fn expand(input: TokenStream) -> TokenStream {
+    match syn::parse2::<Select>(input) {
+        Ok(select) => select.expand(),
+        Err(error) => error.to_compile_error(),
+    }
+}
+
+struct Select {
+    /// Where the run-time half is.
+    home: Path,
+    cases: Vec<Case>,
+    default: Option<Expr>,
+}
+
+struct Case {
+    pattern: Pat,
+    operation: Operation,
+    guard: Option<Expr>,
+    body: Expr,
+}
+
+enum Operation {
+    /// `sender.send(value)`.
+    Send { sender: Box<Expr>, value: Box<Expr> },
+    /// A receive or any future: types will tell.
+    Await(Box<Expr>),
+}
+
+impl Parse for Select {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let home = input.call(Path::parse_mod_style)?;
+        input.parse::<Token![;]>()?;
+        let mut select = Self { home, cases: Vec::new(), default: None };
+        while !input.is_empty() {
+            select.parse_case(input)?;
+        }
+        Ok(select)
+    }
+}
+
+impl Select {
+    fn parse_case(&mut self, input: ParseStream<'_>) -> Result<()> {
+        if is_default(input) {
+            let default: Ident = input.parse()?;
+            if input.peek(Token![,]) {
+                return Err(input.error("a `default` case has no guard"));
+            }
+            parse_arrow(input, "`default`")?;
+            let body = parse_body(input)?;
+            if self.default.replace(body).is_some() {
+                return Err(Error::new(
+                    default.span(),
+                    "a second `default`: a select has one at most",
+                ));
+            }
+            return Ok(());
+        }
+        let pattern = input.call(Pat::parse_multi_with_leading_vert)?;
+        if !input.peek(Token![=]) || input.peek(Token![=>]) {
+            let hint = "expected `=` and an operation after the pattern: `value = rx.recv() => …`";
+            return Err(input.error(hint));
+        }
+        input.parse::<Token![=]>()?;
+        let operation = Operation::new(input.parse()?);
+        let guard = parse_guard(input)?;
+        parse_arrow(input, "the operation")?;
+        let body = parse_body(input)?;
+        self.cases.push(Case { pattern, operation, guard, body });
+        Ok(())
+    }
+}
+
+/// `default =>` or, to be told that it has none, `default, if`; but not a variable of that name.
+fn is_default(input: ParseStream<'_>) -> bool {
+    let fork = input.fork();
+    let named = fork.parse::<Ident>().is_ok_and(|name| name == "default");
+    named && (fork.peek(Token![=>]) || fork.peek(Token![,]))
+}
+
+fn parse_guard(input: ParseStream<'_>) -> Result<Option<Expr>> {
+    if !input.peek(Token![,]) {
+        return Ok(None);
+    }
+    input.parse::<Token![,]>()?;
+    if !input.peek(Token![if]) {
+        return Err(input.error("expected `if` and a condition, or `=>` instead of the comma"));
+    }
+    input.parse::<Token![if]>()?;
+    Ok(Some(input.parse()?))
+}
+
+fn parse_arrow(input: ParseStream<'_>, after: &str) -> Result<()> {
+    if input.peek(Token![=>]) {
+        input.parse::<Token![=>]>()?;
+        return Ok(());
+    }
+    Err(input.error(format!("expected `=>` and a body after {after}")))
+}
+
+fn parse_body(input: ParseStream<'_>) -> Result<Expr> {
+    if input.is_empty() {
+        return Err(input.error("expected a body after `=>`"));
+    }
+    if input.peek(token::Brace) {
+        let block = Expr::Block(input.parse()?);
+        input.parse::<Option<Token![,]>>()?;
+        return Ok(block);
+    }
+    let body = input.parse()?;
+    if !input.is_empty() {
+        input.parse::<Token![,]>()?;
+    }
+    Ok(body)
+}
+
+impl Operation {
+    fn new(expression: Expr) -> Self {
+        match expression {
+            Expr::Paren(paren) => Self::new(*paren.expr),
+            Expr::MethodCall(call) if is_send(&call) => {
+                let ExprMethodCall { receiver: sender, mut args, .. } = call;
+                match args.pop() {
+                    Some(value) => Self::Send { sender, value: Box::new(value.into_value()) },
+                    None => Self::Await(sender),
+                }
+            }
+            other => Self::Await(Box::new(other)),
+        }
+    }
+
+    /// The expression of the case.
+    fn case(&self, home: &Path) -> TokenStream {
+        match self {
+            Self::Send { sender, .. } => {
+                let reference = quote_spanned!(sender.span()=> &#sender);
+                quote!(#home::send_case(#reference))
+            }
+            Self::Await(expression) => {
+                let value = Ident::new("value", Span::mixed_site());
+                // The span of the expression: that it is not a future is said there.
+                let make = quote_spanned!(expression.span()=> case);
+                quote! {
+                    match #expression {
+                        #value => {
+                            use #home::{AsFuture as _, AsRecv as _};
+                            (&#home::Probe(&#value)).tag().#make(#value)
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn is_send(call: &ExprMethodCall) -> bool {
+    call.method == "send" && call.args.len() == 1 && call.turbofish.is_none()
+}
+
+impl Case {
+    /// The expression of the case, with its guard.
+    fn guarded(&self, home: &Path) -> TokenStream {
+        let case = self.operation.case(home);
+        match &self.guard {
+            None => case,
+            Some(guard) => quote! {
+                #home::Guarded::new(if #guard { ::core::option::Option::Some(#case) } else {
+                    ::core::option::Option::None
+                })
+            },
+        }
+    }
+
+    /// What the chosen case gives to its body, from the place in the list where it is.
+    fn output(&self, place: &TokenStream) -> TokenStream {
+        match &self.operation {
+            Operation::Send { value, .. } => quote!(#place.output().send(#value)),
+            Operation::Await(_) => quote!(#place.output()),
+        }
+    }
+}
+
+impl Select {
+    fn expand(&self) -> TokenStream {
+        let home = &self.home;
+        if self.cases.is_empty() && self.default.is_none() {
+            return quote!(match #home::forever().await {});
+        }
+        let out = format_ident!("__GmpSelected");
+        let list = Ident::new("list", Span::mixed_site());
+        let value = Ident::new("value", Span::mixed_site());
+        let names: Vec<Ident> = (0..self.cases.len()).map(|n| format_ident!("Case{n}")).collect();
+        let cases = self.cases.iter().rev().fold(quote!(#home::Nil), |tail, case| {
+            let case = case.guarded(home);
+            quote!(#home::Cons::new(#case, #tail))
+        });
+        let mut place = quote!(#list.as_mut());
+        let outputs = self.cases.iter().zip(&names).enumerate().map(|(n, (case, name))| {
+            let output = case.output(&place);
+            place = quote!(#place.tail());
+            quote!(#home::Chosen::Case(#n) => #out::#name(#output))
+        });
+        let outputs: Vec<TokenStream> = outputs.collect();
+        let bodies = self.cases.iter().zip(&names).map(|(case, name)| {
+            let Case { pattern, body, .. } = case;
+            quote!(#out::#name(#value) => { let #pattern = #value; #body })
+        });
+        let (will, default, default_body, rest) = match &self.default {
+            Some(body) => (
+                quote!(GoOn),
+                Some(quote!(Default,)),
+                Some(quote!(#out::Default => #body)),
+                quote!(_ => #out::Default),
+            ),
+            None => (quote!(Wait), None, None, quote!(_ => ::core::unreachable!())),
+        };
+        quote! {{
+            #[allow(clippy::allow_attributes, non_camel_case_types)]
+            enum #out<#(#names),*> { #(#names(#names),)* #default }
+            match {
+                let selected = match #cases {
+                    #list => {
+                        let mut #list = ::core::pin::pin!(#list);
+                        match #home::choose(#list.as_mut(), #home::Will::#will).await {
+                            #(#outputs,)*
+                            #rest,
+                        }
+                    }
+                };
+                selected
+            } {
+                #(#bodies)*
+                #default_body
+            }
+        }}
+    }
+}

@@ -1,0 +1,140 @@
+//! What can go wrong with a channel. Errors of a send give the value back.
+
+use std::fmt;
+
+macro_rules! with_value {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident => $text:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq)]
+        pub enum $name<T> {
+            $($(#[$vdoc])* $variant(T),)+
+        }
+
+        impl<T> $name<T> {
+            /// The value that was not sent.
+            #[must_use]
+            pub fn into_inner(self) -> T {
+                match self {
+                    $(Self::$variant(value) => value,)+
+                }
+            }
+        }
+
+        // Without the value: it need not be `Debug`.
+        impl<T> fmt::Debug for $name<T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self {
+                    $(Self::$variant(_) => f.write_str(concat!(stringify!($variant), "(..)")),)+
+                }
+            }
+        }
+
+        impl<T> fmt::Display for $name<T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self {
+                    $(Self::$variant(_) => f.write_str($text),)+
+                }
+            }
+        }
+
+        impl<T> std::error::Error for $name<T> {}
+    };
+}
+
+/// The channel is closed, or nobody is left to receive. Has the value that was not sent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct SendError<T>(pub T);
+
+impl<T> SendError<T> {
+    /// The value that was not sent.
+    #[must_use]
+    pub fn into_inner(self) -> T {
+        self.0
+    }
+}
+
+impl<T> fmt::Debug for SendError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SendError(..)")
+    }
+}
+
+impl<T> fmt::Display for SendError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("send on closed channel")
+    }
+}
+
+impl<T> std::error::Error for SendError<T> {}
+
+with_value! {
+    /// Why [`Sender::try_send`](super::Sender::try_send) did not send.
+    TrySendError {
+        /// There is no room, and nobody is waiting to receive.
+        Full => "send on full channel",
+        /// The channel is closed, or nobody is left to receive.
+        Closed => "send on closed channel",
+    }
+}
+
+with_value! {
+    /// Why [`Sender::send_timeout`](super::Sender::send_timeout) did not send.
+    SendTimeoutError {
+        /// There was no room in time.
+        Timeout => "send on full channel timed out",
+        /// The channel is closed, or nobody is left to receive.
+        Closed => "send on closed channel",
+    }
+}
+
+macro_rules! plain {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident => $text:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name {
+            $($(#[$vdoc])* $variant,)+
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self {
+                    $(Self::$variant => f.write_str($text),)+
+                }
+            }
+        }
+
+        impl std::error::Error for $name {}
+    };
+}
+
+/// The channel is closed and all that was sent has been received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecvError;
+
+impl fmt::Display for RecvError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("receive on closed and empty channel")
+    }
+}
+
+impl std::error::Error for RecvError {}
+
+plain! {
+    /// Why [`Receiver::try_recv`](super::Receiver::try_recv) did not receive.
+    TryRecvError {
+        /// Nothing is there now.
+        Empty => "receive on empty channel",
+        /// The channel is closed and all that was sent has been received.
+        Closed => "receive on closed and empty channel",
+    }
+}
+
+plain! {
+    /// Why [`Receiver::recv_timeout`](super::Receiver::recv_timeout) did not receive.
+    RecvTimeoutError {
+        /// Nothing came in time.
+        Timeout => "receive on empty channel timed out",
+        /// The channel is closed and all that was sent has been received.
+        Closed => "receive on closed and empty channel",
+    }
+}

@@ -1,0 +1,126 @@
+//! A receiver as a stream, a sender as a sink.
+//!
+//! Both are polled again and again and may not be polled any more without saying so; they wait
+//! by a bell (see `core`), which lies in a box, made when the first poll has to wait.
+
+use super::core::{Chan, Core, Parcel, Side, Take, Wait};
+use super::{Receiver, SendError, Sender};
+use crate::waitq::{Node, State};
+use futures::sink::Sink;
+use futures::stream::{FusedStream, Stream};
+use gmp_rt::park::{WaitReason, note_wait, poll_go_on};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+/// The bell of an end that is used as a stream or sink.
+pub(super) struct Pipe<T> {
+    side: Side,
+    bell: Option<Pin<Box<Node<Wait<T>>>>>,
+}
+
+impl<T> Pipe<T> {
+    /// The end of a channel that is not used as one yet.
+    pub(super) fn new(side: Side) -> Self {
+        Self { side, bell: None }
+    }
+
+    /// Runs `attempt`, and leaves the bell if that says `None`.
+    fn poll<R>(
+        &mut self,
+        chan: &Chan<T>,
+        cx: &Context<'_>,
+        attempt: impl FnOnce(&mut Core<T>) -> Option<R>,
+    ) -> Poll<R> {
+        let side = self.side;
+        let bell = self.bell.get_or_insert_with(|| Box::pin(Node::new(Wait::new(Parcel::Nothing))));
+        let (result, _old) = chan.with(|core| match attempt(core) {
+            Some(result) => (Poll::Ready(result), None),
+            // SAFETY: boxed, so pinned, and with this pipe for ever, which `cancel`s it.
+            None => (Poll::Pending, unsafe { core.leave_bell(side, bell.as_mut(), cx.waker()) }),
+        });
+        result
+    }
+
+    /// Takes the bell off, before the channel's end is dropped.
+    pub(super) fn cancel(&mut self, chan: &Chan<T>) {
+        let Some(bell) = &mut self.bell else { return };
+        if bell.state() == State::Queued {
+            // SAFETY: a bell of this side.
+            let old = chan.with(|core| unsafe { core.take_off_bell(self.side, bell.as_mut()) });
+            drop(old);
+        }
+    }
+}
+
+impl<T> Stream for Receiver<T> {
+    type Item = T;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        let this = &mut *self;
+        ready!(poll_go_on(cx));
+        let mut summoned = None;
+        let polled = this.pipe.poll(&this.chan, cx, |core| match core.try_take() {
+            Take::Value(value, fired) => Some(Some((value, fired))),
+            Take::Closed => Some(None),
+            Take::Empty => None,
+            Take::Summoned(fired) => {
+                summoned = Some(fired);
+                None
+            }
+        });
+        if let Some(fired) = summoned {
+            fired.wake();
+        }
+        if polled.is_pending() {
+            note_wait(cx, WaitReason::ChanReceive, this.chan.id());
+        }
+        polled.map(|took| {
+            took.map(|(value, fired)| {
+                fired.wake();
+                value
+            })
+        })
+    }
+}
+
+impl<T> FusedStream for Receiver<T> {
+    fn is_terminated(&self) -> bool {
+        self.is_closed() && self.is_empty()
+    }
+}
+
+/// [`poll_ready`](Sink::poll_ready) waits for room or a receiver. If another sender is faster
+/// then, the value goes into the buffer beyond its size: by at most one for each sink. Flushing does
+/// nothing: a value that was taken has been sent. Closing closes the channel, for all senders.
+impl<T> Sink<T> for Sender<T> {
+    type Error = SendError<()>;
+
+    fn poll_ready(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        let this = &mut *self;
+        ready!(poll_go_on(cx));
+        let polled = this.pipe.poll(&this.chan, cx, |core| core.may_send().then_some(()));
+        if polled.is_pending() {
+            note_wait(cx, WaitReason::ChanSend, this.chan.id());
+        }
+        polled.map(|()| if this.is_closed() { Err(SendError(())) } else { Ok(()) })
+    }
+
+    fn start_send(self: Pin<&mut Self>, value: T) -> Result<(), Self::Error> {
+        match self.chan.with(|core| core.force(value)) {
+            Ok(fired) => {
+                fired.wake();
+                Ok(())
+            }
+            Err(_value) => Err(SendError(())),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.close();
+        Poll::Ready(Ok(()))
+    }
+}

@@ -1,0 +1,172 @@
+//! Sending: the future, and the permit of those who keep their value until they may send.
+
+use super::core::{Chan, Parcel, Push, Wait};
+use super::{SendError, Sender};
+use crate::waitq::{Node, State};
+use gmp_rt::park::{WaitReason, note_wait, poll_go_on};
+use pin_project_lite::pin_project;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+pin_project! {
+    /// The future of [`Sender::send`].
+    #[must_use = "futures do nothing unless awaited"]
+    pub struct Send<'a, T> {
+        sender: &'a Sender<T>,
+        #[pin]
+        node: Node<Wait<T>>,
+    }
+
+    impl<T> PinnedDrop for Send<'_, T> {
+        fn drop(this: Pin<&mut Self>) {
+            let this = this.project();
+            cancel(&this.sender.chan, this.node);
+        }
+    }
+}
+
+impl<'a, T> Send<'a, T> {
+    pub(super) fn new(sender: &'a Sender<T>, value: T) -> Self {
+        Self { sender, node: Node::new(Wait::new(Parcel::Value(value))) }
+    }
+
+    /// Gives up, and gives the value back unless it was sent.
+    pub(super) fn give_up(self: Pin<&mut Self>) -> Option<T> {
+        let mut this = self.project();
+        cancel(&this.sender.chan, this.node.as_mut());
+        match this.node.as_mut().own(Wait::take) {
+            Parcel::Value(value) => Some(value),
+            _ => None,
+        }
+    }
+}
+
+impl<T> fmt::Debug for Send<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Send").field("state", &self.node.state()).finish()
+    }
+}
+
+impl<T> Future for Send<'_, T> {
+    type Output = Result<(), SendError<T>>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        let chan = &this.sender.chan;
+        ready!(poll_go_on(cx));
+        if this.node.state() != State::Idle {
+            ready!(poll_waiting(chan, this.node.as_mut(), cx));
+            return Poll::Ready(match this.node.own(Wait::take) {
+                // Still there: closed.
+                Parcel::Value(value) => Err(SendError(value)),
+                _ => Ok(()),
+            });
+        }
+        let Parcel::Value(value) = this.node.as_mut().own(Wait::take) else {
+            panic!("a send is polled after it has ended");
+        };
+        let pushed = chan.with(|core| match core.push(value) {
+            Push::Full(value) => {
+                this.node.as_mut().own(|wait| wait.put(Parcel::Value(value)));
+                // SAFETY: pinned where it is; the drop above calls `cancel`.
+                unsafe { core.wait_to_send(this.node, Some(cx.waker().clone())) };
+                None
+            }
+            pushed => Some(pushed),
+        });
+        match pushed {
+            Some(Push::Done(fired)) => fired.wake(),
+            Some(Push::Closed(value) | Push::Full(value)) => {
+                return Poll::Ready(Err(SendError(value)));
+            }
+            None => {
+                note_wait(cx, WaitReason::ChanSend, chan.id());
+                return Poll::Pending;
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Polls a wait of a sender until it is fired. The parcel says with what.
+pub(super) fn poll_waiting<T>(
+    chan: &Chan<T>,
+    mut node: Pin<&mut Node<Wait<T>>>,
+    cx: &Context<'_>,
+) -> Poll<()> {
+    if node.state() == State::Queued {
+        let old = chan.with(|core| match node.state() {
+            // SAFETY: queued, and so in this channel.
+            State::Queued => Some(unsafe { core.update(node.as_mut(), cx.waker()) }),
+            _ => None,
+        });
+        if old.is_some() {
+            note_wait(cx, WaitReason::ChanSend, chan.id());
+            return Poll::Pending;
+        }
+    }
+    node.reset();
+    Poll::Ready(())
+}
+
+/// Ends a send from its own side. A permit goes back; a value that nobody took stays in the node.
+#[inline]
+pub(super) fn cancel<T>(chan: &Chan<T>, node: Pin<&mut Node<Wait<T>>>) {
+    if node.state() != State::Idle {
+        // SAFETY: this node has been in no other channel's queue.
+        chan.with(|core| unsafe { core.leave_sender(node) }).finish();
+    }
+}
+
+/// The right to send one value, at once: what a send case of `select!` gives when it is chosen.
+/// Dropped unused, it goes back.
+pub struct Permit<'a, T> {
+    chan: &'a Arc<Chan<T>>,
+    used: Used,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Used {
+    Not,
+    Yes,
+}
+
+impl<'a, T> Permit<'a, T> {
+    /// The caller has a permit of `chan`, or `chan` is closed.
+    pub(crate) fn new(chan: &'a Arc<Chan<T>>) -> Self {
+        Self { chan, used: Used::Not }
+    }
+
+    /// Sends.
+    ///
+    /// # Errors
+    ///
+    /// The channel is closed.
+    pub fn send(mut self, value: T) -> Result<(), SendError<T>> {
+        self.used = Used::Yes;
+        match self.chan.with(|core| core.fulfil(value)) {
+            Ok(fired) => {
+                fired.wake();
+                Ok(())
+            }
+            Err(value) => Err(SendError(value)),
+        }
+    }
+}
+
+impl<T> fmt::Debug for Permit<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Permit").field("used", &self.used).finish()
+    }
+}
+
+impl<T> Drop for Permit<'_, T> {
+    fn drop(&mut self) {
+        if self.used == Used::Not {
+            self.chan.with(|core| core.forfeit()).wake_all();
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Sending and receiving with a time limit.
+//!
+//! The operation is looked at before the clock: what is possible at once succeeds with any limit.
+
+use super::{Receiver, RecvTimeoutError, SendError, SendTimeoutError, Sender};
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+pub(super) async fn recv<T>(
+    receiver: &Receiver<T>,
+    limit: Duration,
+) -> Result<T, RecvTimeoutError> {
+    let mut recv = pin!(receiver.recv());
+    let mut late = pin!(gmp_rt::sleep(limit));
+    poll_fn(|cx| {
+        if let Poll::Ready(result) = recv.as_mut().poll(cx) {
+            return Poll::Ready(result.map_err(|_| RecvTimeoutError::Closed));
+        }
+        late.as_mut().poll(cx).map(|()| Err(RecvTimeoutError::Timeout))
+    })
+    .await
+}
+
+pub(super) async fn send<T>(
+    sender: &Sender<T>,
+    value: T,
+    limit: Duration,
+) -> Result<(), SendTimeoutError<T>> {
+    let mut send = pin!(sender.send(value));
+    let mut late = pin!(gmp_rt::sleep(limit));
+    poll_fn(|cx| {
+        if let Poll::Ready(result) = send.as_mut().poll(cx) {
+            return Poll::Ready(result.map_err(|SendError(v)| SendTimeoutError::Closed(v)));
+        }
+        // Received in the last moment: no value comes back, and that is a success.
+        late.as_mut().poll(cx).map(|()| match send.as_mut().give_up() {
+            Some(value) => Err(SendTimeoutError::Timeout(value)),
+            None => Ok(()),
+        })
+    })
+    .await
+}

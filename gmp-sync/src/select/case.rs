@@ -1,0 +1,455 @@
+//! The cases of a select: a receive, a send, any future.
+//!
+//! [`Arm`] is a case as the engine sees it, whatever it receives or sends; [`Case`] is what the
+//! macro takes from the chosen one.
+
+use crate::chan::core::{Parcel, Reserve, Summoned, Take, Wait};
+use crate::chan::recv::Recv;
+use crate::chan::send::Permit;
+use crate::chan::{RecvError, Sender};
+use crate::claim::Claim;
+use crate::waitq::{Node, State};
+use crate::wakers::Wakers;
+use pin_project_lite::pin_project;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// What an arm is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// On the channel with this id.
+    Channel(usize),
+    /// A future.
+    Future,
+    /// Not to be chosen: its guard is false.
+    Off,
+}
+
+/// Whether the select will wait if no case is ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Will {
+    /// It waits.
+    Wait,
+    /// It takes the default.
+    GoOn,
+}
+
+/// What came of a try.
+#[derive(Debug)]
+pub enum Attempt {
+    /// This case is chosen, and done.
+    Done(Wakers),
+    /// This case is chosen; its value comes from a sender that was told to bring it.
+    Promised(Wakers),
+    /// Not now.
+    No(Wakers),
+}
+
+/// What a chosen arm found when it was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is done.
+    Done,
+    /// Its value is still to come.
+    Waiting,
+    /// The promised value does not come: the select begins again.
+    Again,
+}
+
+/// A case as the engine sees it. Functions of channels are for arms of kind `Channel`; those
+/// marked unsafe are called with that channel locked by this thread.
+///
+/// # Safety
+///
+/// An arm that is enlisted leaves its channel's queue in `dequeue`.
+pub unsafe trait Arm {
+    /// What it is. Does not change.
+    fn kind(&self) -> Kind;
+
+    /// Locks its channel.
+    fn lock(&self) {}
+
+    /// Unlocks its channel. The wakers are to be woken when no channel is locked.
+    ///
+    /// # Safety
+    ///
+    /// See [`Arm`].
+    unsafe fn unlock(&self) -> Wakers {
+        Wakers::None
+    }
+
+    /// Does it, if that is possible now.
+    ///
+    /// # Safety
+    ///
+    /// See [`Arm`].
+    unsafe fn attempt(self: Pin<&mut Self>, _will: Will) -> Attempt {
+        Attempt::No(Wakers::None)
+    }
+
+    /// Joins the queue of its channel: of those with a promise after
+    /// [`Attempt::Promised`].
+    ///
+    /// # Safety
+    ///
+    /// See [`Arm`]; and `claim` stays where it is until `dequeue`.
+    unsafe fn enqueue(self: Pin<&mut Self>, _claim: &Claim, _index: u32, _summoned: Summoned) {}
+
+    /// Leaves the queue of its channel, and passes on what it was given.
+    ///
+    /// # Safety
+    ///
+    /// See [`Arm`].
+    unsafe fn dequeue(self: Pin<&mut Self>) -> Wakers {
+        Wakers::None
+    }
+
+    /// Takes what it was given, after its claim was won.
+    ///
+    /// # Safety
+    ///
+    /// See [`Arm`].
+    unsafe fn collect(self: Pin<&mut Self>) -> Outcome {
+        Outcome::Done
+    }
+
+    /// Polls a future. Not under a lock.
+    fn poll(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<()> {
+        Poll::Pending
+    }
+}
+
+/// What the macro takes from the chosen case.
+pub trait Case: Arm {
+    /// The result of a receive or a future; the permit of a send.
+    type Output;
+
+    /// The output. After the engine has chosen this case, once.
+    fn output(self: Pin<&mut Self>) -> Self::Output;
+}
+
+/// The output of a case that was chosen is there: the engine put it there.
+fn chosen<T>(output: Option<T>) -> T {
+    match output {
+        Some(output) => output,
+        None => unreachable!("a case of a select that was not chosen"),
+    }
+}
+
+pin_project! {
+    /// `value = rx.recv()`.
+    #[derive(Debug)]
+    pub struct RecvCase<'a, T> {
+        #[pin]
+        recv: Recv<'a, T>,
+        output: Option<Result<T, RecvError>>,
+    }
+}
+
+impl<'a, T> RecvCase<'a, T> {
+    pub(crate) fn new(recv: Recv<'a, T>) -> Self {
+        Self { recv, output: None }
+    }
+}
+
+// SAFETY: `dequeue` leaves the queue that `enqueue` joined.
+unsafe impl<T> Arm for RecvCase<'_, T> {
+    fn kind(&self) -> Kind {
+        Kind::Channel(self.recv.receiver.chan.id())
+    }
+
+    fn lock(&self) {
+        self.recv.receiver.chan.lock();
+    }
+
+    unsafe fn unlock(&self) -> Wakers {
+        // SAFETY: the caller's promise.
+        unsafe { self.recv.receiver.chan.unlock() }
+    }
+
+    unsafe fn attempt(self: Pin<&mut Self>, will: Will) -> Attempt {
+        let this = self.project();
+        let chan = &this.recv.receiver.chan;
+        // SAFETY: locked, as the caller promises.
+        let took = unsafe {
+            chan.locked(|core| match will {
+                Will::Wait => core.take(),
+                Will::GoOn => core.try_take(),
+            })
+        };
+        match took {
+            Take::Value(value, fired) => {
+                *this.output = Some(Ok(value));
+                Attempt::Done(fired.into())
+            }
+            Take::Closed => {
+                *this.output = Some(Err(RecvError));
+                Attempt::Done(Wakers::None)
+            }
+            Take::Summoned(fired) if will == Will::Wait => Attempt::Promised(fired.into()),
+            Take::Summoned(fired) => Attempt::No(fired.into()),
+            Take::Empty => Attempt::No(Wakers::None),
+        }
+    }
+
+    unsafe fn enqueue(self: Pin<&mut Self>, claim: &Claim, index: u32, summoned: Summoned) {
+        let mut recv = self.project().recv.project();
+        // SAFETY: the claim stays, as the caller promises.
+        recv.node.as_mut().own(|wait| unsafe { wait.enlist(claim, index) });
+        let chan = &recv.receiver.chan;
+        // SAFETY: locked; pinned in the select's list; `dequeue` comes first.
+        unsafe { chan.locked(|core| core.wait_to_receive(recv.node, None, summoned)) };
+    }
+
+    unsafe fn dequeue(self: Pin<&mut Self>) -> Wakers {
+        let this = self.project();
+        let mut recv = this.recv.project();
+        let chan = &recv.receiver.chan;
+        // SAFETY: locked; this node waits in no other channel.
+        let left = unsafe { chan.locked(|core| core.leave_receiver(recv.node.as_mut())) };
+        recv.node.reset();
+        let (wakers, value) = left.into_parts();
+        if let Some(value) = value {
+            // Dropped with this case, when no channel is locked.
+            *this.output = Some(Ok(value));
+        }
+        wakers
+    }
+
+    unsafe fn collect(self: Pin<&mut Self>) -> Outcome {
+        let this = self.project();
+        let mut node = this.recv.project().node;
+        if node.state() != State::Fired {
+            return Outcome::Waiting;
+        }
+        let parcel = node.as_mut().own(Wait::take);
+        node.reset();
+        *this.output = Some(match parcel {
+            Parcel::Value(value) => Ok(value),
+            Parcel::Again => return Outcome::Again,
+            _ => Err(RecvError),
+        });
+        Outcome::Done
+    }
+}
+
+impl<T> Case for RecvCase<'_, T> {
+    type Output = Result<T, RecvError>;
+
+    fn output(self: Pin<&mut Self>) -> Self::Output {
+        chosen(self.project().output.take())
+    }
+}
+
+pin_project! {
+    /// `result = tx.send(value)`: the value is not here.
+    pub struct SendCase<'a, T> {
+        sender: &'a Sender<T>,
+        #[pin]
+        node: Node<Wait<T>>,
+        permit: Option<Permit<'a, T>>,
+    }
+}
+
+impl<'a, T> SendCase<'a, T> {
+    pub(crate) fn new(sender: &'a Sender<T>) -> Self {
+        Self { sender, node: Node::new(Wait::new(Parcel::Nothing)), permit: None }
+    }
+}
+
+impl<T> std::fmt::Debug for SendCase<'_, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SendCase").field("permit", &self.permit).finish()
+    }
+}
+
+// SAFETY: `dequeue` leaves the queue that `enqueue` joined.
+unsafe impl<T> Arm for SendCase<'_, T> {
+    fn kind(&self) -> Kind {
+        Kind::Channel(self.sender.chan.id())
+    }
+
+    fn lock(&self) {
+        self.sender.chan.lock();
+    }
+
+    unsafe fn unlock(&self) -> Wakers {
+        // SAFETY: the caller's promise.
+        unsafe { self.sender.chan.unlock() }
+    }
+
+    unsafe fn attempt(self: Pin<&mut Self>, _will: Will) -> Attempt {
+        let this = self.project();
+        // SAFETY: locked, as the caller promises.
+        match unsafe { this.sender.chan.locked(|core| core.reserve()) } {
+            // Closed: using the permit says so.
+            Reserve::Permit | Reserve::Closed => {
+                *this.permit = Some(Permit::new(&this.sender.chan));
+                Attempt::Done(Wakers::None)
+            }
+            Reserve::Full => Attempt::No(Wakers::None),
+        }
+    }
+
+    unsafe fn enqueue(self: Pin<&mut Self>, claim: &Claim, index: u32, _: Summoned) {
+        let mut this = self.project();
+        this.node.as_mut().own(|wait| {
+            wait.put(Parcel::Later);
+            // SAFETY: the claim stays, as the caller promises.
+            unsafe { wait.enlist(claim, index) };
+        });
+        // SAFETY: locked; pinned in the select's list; `dequeue` comes first.
+        unsafe { this.sender.chan.locked(|core| core.wait_to_send(this.node, None)) };
+    }
+
+    unsafe fn dequeue(self: Pin<&mut Self>) -> Wakers {
+        let mut this = self.project();
+        let chan = &this.sender.chan;
+        // SAFETY: locked; this node waits in no other channel.
+        let left = unsafe { chan.locked(|core| core.leave_sender(this.node.as_mut())) };
+        this.node.reset();
+        left.into_parts().0
+    }
+
+    unsafe fn collect(self: Pin<&mut Self>) -> Outcome {
+        let mut this = self.project();
+        if this.node.state() != State::Fired {
+            return Outcome::Waiting;
+        }
+        this.node.as_mut().own(Wait::take);
+        this.node.reset();
+        // Closed: using the permit says so.
+        *this.permit = Some(Permit::new(&this.sender.chan));
+        Outcome::Done
+    }
+}
+
+impl<'a, T> Case for SendCase<'a, T> {
+    type Output = Permit<'a, T>;
+
+    fn output(self: Pin<&mut Self>) -> Permit<'a, T> {
+        chosen(self.project().permit.take())
+    }
+}
+
+pin_project! {
+    /// `output = future`.
+    #[derive(Debug)]
+    pub struct FutureCase<F: Future> {
+        #[pin]
+        future: F,
+        output: Option<F::Output>,
+    }
+}
+
+impl<F: Future> FutureCase<F> {
+    pub(crate) fn new(future: F) -> Self {
+        Self { future, output: None }
+    }
+}
+
+// SAFETY: it is never in a queue.
+unsafe impl<F: Future> Arm for FutureCase<F> {
+    fn kind(&self) -> Kind {
+        Kind::Future
+    }
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = self.project();
+        this.future.poll(cx).map(|output| *this.output = Some(output))
+    }
+}
+
+impl<F: Future> Case for FutureCase<F> {
+    type Output = F::Output;
+
+    fn output(self: Pin<&mut Self>) -> F::Output {
+        chosen(self.project().output.take())
+    }
+}
+
+pin_project! {
+    /// A case with a guard: not there if the guard is false.
+    #[derive(Debug)]
+    pub struct Guarded<C> {
+        #[pin]
+        case: Option<C>,
+    }
+}
+
+impl<C> Guarded<C> {
+    /// The case, if the guard is true.
+    pub fn new(case: Option<C>) -> Self {
+        Self { case }
+    }
+}
+
+// SAFETY: forwards to a case, or is never in a queue.
+unsafe impl<C: Arm> Arm for Guarded<C> {
+    fn kind(&self) -> Kind {
+        self.case.as_ref().map_or(Kind::Off, Arm::kind)
+    }
+
+    fn lock(&self) {
+        if let Some(case) = &self.case {
+            case.lock();
+        }
+    }
+
+    unsafe fn unlock(&self) -> Wakers {
+        match &self.case {
+            // SAFETY: the caller's promise.
+            Some(case) => unsafe { case.unlock() },
+            None => Wakers::None,
+        }
+    }
+
+    unsafe fn attempt(self: Pin<&mut Self>, will: Will) -> Attempt {
+        match self.project().case.as_pin_mut() {
+            // SAFETY: the caller's promise.
+            Some(case) => unsafe { case.attempt(will) },
+            None => Attempt::No(Wakers::None),
+        }
+    }
+
+    unsafe fn enqueue(self: Pin<&mut Self>, claim: &Claim, index: u32, summoned: Summoned) {
+        if let Some(case) = self.project().case.as_pin_mut() {
+            // SAFETY: the caller's promise.
+            unsafe { case.enqueue(claim, index, summoned) };
+        }
+    }
+
+    unsafe fn dequeue(self: Pin<&mut Self>) -> Wakers {
+        match self.project().case.as_pin_mut() {
+            // SAFETY: the caller's promise.
+            Some(case) => unsafe { case.dequeue() },
+            None => Wakers::None,
+        }
+    }
+
+    unsafe fn collect(self: Pin<&mut Self>) -> Outcome {
+        match self.project().case.as_pin_mut() {
+            // SAFETY: the caller's promise.
+            Some(case) => unsafe { case.collect() },
+            None => Outcome::Done,
+        }
+    }
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        match self.project().case.as_pin_mut() {
+            Some(case) => case.poll(cx),
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl<C: Case> Case for Guarded<C> {
+    type Output = C::Output;
+
+    fn output(self: Pin<&mut Self>) -> C::Output {
+        match self.project().case.as_pin_mut() {
+            Some(case) => case.output(),
+            None => chosen(None),
+        }
+    }
+}

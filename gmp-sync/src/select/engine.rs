@@ -1,0 +1,456 @@
+//! Choosing (Go: `selectgo`).
+//!
+//! 1. In random order, each case is tried on its own: a ready channel costs one lock. A future is
+//!    polled.
+//! 2. If none is ready all channels are locked, in the order of their addresses, and tried once
+//!    more: what is decided next is decided at one instant. With a `default`, that is taken. Otherwise a
+//!    node of each channel case joins its queue, with the select's [`Claim`], and the select waits.
+//! 3. Whoever serves a node first wins the claim. The select, woken, locks all channels again and
+//!    takes the losing nodes out.
+//!
+//! Futures that are not channel cases are polled when the select is. Meanwhile nobody may serve its
+//! channel cases, since two would be chosen; so the claim says *away* then, with the nodes in
+//! their places, and the channels are tried again before it is opened.
+
+use super::case::{Attempt, Kind, Outcome, Will};
+use super::list::List;
+use super::order::Order;
+use crate::chan::core::Summoned;
+use crate::claim::Claim;
+use crate::wakers::Wakers;
+use gmp_rt::park::{WaitReason, note_wait, poll_go_on};
+use pin_project_lite::pin_project;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+/// What a select has chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chosen {
+    /// The case with this number.
+    Case(usize),
+    /// None was ready.
+    Default,
+}
+
+/// Where a select is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// In no queue.
+    Start,
+    /// In all queues.
+    Queued,
+    /// Decided for this case, whose value is still to come.
+    Promised(usize),
+}
+
+pin_project! {
+    /// The future that chooses.
+    #[project = ChooseView]
+    #[must_use = "futures do nothing unless awaited"]
+    pub struct Choose<'l, L: List> {
+        list: Pin<&'l mut L>,
+        will: Will,
+        phase: Phase,
+        #[pin]
+        claim: Claim,
+        locks: Order,
+        futures: Futures,
+    }
+
+    impl<L: List> PinnedDrop for Choose<'_, L> {
+        fn drop(this: Pin<&mut Self>) {
+            this.project().engine().give_up();
+        }
+    }
+}
+
+/// Whether there are cases that are not channels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Futures {
+    None,
+    Some,
+}
+
+impl<L: List> std::fmt::Debug for Choose<'_, L> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Choose").field("phase", &self.phase).finish()
+    }
+}
+
+/// Chooses among the cases of `list`.
+pub fn choose<L: List>(list: Pin<&mut L>, will: Will) -> Choose<'_, L> {
+    let mut futures = Futures::None;
+    let mut locks = Order::default();
+    for index in 0..list.len() {
+        match list.look(index).kind() {
+            Kind::Channel(_) => locks.push(index as u32),
+            Kind::Future => futures = Futures::Some,
+            Kind::Off => {}
+        }
+    }
+    let id = |index: &u32| list.look(*index as usize).kind().channel();
+    locks.as_mut_slice().sort_unstable_by_key(id);
+    Choose { list, will, phase: Phase::Start, claim: Claim::new(), locks, futures }
+}
+
+impl Kind {
+    fn channel(self) -> Option<usize> {
+        match self {
+            Self::Channel(id) => Some(id),
+            Self::Future | Self::Off => None,
+        }
+    }
+}
+
+impl<L: List> Future for Choose<'_, L> {
+    type Output = Chosen;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Chosen> {
+        ready!(poll_go_on(cx));
+        let mut engine = self.project().engine();
+        let polled = engine.poll(cx);
+        if polled.is_pending() {
+            let (reason, resource) = engine.wait_reason();
+            note_wait(cx, reason, resource);
+        }
+        polled
+    }
+}
+
+impl<'s, L: List> ChooseView<'s, '_, L> {
+    fn engine(self) -> Engine<'s> {
+        Engine {
+            list: self.list.as_mut(),
+            will: *self.will,
+            phase: self.phase,
+            claim: self.claim.into_ref().get_ref(),
+            locks: self.locks,
+            futures: *self.futures,
+        }
+    }
+}
+
+/// The select, whatever its cases.
+struct Engine<'s> {
+    list: Pin<&'s mut dyn List>,
+    will: Will,
+    phase: &'s mut Phase,
+    claim: &'s Claim,
+    locks: &'s Order,
+    futures: Futures,
+}
+
+/// What a step of the engine came to.
+enum Step {
+    Chosen(Chosen),
+    Wait,
+    /// Nothing is queued: from the beginning.
+    Again,
+}
+
+impl Engine<'_> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Chosen> {
+        loop {
+            let step = match *self.phase {
+                Phase::Start => self.start(cx),
+                Phase::Queued => self.look_again(cx),
+                Phase::Promised(index) => self.collect_promise(index, cx),
+            };
+            match step {
+                Step::Chosen(chosen) => return Poll::Ready(chosen),
+                Step::Wait => return Poll::Pending,
+                Step::Again => {}
+            }
+        }
+    }
+
+    /// What a dump shows: the first channel, of several.
+    fn wait_reason(&self) -> (WaitReason, usize) {
+        match (self.locks.as_slice().first(), self.futures) {
+            (Some(first), _) => {
+                let kind = self.list.look(*first as usize).kind();
+                (WaitReason::Select, kind.channel().unwrap_or(0))
+            }
+            (None, Futures::Some) => (WaitReason::Select, 0),
+            (None, Futures::None) => (WaitReason::SelectNoCases, 0),
+        }
+    }
+
+    /// The channels to lock, each once, in the order of their addresses.
+    fn channels(&self) -> impl DoubleEndedIterator<Item = usize> {
+        let locks = self.locks.as_slice();
+        let id = move |n: usize| self.list.look(locks[n] as usize).kind();
+        (0..locks.len()).filter(move |n| *n == 0 || id(*n) != id(n - 1)).map(|n| locks[n] as usize)
+    }
+
+    fn lock_all(&self) {
+        self.channels().for_each(|index| self.list.look(index).lock());
+    }
+
+    /// # Safety
+    ///
+    /// After [`lock_all`](Self::lock_all).
+    unsafe fn unlock_all(&self, wakers: &mut Wakers) {
+        for index in self.channels().rev() {
+            // SAFETY: locked, as the caller promises.
+            wakers.append(unsafe { self.list.look(index).unlock() });
+        }
+    }
+
+    /// Tries case `index`, whose channel is locked.
+    ///
+    /// # Safety
+    ///
+    /// It is.
+    unsafe fn attempt(
+        &mut self,
+        index: usize,
+        cx: &Context<'_>,
+        wakers: &mut Wakers,
+    ) -> Option<Step> {
+        // SAFETY: the caller's promise.
+        match unsafe { self.list.as_mut().arm(index).attempt(self.will) } {
+            Attempt::No(more) => {
+                wakers.append(more);
+                None
+            }
+            Attempt::Done(more) => {
+                wakers.append(more);
+                // SAFETY: `Queued` only with all channels locked.
+                unsafe { self.dequeue_all(wakers) };
+                Some(Step::Chosen(Chosen::Case(index)))
+            }
+            Attempt::Promised(more) => {
+                wakers.append(more);
+                // SAFETY: as above.
+                unsafe { self.dequeue_all(wakers) };
+                self.claim.decide(index as u32);
+                // Dropped later: it may run any code.
+                wakers.keep(self.claim.set_waker(cx.waker()));
+                let arm = self.list.as_mut().arm(index);
+                // SAFETY: locked; the claim is pinned with the select, whose drop dequeues.
+                unsafe { arm.enqueue(self.claim, index as u32, Summoned::Yes) };
+                *self.phase = Phase::Promised(index);
+                Some(Step::Wait)
+            }
+        }
+    }
+
+    /// Takes all nodes out, if they are queued.
+    ///
+    /// # Safety
+    ///
+    /// The channels of the nodes that are queued are locked.
+    unsafe fn dequeue_all(&mut self, wakers: &mut Wakers) {
+        if *self.phase != Phase::Start {
+            // SAFETY: the caller's promise.
+            unsafe { self.dequeue_but(None, wakers) };
+            *self.phase = Phase::Start;
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As [`dequeue_all`](Self::dequeue_all).
+    unsafe fn dequeue_but(&mut self, winner: Option<usize>, wakers: &mut Wakers) {
+        for index in self.locks.as_slice() {
+            let index = *index as usize;
+            if Some(index) != winner {
+                // SAFETY: the caller's promise.
+                wakers.append(unsafe { self.list.as_mut().arm(index).dequeue() });
+            }
+        }
+    }
+
+    /// Nothing is queued: tries each case alone, then all channels at one instant.
+    fn start(&mut self, cx: &mut Context<'_>) -> Step {
+        let order = Order::random(self.list.len());
+        for index in order.as_slice() {
+            if let Some(step) = self.try_alone(*index as usize, cx) {
+                return step;
+            }
+        }
+        if self.will == Will::GoOn && self.channels().nth(1).is_none() {
+            // One channel: that was one instant.
+            return Step::Chosen(Chosen::Default);
+        }
+        let mut wakers = Wakers::None;
+        self.lock_all();
+        // SAFETY: all locked.
+        let step = unsafe { self.try_together(&order, cx, &mut wakers) };
+        // SAFETY: locked above.
+        unsafe { self.unlock_all(&mut wakers) };
+        wakers.wake_all();
+        step
+    }
+
+    fn try_alone(&mut self, index: usize, cx: &mut Context<'_>) -> Option<Step> {
+        match self.list.look(index).kind() {
+            Kind::Off => None,
+            Kind::Future => {
+                let ready = self.list.as_mut().arm(index).poll(cx).is_ready();
+                ready.then_some(Step::Chosen(Chosen::Case(index)))
+            }
+            Kind::Channel(_) => {
+                let mut wakers = Wakers::None;
+                self.list.look(index).lock();
+                // SAFETY: locked; nothing is queued.
+                let step = unsafe { self.attempt(index, cx, &mut wakers) };
+                // SAFETY: locked above.
+                wakers.append(unsafe { self.list.look(index).unlock() });
+                wakers.wake_all();
+                step
+            }
+        }
+    }
+
+    /// Tries the channels, then takes the default or joins all queues.
+    ///
+    /// # Safety
+    ///
+    /// All channels are locked.
+    unsafe fn try_together(
+        &mut self,
+        order: &Order,
+        cx: &Context<'_>,
+        wakers: &mut Wakers,
+    ) -> Step {
+        for index in order.as_slice() {
+            let index = *index as usize;
+            if let Kind::Channel(_) = self.list.look(index).kind() {
+                // SAFETY: the caller's promise.
+                if let Some(step) = unsafe { self.attempt(index, cx, wakers) } {
+                    return step;
+                }
+            }
+        }
+        if self.will == Will::GoOn {
+            return Step::Chosen(Chosen::Default);
+        }
+        if *self.phase == Phase::Start {
+            for index in self.locks.as_slice() {
+                let arm = self.list.as_mut().arm(*index as usize);
+                // SAFETY: locked; the claim is pinned with the select, whose drop dequeues.
+                unsafe { arm.enqueue(self.claim, *index, Summoned::No) };
+            }
+            *self.phase = Phase::Queued;
+        }
+        wakers.keep(self.claim.reopen(cx.waker()));
+        Step::Wait
+    }
+
+    /// In all queues: woken by a winner, by a future, or for nothing.
+    fn look_again(&mut self, cx: &mut Context<'_>) -> Step {
+        let mut wakers = Wakers::None;
+        self.lock_all();
+        // SAFETY: all locked.
+        let step = unsafe { self.look(cx, &mut wakers) };
+        // SAFETY: locked above.
+        unsafe { self.unlock_all(&mut wakers) };
+        wakers.wake_all();
+        if let Some(step) = step {
+            return step;
+        }
+        // The futures, while nobody can win.
+        let order = Order::random(self.list.len());
+        let ready = self.poll_futures(&order, cx);
+        let mut wakers = Wakers::None;
+        self.lock_all();
+        let step = match ready {
+            Some(index) => {
+                // SAFETY: all locked.
+                unsafe { self.dequeue_all(&mut wakers) };
+                Step::Chosen(Chosen::Case(index))
+            }
+            // SAFETY: all locked.
+            None => unsafe { self.try_together(&order, cx, &mut wakers) },
+        };
+        // SAFETY: locked above.
+        unsafe { self.unlock_all(&mut wakers) };
+        wakers.wake_all();
+        step
+    }
+
+    /// The winner, if there is one; otherwise leaves the claim in the right state. `None`: the
+    /// futures are to be polled now.
+    ///
+    /// # Safety
+    ///
+    /// All channels are locked.
+    unsafe fn look(&mut self, cx: &Context<'_>, wakers: &mut Wakers) -> Option<Step> {
+        if let Some(winner) = self.claim.winner() {
+            // SAFETY: the caller's promise.
+            return Some(unsafe { self.take_winner(winner as usize, cx, wakers) });
+        }
+        if self.futures == Futures::None {
+            wakers.keep(self.claim.set_waker(cx.waker()));
+            return Some(Step::Wait);
+        }
+        self.claim.leave();
+        None
+    }
+
+    /// # Safety
+    ///
+    /// All channels are locked, and `winner` has won.
+    unsafe fn take_winner(&mut self, winner: usize, cx: &Context<'_>, wakers: &mut Wakers) -> Step {
+        // SAFETY: the caller's promise.
+        unsafe { self.dequeue_but(Some(winner), wakers) };
+        *self.phase = Phase::Promised(winner);
+        // SAFETY: the caller's promise.
+        unsafe { self.collect(winner, cx, wakers) }
+    }
+
+    /// Decided: looks whether the value has come.
+    fn collect_promise(&mut self, index: usize, cx: &Context<'_>) -> Step {
+        let mut wakers = Wakers::None;
+        self.list.look(index).lock();
+        // SAFETY: locked.
+        let step = unsafe { self.collect(index, cx, &mut wakers) };
+        // SAFETY: locked above.
+        wakers.append(unsafe { self.list.look(index).unlock() });
+        wakers.wake_all();
+        step
+    }
+
+    /// # Safety
+    ///
+    /// The channel of case `index`, which has won, is locked; it alone is queued.
+    unsafe fn collect(&mut self, index: usize, cx: &Context<'_>, wakers: &mut Wakers) -> Step {
+        // SAFETY: the caller's promise.
+        match unsafe { self.list.as_mut().arm(index).collect() } {
+            Outcome::Waiting => {
+                wakers.keep(self.claim.set_waker(cx.waker()));
+                return Step::Wait;
+            }
+            Outcome::Done => *self.phase = Phase::Start,
+            Outcome::Again => {
+                *self.phase = Phase::Start;
+                return Step::Again;
+            }
+        }
+        Step::Chosen(Chosen::Case(index))
+    }
+
+    fn poll_futures(&mut self, order: &Order, cx: &mut Context<'_>) -> Option<usize> {
+        order.as_slice().iter().map(|index| *index as usize).find(|index| {
+            self.list.look(*index).kind() == Kind::Future
+                && self.list.as_mut().arm(*index).poll(cx).is_ready()
+        })
+    }
+
+    /// Dropped: leaves all queues, and passes on what it was given.
+    fn give_up(&mut self) {
+        if *self.phase == Phase::Start {
+            return;
+        }
+        let mut wakers = Wakers::None;
+        self.lock_all();
+        // SAFETY: all locked.
+        unsafe {
+            self.dequeue_all(&mut wakers);
+            self.unlock_all(&mut wakers);
+        }
+        wakers.wake_all();
+    }
+}

@@ -1,0 +1,92 @@
+//! The cases of one select, of different types, as a list.
+//!
+//! A list of nested pairs rather than of trait objects: so a select is `Send` exactly if all its
+//! cases are.
+
+use super::case::{Arm, Case};
+use pin_project_lite::pin_project;
+use std::pin::Pin;
+
+/// Cases by their number.
+pub trait List {
+    /// How many.
+    fn len(&self) -> usize;
+
+    /// Case `index`, which is there.
+    fn arm(self: Pin<&mut Self>, index: usize) -> Pin<&mut dyn Arm>;
+
+    /// Case `index`, which is there, to look at.
+    fn look(&self, index: usize) -> &dyn Arm;
+}
+
+/// No case.
+#[derive(Debug)]
+pub struct Nil;
+
+pin_project! {
+    /// A case and those after it.
+    #[derive(Debug)]
+    pub struct Cons<C, L> {
+        #[pin]
+        head: C,
+        #[pin]
+        tail: L,
+    }
+}
+
+impl<C, L> Cons<C, L> {
+    /// Puts `head` before `tail`.
+    pub fn new(head: C, tail: L) -> Self {
+        Self { head, tail }
+    }
+
+    /// The cases after the first.
+    pub fn tail(self: Pin<&mut Self>) -> Pin<&mut L> {
+        self.project().tail
+    }
+}
+
+impl<C: Case, L> Cons<C, L> {
+    /// What the first case gave. It was chosen.
+    pub fn output(self: Pin<&mut Self>) -> C::Output {
+        self.project().head.output()
+    }
+}
+
+impl List for Nil {
+    fn len(&self) -> usize {
+        0
+    }
+
+    fn arm(self: Pin<&mut Self>, index: usize) -> Pin<&mut dyn Arm> {
+        unreachable!("case {index} of a select")
+    }
+
+    fn look(&self, index: usize) -> &dyn Arm {
+        unreachable!("case {index} of a select")
+    }
+}
+
+impl<C: Arm, L: List> List for Cons<C, L> {
+    #[inline]
+    fn len(&self) -> usize {
+        1 + self.tail.len()
+    }
+
+    #[inline]
+    fn arm(self: Pin<&mut Self>, index: usize) -> Pin<&mut dyn Arm> {
+        let this = self.project();
+        match index.checked_sub(1) {
+            None => this.head,
+            Some(index) => this.tail.arm(index),
+        }
+    }
+
+    #[inline]
+    fn look(&self, index: usize) -> &dyn Arm {
+        match index.checked_sub(1) {
+            None => &self.head,
+            Some(index) => self.tail.look(index),
+        }
+    }
+}
