@@ -71,7 +71,7 @@ pub fn random_below(bound: u32) -> u32 {
             Rand::new(clock::now() ^ std::ptr::from_ref(&here).addr() as u64)
         };
     }
-    let random = RAND.with(Rand::next_u32);
+    let random = crate::prim::chance(RAND.with(Rand::next_u32));
     // The upper half of the product is uniform but for a part in 2^32 per value.
     ((u64::from(random) * u64::from(bound)) >> 32) as u32
 }

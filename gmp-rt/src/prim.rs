@@ -58,6 +58,12 @@ mod imp {
         }
     }
 
+    /// A random number, as it is.
+    #[inline(always)]
+    pub fn chance(random: u32) -> u32 {
+        random
+    }
+
     /// Blocks the thread until unparked or `timeout` has passed.
     pub fn park_thread_timeout(timeout: std::time::Duration) {
         std::thread::park_timeout(timeout);
@@ -132,6 +138,11 @@ mod imp {
             // SAFETY: ours, by the caller's promise.
             drop(unsafe { (*self.guard.get()).take() });
         }
+    }
+
+    /// Loom runs a model many times and expects the same of it each time: no chance.
+    pub fn chance(_random: u32) -> u32 {
+        0
     }
 
     /// Loom has no clock: a timed park is a chance for others to run, then a return.

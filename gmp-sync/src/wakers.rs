@@ -43,14 +43,6 @@ impl Wakers {
         }
     }
 
-    /// Adds a waker that has been replaced, which must not be dropped under the lock either. It is
-    /// woken for nothing, which is allowed, and rare.
-    pub(crate) fn keep(&mut self, replaced: Option<Waker>) {
-        if let Some(waker) = replaced {
-            self.push(waker.into());
-        }
-    }
-
     /// Wakes all. Not under a lock.
     pub(crate) fn wake_all(self) {
         match self {

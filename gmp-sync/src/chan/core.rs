@@ -742,9 +742,9 @@ pub(crate) struct Left<T> {
 }
 
 impl<T> Left<T> {
-    /// Whom to wake, and what to drop, after the lock is released.
-    pub(crate) fn into_parts(mut self) -> (Wakers, Option<T>) {
-        self.wakers.keep(self.waker);
+    /// Whom to wake, and what to drop, after the lock is released: for a select's node.
+    pub(crate) fn into_parts(self) -> (Wakers, Option<T>) {
+        debug_assert!(self.waker.is_none(), "the waker of a select is in its claim");
         (self.wakers, self.value)
     }
 

@@ -1,1 +1,94 @@
+//! Models of channels: hand-off, close and dropped waits, on two threads.
+//!
+//! What is checked in all of them: no value is lost, none arrives twice, nobody sleeps for ever
+//! (loom reports a thread that is never woken as a deadlock).
 
+use super::{Receiver, Sender, chan};
+use ::loom::future::block_on;
+use ::loom::thread;
+use std::pin::pin;
+use std::task::{Context, Waker};
+
+/// Polls once, with a waker that wakes nobody, and drops.
+fn poll_and_drop<F: Future>(future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        std::task::Poll::Ready(output) => Some(output),
+        std::task::Poll::Pending => None,
+    }
+}
+
+/// Two threads that send and receive one value.
+fn rendezvous(cap: usize) {
+    ::loom::model(move || {
+        let (tx, rx) = chan(cap);
+        let sender = thread::spawn(move || block_on(tx.send(Box::new(7))).is_ok());
+        assert_eq!(block_on(rx.recv()).as_deref(), Ok(&7));
+        assert!(sender.join().unwrap());
+        assert!(block_on(rx.recv()).is_err(), "the sender is gone");
+    });
+}
+
+#[test]
+fn loom_rendezvous() {
+    rendezvous(0);
+}
+
+#[test]
+fn loom_buffered() {
+    rendezvous(1);
+}
+
+/// A close against a send and a receive: the value arrives, or goes back.
+#[test]
+fn loom_close() {
+    ::loom::model(|| {
+        let (tx, rx): (Sender<u32>, Receiver<u32>) = chan(0);
+        let closer = tx.clone();
+        let sender = thread::spawn(move || block_on(tx.send(7)).is_ok());
+        let closing = thread::spawn(move || closer.close());
+        let received = block_on(rx.recv()).is_ok();
+        assert_eq!(sender.join().unwrap(), received);
+        closing.join().unwrap();
+    });
+}
+
+/// A receive that is dropped in any moment: the value goes to the next one.
+#[test]
+fn loom_dropped_receive() {
+    ::loom::model(|| {
+        let (tx, rx) = chan(0);
+        let sender = thread::spawn(move || block_on(tx.send(7)).is_ok());
+        let first = poll_and_drop(rx.recv());
+        if first.is_none() {
+            assert_eq!(block_on(rx.recv()), Ok(7));
+        }
+        assert!(sender.join().unwrap());
+        assert!(block_on(rx.recv()).is_err());
+    });
+}
+
+/// A send that is dropped in any moment: received, or not sent.
+#[test]
+fn loom_dropped_send() {
+    ::loom::model(|| {
+        let (tx, rx) = chan(0);
+        let receiver = thread::spawn(move || block_on(rx.recv()));
+        let value = std::sync::Arc::new(());
+        let _ = poll_and_drop(tx.send(value.clone()));
+        drop(tx);
+        let received = receiver.join().unwrap();
+        assert_eq!(std::sync::Arc::strong_count(&value), 1 + usize::from(received.is_ok()));
+    });
+}
+
+/// The last sender is dropped while a receive begins.
+#[test]
+fn loom_last_sender_gone() {
+    ::loom::model(|| {
+        let (tx, rx) = chan::<u32>(0);
+        let t = thread::spawn(move || drop(tx));
+        assert!(block_on(rx.recv()).is_err());
+        t.join().unwrap();
+    });
+}

@@ -401,5 +401,3 @@ impl<T> IntoIterator for Receiver<T> {
 
 #[cfg(all(test, gmp_loom))]
 mod loom;
-#[cfg(all(test, not(gmp_loom)))]
-mod tests;

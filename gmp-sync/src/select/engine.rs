@@ -21,7 +21,7 @@ use crate::wakers::Wakers;
 use gmp_rt::park::{WaitReason, note_wait, poll_go_on};
 use pin_project_lite::pin_project;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 /// What a select has chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,6 +140,26 @@ struct Engine<'s> {
     futures: Futures,
 }
 
+/// What is to be done when no channel is locked: waking and dropping may run any code.
+#[derive(Default)]
+struct After {
+    wakers: Wakers,
+    /// Not woken instead: a select that wakes itself whenever it is polled would never rest.
+    replaced: Option<Waker>,
+}
+
+impl After {
+    fn drop_later(&mut self, replaced: Option<Waker>) {
+        debug_assert!(self.replaced.is_none(), "one waker is replaced per step");
+        self.replaced = replaced;
+    }
+
+    fn finish(self) {
+        self.wakers.wake_all();
+        drop(self.replaced);
+    }
+}
+
 /// What a step of the engine came to.
 enum Step {
     Chosen(Chosen),
@@ -190,10 +210,10 @@ impl Engine<'_> {
     /// # Safety
     ///
     /// After [`lock_all`](Self::lock_all).
-    unsafe fn unlock_all(&self, wakers: &mut Wakers) {
+    unsafe fn unlock_all(&self, after: &mut After) {
         for index in self.channels().rev() {
             // SAFETY: locked, as the caller promises.
-            wakers.append(unsafe { self.list.look(index).unlock() });
+            after.wakers.append(unsafe { self.list.look(index).unlock() });
         }
     }
 
@@ -206,27 +226,26 @@ impl Engine<'_> {
         &mut self,
         index: usize,
         cx: &Context<'_>,
-        wakers: &mut Wakers,
+        after: &mut After,
     ) -> Option<Step> {
         // SAFETY: the caller's promise.
         match unsafe { self.list.as_mut().arm(index).attempt(self.will) } {
             Attempt::No(more) => {
-                wakers.append(more);
+                after.wakers.append(more);
                 None
             }
             Attempt::Done(more) => {
-                wakers.append(more);
+                after.wakers.append(more);
                 // SAFETY: `Queued` only with all channels locked.
-                unsafe { self.dequeue_all(wakers) };
+                unsafe { self.dequeue_all(after) };
                 Some(Step::Chosen(Chosen::Case(index)))
             }
             Attempt::Promised(more) => {
-                wakers.append(more);
+                after.wakers.append(more);
                 // SAFETY: as above.
-                unsafe { self.dequeue_all(wakers) };
+                unsafe { self.dequeue_all(after) };
                 self.claim.decide(index as u32);
-                // Dropped later: it may run any code.
-                wakers.keep(self.claim.set_waker(cx.waker()));
+                after.drop_later(self.claim.set_waker(cx.waker()));
                 let arm = self.list.as_mut().arm(index);
                 // SAFETY: locked; the claim is pinned with the select, whose drop dequeues.
                 unsafe { arm.enqueue(self.claim, index as u32, Summoned::Yes) };
@@ -241,10 +260,10 @@ impl Engine<'_> {
     /// # Safety
     ///
     /// The channels of the nodes that are queued are locked.
-    unsafe fn dequeue_all(&mut self, wakers: &mut Wakers) {
+    unsafe fn dequeue_all(&mut self, after: &mut After) {
         if *self.phase != Phase::Start {
             // SAFETY: the caller's promise.
-            unsafe { self.dequeue_but(None, wakers) };
+            unsafe { self.dequeue_but(None, after) };
             *self.phase = Phase::Start;
         }
     }
@@ -252,12 +271,12 @@ impl Engine<'_> {
     /// # Safety
     ///
     /// As [`dequeue_all`](Self::dequeue_all).
-    unsafe fn dequeue_but(&mut self, winner: Option<usize>, wakers: &mut Wakers) {
+    unsafe fn dequeue_but(&mut self, winner: Option<usize>, after: &mut After) {
         for index in self.locks.as_slice() {
             let index = *index as usize;
             if Some(index) != winner {
                 // SAFETY: the caller's promise.
-                wakers.append(unsafe { self.list.as_mut().arm(index).dequeue() });
+                after.wakers.append(unsafe { self.list.as_mut().arm(index).dequeue() });
             }
         }
     }
@@ -274,13 +293,13 @@ impl Engine<'_> {
             // One channel: that was one instant.
             return Step::Chosen(Chosen::Default);
         }
-        let mut wakers = Wakers::None;
+        let mut after = After::default();
         self.lock_all();
         // SAFETY: all locked.
-        let step = unsafe { self.try_together(&order, cx, &mut wakers) };
+        let step = unsafe { self.try_together(&order, cx, &mut after) };
         // SAFETY: locked above.
-        unsafe { self.unlock_all(&mut wakers) };
-        wakers.wake_all();
+        unsafe { self.unlock_all(&mut after) };
+        after.finish();
         step
     }
 
@@ -292,13 +311,13 @@ impl Engine<'_> {
                 ready.then_some(Step::Chosen(Chosen::Case(index)))
             }
             Kind::Channel(_) => {
-                let mut wakers = Wakers::None;
+                let mut after = After::default();
                 self.list.look(index).lock();
                 // SAFETY: locked; nothing is queued.
-                let step = unsafe { self.attempt(index, cx, &mut wakers) };
+                let step = unsafe { self.attempt(index, cx, &mut after) };
                 // SAFETY: locked above.
-                wakers.append(unsafe { self.list.look(index).unlock() });
-                wakers.wake_all();
+                after.wakers.append(unsafe { self.list.look(index).unlock() });
+                after.finish();
                 step
             }
         }
@@ -309,17 +328,12 @@ impl Engine<'_> {
     /// # Safety
     ///
     /// All channels are locked.
-    unsafe fn try_together(
-        &mut self,
-        order: &Order,
-        cx: &Context<'_>,
-        wakers: &mut Wakers,
-    ) -> Step {
+    unsafe fn try_together(&mut self, order: &Order, cx: &Context<'_>, after: &mut After) -> Step {
         for index in order.as_slice() {
             let index = *index as usize;
             if let Kind::Channel(_) = self.list.look(index).kind() {
                 // SAFETY: the caller's promise.
-                if let Some(step) = unsafe { self.attempt(index, cx, wakers) } {
+                if let Some(step) = unsafe { self.attempt(index, cx, after) } {
                     return step;
                 }
             }
@@ -335,39 +349,39 @@ impl Engine<'_> {
             }
             *self.phase = Phase::Queued;
         }
-        wakers.keep(self.claim.reopen(cx.waker()));
+        after.drop_later(self.claim.reopen(cx.waker()));
         Step::Wait
     }
 
     /// In all queues: woken by a winner, by a future, or for nothing.
     fn look_again(&mut self, cx: &mut Context<'_>) -> Step {
-        let mut wakers = Wakers::None;
+        let mut after = After::default();
         self.lock_all();
         // SAFETY: all locked.
-        let step = unsafe { self.look(cx, &mut wakers) };
+        let step = unsafe { self.look(cx, &mut after) };
         // SAFETY: locked above.
-        unsafe { self.unlock_all(&mut wakers) };
-        wakers.wake_all();
+        unsafe { self.unlock_all(&mut after) };
+        after.finish();
         if let Some(step) = step {
             return step;
         }
         // The futures, while nobody can win.
         let order = Order::random(self.list.len());
         let ready = self.poll_futures(&order, cx);
-        let mut wakers = Wakers::None;
+        let mut after = After::default();
         self.lock_all();
         let step = match ready {
             Some(index) => {
                 // SAFETY: all locked.
-                unsafe { self.dequeue_all(&mut wakers) };
+                unsafe { self.dequeue_all(&mut after) };
                 Step::Chosen(Chosen::Case(index))
             }
             // SAFETY: all locked.
-            None => unsafe { self.try_together(&order, cx, &mut wakers) },
+            None => unsafe { self.try_together(&order, cx, &mut after) },
         };
         // SAFETY: locked above.
-        unsafe { self.unlock_all(&mut wakers) };
-        wakers.wake_all();
+        unsafe { self.unlock_all(&mut after) };
+        after.finish();
         step
     }
 
@@ -377,13 +391,13 @@ impl Engine<'_> {
     /// # Safety
     ///
     /// All channels are locked.
-    unsafe fn look(&mut self, cx: &Context<'_>, wakers: &mut Wakers) -> Option<Step> {
+    unsafe fn look(&mut self, cx: &Context<'_>, after: &mut After) -> Option<Step> {
         if let Some(winner) = self.claim.winner() {
             // SAFETY: the caller's promise.
-            return Some(unsafe { self.take_winner(winner as usize, cx, wakers) });
+            return Some(unsafe { self.take_winner(winner as usize, cx, after) });
         }
         if self.futures == Futures::None {
-            wakers.keep(self.claim.set_waker(cx.waker()));
+            after.drop_later(self.claim.set_waker(cx.waker()));
             return Some(Step::Wait);
         }
         self.claim.leave();
@@ -393,34 +407,34 @@ impl Engine<'_> {
     /// # Safety
     ///
     /// All channels are locked, and `winner` has won.
-    unsafe fn take_winner(&mut self, winner: usize, cx: &Context<'_>, wakers: &mut Wakers) -> Step {
+    unsafe fn take_winner(&mut self, winner: usize, cx: &Context<'_>, after: &mut After) -> Step {
         // SAFETY: the caller's promise.
-        unsafe { self.dequeue_but(Some(winner), wakers) };
+        unsafe { self.dequeue_but(Some(winner), after) };
         *self.phase = Phase::Promised(winner);
         // SAFETY: the caller's promise.
-        unsafe { self.collect(winner, cx, wakers) }
+        unsafe { self.collect(winner, cx, after) }
     }
 
     /// Decided: looks whether the value has come.
     fn collect_promise(&mut self, index: usize, cx: &Context<'_>) -> Step {
-        let mut wakers = Wakers::None;
+        let mut after = After::default();
         self.list.look(index).lock();
         // SAFETY: locked.
-        let step = unsafe { self.collect(index, cx, &mut wakers) };
+        let step = unsafe { self.collect(index, cx, &mut after) };
         // SAFETY: locked above.
-        wakers.append(unsafe { self.list.look(index).unlock() });
-        wakers.wake_all();
+        after.wakers.append(unsafe { self.list.look(index).unlock() });
+        after.finish();
         step
     }
 
     /// # Safety
     ///
     /// The channel of case `index`, which has won, is locked; it alone is queued.
-    unsafe fn collect(&mut self, index: usize, cx: &Context<'_>, wakers: &mut Wakers) -> Step {
+    unsafe fn collect(&mut self, index: usize, cx: &Context<'_>, after: &mut After) -> Step {
         // SAFETY: the caller's promise.
         match unsafe { self.list.as_mut().arm(index).collect() } {
             Outcome::Waiting => {
-                wakers.keep(self.claim.set_waker(cx.waker()));
+                after.drop_later(self.claim.set_waker(cx.waker()));
                 return Step::Wait;
             }
             Outcome::Done => *self.phase = Phase::Start,
@@ -444,13 +458,13 @@ impl Engine<'_> {
         if *self.phase == Phase::Start {
             return;
         }
-        let mut wakers = Wakers::None;
+        let mut after = After::default();
         self.lock_all();
         // SAFETY: all locked.
         unsafe {
-            self.dequeue_all(&mut wakers);
-            self.unlock_all(&mut wakers);
+            self.dequeue_all(&mut after);
+            self.unlock_all(&mut after);
         }
-        wakers.wake_all();
+        after.finish();
     }
 }

@@ -94,3 +94,6 @@ macro_rules! select {
         $crate::__select::select!($crate::__select; $($cases)*)
     };
 }
+
+#[cfg(all(test, gmp_loom))]
+mod loom;

@@ -1,0 +1,133 @@
+//! Models of select: who wins, and that losing leaves no trace.
+
+use crate::{chan, select};
+use ::loom::future::block_on;
+use ::loom::thread;
+use std::pin::pin;
+use std::task::{Context, Waker};
+
+/// Few switches suffice for these, and all of them are too many.
+fn model(f: impl Fn() + Sync + Send + 'static) {
+    let mut builder = ::loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(f);
+}
+
+/// Two channels, two senders, one select: it takes one value and leaves the other.
+#[test]
+fn loom_one_of_two() {
+    model(|| {
+        let (tx1, rx1) = chan(1);
+        let (tx2, rx2) = chan(1);
+        let first = thread::spawn(move || tx1.try_send(1).unwrap());
+        let second = thread::spawn(move || tx2.try_send(2).unwrap());
+        let got = block_on(async {
+            select! {
+                v = rx1.recv() => v,
+                v = rx2.recv() => v,
+            }
+        });
+        first.join().unwrap();
+        second.join().unwrap();
+        let left = rx1.try_recv().or(rx2.try_recv());
+        assert_eq!(got.unwrap() + left.unwrap(), 3);
+    });
+}
+
+/// Both sides select, each to send or to receive on the same channel: one sends, the other
+/// receives what was sent.
+#[test]
+fn loom_both_sides_select() {
+    model(|| {
+        let (tx, rx) = chan::<u32>(0);
+        let (tx2, rx2) = (tx.clone(), rx.clone());
+        let other = thread::spawn(move || {
+            block_on(async {
+                select! {
+                    sent = tx2.send(2) => { sent.unwrap(); 0 },
+                    v = rx2.recv() => v.unwrap(),
+                }
+            })
+        });
+        let here = block_on(async {
+            select! {
+                v = rx.recv() => v.unwrap(),
+                sent = tx.send(1) => { sent.unwrap(); 0 },
+            }
+        });
+        let there = other.join().unwrap();
+        assert!((here, there) == (2, 0) || (here, there) == (0, 1), "{here} {there}");
+    });
+}
+
+/// A select that sends against a plain receive and one that is dropped: the value arrives.
+#[test]
+fn loom_send_case_against_dropped_receive() {
+    model(|| {
+        let (tx, rx) = chan::<u32>(0);
+        let (_quit, quitting) = chan::<()>(0);
+        let sender = thread::spawn(move || {
+            block_on(async {
+                select! {
+                    sent = tx.send(7) => sent.is_ok(),
+                    _ = quitting.recv() => false,
+                }
+            })
+        });
+        let first = {
+            let mut recv = pin!(rx.recv());
+            recv.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+        };
+        if first.is_pending() {
+            assert_eq!(block_on(rx.recv()), Ok(7));
+        }
+        assert!(sender.join().unwrap());
+    });
+}
+
+/// A select to send that is dropped in any moment, after it may have been promised a receiver: the
+/// receiver gets the other sender's value.
+#[test]
+fn loom_dropped_send_case() {
+    model(|| {
+        let (tx, rx) = chan::<u32>(0);
+        let receiver = thread::spawn(move || block_on(rx.recv()));
+        {
+            let mut selecting = pin!(async {
+                select! { sent = tx.send(1) => sent.unwrap() }
+            });
+            if selecting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
+                assert_eq!(receiver.join().unwrap(), Ok(1));
+                return;
+            }
+        }
+        assert!(block_on(tx.send(2)).is_ok());
+        assert_eq!(receiver.join().unwrap(), Ok(2));
+    });
+}
+
+/// A future that is a case keeps the select away from its channels while it is polled: the value
+/// that comes meanwhile is taken all the same.
+#[test]
+fn loom_away() {
+    model(|| {
+        let (tx, rx) = chan::<u32>(1);
+        let sender = thread::spawn(move || tx.try_send(7).unwrap());
+        let got = block_on(async {
+            let mut polls = 0;
+            let waking = std::future::poll_fn(|cx| {
+                polls += 1;
+                if polls < 3 {
+                    cx.waker().wake_by_ref();
+                }
+                std::task::Poll::<u32>::Pending
+            });
+            select! {
+                v = rx.recv() => v.unwrap(),
+                v = waking => v,
+            }
+        });
+        assert_eq!(got, 7);
+        sender.join().unwrap();
+    });
+}
