@@ -280,6 +280,18 @@ func main() {
 		v = lateness(2, compute)
 	case "hogs4":
 		v = lateness(4, compute)
+	case "pairs":
+		v = perOp(1000, pairs)
+	case "ping_pong":
+		v = perOp(2000, pingPong)
+	case "fan_in":
+		v = perOp(40000, func() { toFew(1, 128) })
+	case "many":
+		v = perOp(40000, func() { toFew(4, 128) })
+	case "rendezvous":
+		v = perOp(40000, func() { toFew(4, 0) })
+	case "select":
+		v = perOp(20000, selects)
 	default:
 		fmt.Fprintln(os.Stderr, "unknown workload", os.Args[1])
 		os.Exit(1)

@@ -4,7 +4,9 @@
 //! of its own, interleaved over several rounds, and prints medians and the ratio to the best
 //! peer. `--only A,B` and `--rounds N` narrow it; `run CONTESTANT WORKLOAD` is one cell.
 
+mod channels;
 mod contestant;
+mod link;
 mod workload;
 
 use contestant::{Gmp, Smol, Tokio};
@@ -43,9 +45,9 @@ fn option(args: &[String], name: &str) -> Option<String> {
 
 fn run_cell(contestant: &str, name: &str) {
     let figure = match contestant {
-        "gmp" => workload::run::<Gmp>(name),
-        "tokio" => workload::run::<Tokio>(name),
-        "smol" => workload::run::<Smol>(name),
+        "gmp" => run::<Gmp>(name),
+        "tokio" => run::<Tokio>(name),
+        "smol" => run::<Smol>(name),
         _ => None,
     };
     match figure {
@@ -57,6 +59,10 @@ fn run_cell(contestant: &str, name: &str) {
     }
 }
 
+fn run<C: channels::Channels>(name: &str) -> Option<f64> {
+    workload::run::<C>(name).or_else(|| channels::run::<C>(name))
+}
+
 /// Medians over the rounds, by contestant.
 fn measure(name: &str, rounds: usize, go: Option<&PathBuf>) -> BTreeMap<&'static str, f64> {
     let mut figures: BTreeMap<&'static str, Vec<f64>> = BTreeMap::new();
@@ -66,6 +72,7 @@ fn measure(name: &str, rounds: usize, go: Option<&PathBuf>) -> BTreeMap<&'static
         for contestant in ["gmp", "tokio", "smol", "go"] {
             let mut command = match (contestant, go) {
                 ("go", None) => continue,
+                ("smol", _) if name == "select" => continue,
                 ("go", Some(go)) => Command::new(go),
                 _ => Command::new(&me),
             };
@@ -99,8 +106,9 @@ fn print_row(name: &str, unit: &str, row: &BTreeMap<&'static str, f64>) {
 
 /// Builds the Go contestant if there is a `go`.
 fn build_go() -> Option<PathBuf> {
-    let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("go/main.go");
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("go");
+    let sources = ["main.go", "channels.go"].map(|file| folder.join(file));
     let binary = std::env::current_exe().ok()?.with_file_name("gmp-bench-go");
-    let status = Command::new("go").arg("build").arg("-o").arg(&binary).arg(source).status();
+    let status = Command::new("go").arg("build").arg("-o").arg(&binary).args(sources).status();
     status.ok().filter(std::process::ExitStatus::success).map(|_| binary)
 }

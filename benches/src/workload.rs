@@ -27,6 +27,12 @@ pub(crate) const ALL: &[(&str, &str)] = &[
     ("blocked", "us"),
     ("hogs2", "us"),
     ("hogs4", "us"),
+    ("pairs", "ns"),
+    ("ping_pong", "ns"),
+    ("fan_in", "ns"),
+    ("many", "ns"),
+    ("rendezvous", "ns"),
+    ("select", "ns"),
 ];
 
 /// Runs a workload; returns its figure.
@@ -51,7 +57,7 @@ pub(crate) fn run<C: Contestant>(name: &str) -> Option<f64> {
 }
 
 /// Nanoseconds per operation of `round`, which does `ops` of them; the median of the repetitions.
-async fn per_op<F, Fut>(ops: u32, round: F) -> f64
+pub(crate) async fn per_op<F, Fut>(ops: u32, round: F) -> f64
 where
     F: Fn() -> Fut + Send + 'static,
     Fut: Future<Output = ()> + Send,

@@ -35,15 +35,26 @@ impl Wakers {
     }
 
     /// Adds all of another list.
+    #[inline]
     pub(crate) fn append(&mut self, more: Self) {
+        match (&self, more) {
+            (_, Self::None) => {}
+            (Self::None, more) => *self = more,
+            (_, more) => self.extend(more),
+        }
+    }
+
+    #[cold]
+    fn extend(&mut self, more: Self) {
         match more {
             Self::None => {}
-            Self::One(waker) => self.push(Fired::from(waker)),
+            Self::One(waker) => self.push(waker.into()),
             Self::Many(wakers) => wakers.into_iter().for_each(|waker| self.push(waker.into())),
         }
     }
 
     /// Wakes all. Not under a lock.
+    #[inline]
     pub(crate) fn wake_all(self) {
         match self {
             Self::None => {}

@@ -78,18 +78,9 @@ impl<L: List> std::fmt::Debug for Choose<'_, L> {
 }
 
 /// Chooses among the cases of `list`.
+#[inline]
 pub fn choose<L: List>(list: Pin<&mut L>, will: Will) -> Choose<'_, L> {
-    let mut futures = Futures::None;
-    let mut locks = Order::default();
-    for index in 0..list.len() {
-        match list.look(index).kind() {
-            Kind::Channel(_) => locks.push(index as u32),
-            Kind::Future => futures = Futures::Some,
-            Kind::Off => {}
-        }
-    }
-    let id = |index: &u32| list.look(*index as usize).kind().channel();
-    locks.as_mut_slice().sort_unstable_by_key(id);
+    let (locks, futures) = (Order::default(), Futures::None);
     Choose { list, will, phase: Phase::Start, claim: Claim::new(), locks, futures }
 }
 
@@ -125,7 +116,7 @@ impl<'s, L: List> ChooseView<'s, '_, L> {
             phase: self.phase,
             claim: self.claim.into_ref().get_ref(),
             locks: self.locks,
-            futures: *self.futures,
+            futures: self.futures,
         }
     }
 }
@@ -136,8 +127,10 @@ struct Engine<'s> {
     will: Will,
     phase: &'s mut Phase,
     claim: &'s Claim,
-    locks: &'s Order,
-    futures: Futures,
+    /// The channel cases, in the order in which their channels are locked. Known after the first
+    /// try.
+    locks: &'s mut Order,
+    futures: &'s mut Futures,
 }
 
 /// What is to be done when no channel is locked: waking and dropping may run any code.
@@ -186,7 +179,7 @@ impl Engine<'_> {
 
     /// What a dump shows: the first channel, of several.
     fn wait_reason(&self) -> (WaitReason, usize) {
-        match (self.locks.as_slice().first(), self.futures) {
+        match (self.locks.as_slice().first(), *self.futures) {
             (Some(first), _) => {
                 let kind = self.list.look(*first as usize).kind();
                 (WaitReason::Select, kind.channel().unwrap_or(0))
@@ -244,6 +237,8 @@ impl Engine<'_> {
                 after.wakers.append(more);
                 // SAFETY: as above.
                 unsafe { self.dequeue_all(after) };
+                // For the drop.
+                self.prepare();
                 self.claim.decide(index as u32);
                 after.drop_later(self.claim.set_waker(cx.waker()));
                 let arm = self.list.as_mut().arm(index);
@@ -289,6 +284,7 @@ impl Engine<'_> {
                 return step;
             }
         }
+        self.prepare();
         if self.will == Will::GoOn && self.channels().nth(1).is_none() {
             // One channel: that was one instant.
             return Step::Chosen(Chosen::Default);
@@ -301,6 +297,23 @@ impl Engine<'_> {
         unsafe { self.unlock_all(&mut after) };
         after.finish();
         step
+    }
+
+    /// Finds out what there is to lock, and in which order.
+    fn prepare(&mut self) {
+        if !self.locks.as_slice().is_empty() {
+            return;
+        }
+        for index in 0..self.list.len() {
+            match self.list.look(index).kind() {
+                Kind::Channel(_) => self.locks.push(index as u32),
+                Kind::Future => *self.futures = Futures::Some,
+                Kind::Off => {}
+            }
+        }
+        let list = &self.list;
+        let id = |index: &u32| list.look(*index as usize).kind().channel();
+        self.locks.as_mut_slice().sort_unstable_by_key(id);
     }
 
     fn try_alone(&mut self, index: usize, cx: &mut Context<'_>) -> Option<Step> {
@@ -396,7 +409,7 @@ impl Engine<'_> {
             // SAFETY: the caller's promise.
             return Some(unsafe { self.take_winner(winner as usize, cx, after) });
         }
-        if self.futures == Futures::None {
+        if *self.futures == Futures::None {
             after.drop_later(self.claim.set_waker(cx.waker()));
             return Some(Step::Wait);
         }

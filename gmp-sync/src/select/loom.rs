@@ -106,6 +106,18 @@ fn loom_dropped_send_case() {
     });
 }
 
+/// A future that wakes its select a few times, and is never ready.
+fn restless() -> impl Future<Output = u32> {
+    let mut polls = 0;
+    std::future::poll_fn(move |cx| {
+        polls += 1;
+        if polls < 3 {
+            cx.waker().wake_by_ref();
+        }
+        std::task::Poll::Pending
+    })
+}
+
 /// A future that is a case keeps the select away from its channels while it is polled: the value
 /// that comes meanwhile is taken all the same.
 #[test]
@@ -114,20 +126,33 @@ fn loom_away() {
         let (tx, rx) = chan::<u32>(1);
         let sender = thread::spawn(move || tx.try_send(7).unwrap());
         let got = block_on(async {
-            let mut polls = 0;
-            let waking = std::future::poll_fn(|cx| {
-                polls += 1;
-                if polls < 3 {
-                    cx.waker().wake_by_ref();
-                }
-                std::task::Poll::<u32>::Pending
-            });
             select! {
                 v = rx.recv() => v.unwrap(),
-                v = waking => v,
+                v = restless() => v,
             }
         });
         assert_eq!(got, 7);
+        sender.join().unwrap();
+    });
+}
+
+/// Somebody who found the select away and went on has not taken its place in the queue.
+#[test]
+fn loom_away_keeps_its_place() {
+    model(|| {
+        let (tx, rx) = chan::<u32>(0);
+        let sender = thread::spawn(move || {
+            if tx.try_send(1).is_err() {
+                block_on(tx.send(1)).unwrap();
+            }
+        });
+        let got = block_on(async {
+            select! {
+                v = rx.recv() => v.unwrap(),
+                v = restless() => v,
+            }
+        });
+        assert_eq!(got, 1);
         sender.join().unwrap();
     });
 }

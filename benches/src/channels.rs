@@ -1,0 +1,170 @@
+//! The workloads over channels.
+
+use crate::contestant::{Contestant, Gmp, Smol, Tokio};
+use crate::link::{AsyncChannel, Flume, GmpChan, Kanal, Link, Shared, TokioMpsc};
+use crate::workload::per_op;
+
+/// Which channels a contestant uses.
+pub(crate) trait Channels: Contestant {
+    /// From several to one.
+    type Single: Link;
+    /// From several to several.
+    type Many: Shared;
+    /// Without a buffer.
+    type Zero: Shared;
+    /// With a select; none if the name of the row means nothing to it.
+    const SELECTS: bool;
+}
+
+impl Channels for Gmp {
+    type Single = GmpChan;
+    type Many = GmpChan;
+    type Zero = GmpChan;
+    const SELECTS: bool = true;
+}
+
+impl Channels for Tokio {
+    type Single = TokioMpsc;
+    type Many = AsyncChannel;
+    type Zero = Kanal;
+    const SELECTS: bool = true;
+}
+
+impl Channels for Smol {
+    type Single = AsyncChannel;
+    type Many = AsyncChannel;
+    type Zero = Flume;
+    const SELECTS: bool = false;
+}
+
+/// Runs a workload over channels; returns its figure.
+pub(crate) fn run<C: Channels>(name: &str) -> Option<f64> {
+    Some(match name {
+        "pairs" => C::run(per_op(1_000, pairs::<C>)),
+        "ping_pong" => C::run(per_op(2_000, ping_pong::<C>)),
+        "fan_in" => C::run(per_op(40_000, fan::<C, C::Single>)),
+        "many" => C::run(per_op(40_000, mesh::<C, C::Many>)),
+        "rendezvous" => C::run(per_op(40_000, rendezvous::<C>)),
+        "select" if C::SELECTS => C::run(per_op(20_000, selects::<C>)),
+        _ => return None,
+    })
+}
+
+/// 1000 pairs: each is spawned, one says ping, the other pong.
+async fn pairs<C: Channels>() {
+    let (done, mut all_done) = C::Single::new(1_000);
+    for n in 0..1_000u64 {
+        let done = done.clone();
+        C::go(async move {
+            let (ping, mut pinged) = C::Single::new(1);
+            let (pong, mut ponged) = C::Single::new(1);
+            C::go(async move {
+                let n = C::Single::recv(&mut pinged).await.unwrap();
+                C::Single::send(&pong, n + 1).await;
+            });
+            C::Single::send(&ping, n).await;
+            let n = C::Single::recv(&mut ponged).await.unwrap();
+            C::Single::send(&done, n).await;
+        });
+    }
+    let mut sum = 0;
+    for _ in 0..1_000 {
+        sum += C::Single::recv(&mut all_done).await.unwrap();
+    }
+    assert_eq!(sum, 500 * 1_001);
+}
+
+/// A value goes there and back over two channels with room for one, 1000 times.
+async fn ping_pong<C: Channels>() {
+    let (ping, mut pinged) = C::Single::new(1);
+    let (pong, mut ponged) = C::Single::new(1);
+    let other = C::spawn(async move {
+        while let Some(n) = C::Single::recv(&mut pinged).await {
+            C::Single::send(&pong, n + 1).await;
+        }
+    });
+    for n in 0..1_000 {
+        C::Single::send(&ping, n).await;
+        assert_eq!(C::Single::recv(&mut ponged).await, Some(n + 1));
+    }
+    drop(ping);
+    other.await;
+}
+
+/// Sends its share of the 40,000 values.
+async fn produce<L: Link>(tx: L::Tx) {
+    for n in 0..10_000 {
+        L::send(&tx, n).await;
+    }
+}
+
+async fn consume<L: Link>(mut rx: L::Rx) -> (u64, u64) {
+    let (mut count, mut sum) = (0, 0);
+    while let Some(n) = L::recv(&mut rx).await {
+        count += 1;
+        sum += n;
+    }
+    (count, sum)
+}
+
+const SUM: u64 = 4 * (9_999 * 5_000);
+
+/// Four senders, one receiver, room for 128.
+async fn fan<C: Channels, L: Link>() {
+    let (tx, rx) = L::new(128);
+    for _ in 0..4 {
+        C::go(produce::<L>(tx.clone()));
+    }
+    drop(tx);
+    assert_eq!(consume::<L>(rx).await, (40_000, SUM));
+}
+
+/// Four senders, four receivers.
+async fn four_to_four<C: Channels, L: Shared>(cap: usize) {
+    let (tx, rx) = L::new(cap);
+    let receivers: Vec<_> = (0..4).map(|_| C::spawn(consume::<L>(L::share(&rx)))).collect();
+    drop(rx);
+    for _ in 0..4 {
+        C::go(produce::<L>(tx.clone()));
+    }
+    drop(tx);
+    let (mut count, mut sum) = (0, 0);
+    for receiver in receivers {
+        let (n, part) = receiver.await;
+        count += n;
+        sum += part;
+    }
+    assert_eq!((count, sum), (40_000, SUM));
+}
+
+/// Room for 128.
+async fn mesh<C: Channels, L: Shared>() {
+    four_to_four::<C, L>(128).await;
+}
+
+/// No room.
+async fn rendezvous<C: Channels>() {
+    four_to_four::<C, C::Zero>(0).await;
+}
+
+/// Two senders, each on its own channel; one receiver that selects.
+async fn selects<C: Channels>() {
+    let (tx1, mut rx1) = C::Single::new(16);
+    let (tx2, mut rx2) = C::Single::new(16);
+    let senders = [tx1, tx2].map(|tx| {
+        C::spawn(async move {
+            for n in 0..10_000 {
+                C::Single::send(&tx, n).await;
+            }
+            tx
+        })
+    });
+    let mut sum = 0;
+    for _ in 0..20_000 {
+        sum += C::Single::either(&mut rx1, &mut rx2).await.unwrap();
+    }
+    assert_eq!(sum, 9_999 * 10_000);
+    for sender in senders {
+        drop(sender.await);
+    }
+}
