@@ -18,6 +18,16 @@ use proc_macro::TokenStream;
 /// | `name = "web"` | what the names of the threads begin with |
 /// | `crate = "path"` | where the gmp crate is, if it was renamed |
 ///
+/// # SIGQUIT
+///
+/// On Unix, SIGQUIT (`Ctrl-\`, `kill -QUIT`) prints what all goroutines are doing to stderr, in Go's format,
+/// and ends the process with status 2, also when every thread is stuck. Sent again after a second, it ends the
+/// process at once.
+///
+/// A program that has another use for the signal sets its own handler, whenever it likes and by any means
+/// (`sigaction`, `signal-hook`, …): gmp then leaves the signal alone. `gmp::runtime::dump()` gives the same text.
+/// Runtimes built by hand do not touch signals.
+///
 /// # Examples
 ///
 /// ```

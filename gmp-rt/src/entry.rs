@@ -1,6 +1,9 @@
 //! What `#[gmp::main]` and `#[gmp::test]` expand to calls of. Not for programs.
 
 use crate::runtime::{Builder, Runtime, block_on, context};
+use crate::sched::dump;
+use crate::sys::quit;
+use crate::throw::say;
 use std::process::{ExitCode, Termination};
 
 /// Runs `main` as goroutine 1 of the default runtime, and returns its exit code.
@@ -12,6 +15,9 @@ pub fn run_main<T: Termination>(
     main: impl Future<Output = T> + Send + 'static,
 ) -> ExitCode {
     let runtime = build(builder.report_deadlock());
+    if let Err(error) = quit::watch(show_all) {
+        say!("gmp: SIGQUIT will not show the goroutines: {error}");
+    }
     // The default one, so that `spawn` on a plain thread means the same runtime. It is never
     // dropped: when main returns the process ends, whatever the others do.
     match context::set_default(runtime) {
@@ -19,6 +25,12 @@ pub fn run_main<T: Termination>(
         // `main` was called as a function, or something ran before it.
         Err(runtime) => run(&runtime, main),
     }
+}
+
+/// What SIGQUIT does before the process ends, in Go's words.
+fn show_all() {
+    quit::write_stderr("SIGQUIT: quit\n\n");
+    quit::write_stderr(&dump::dump_all());
 }
 
 /// Runs a test on a runtime of its own.

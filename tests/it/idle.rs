@@ -36,8 +36,39 @@ fn an_idle_runtime_never_wakes() {
     for _ in 0..1000 {
         runtime.spawn(gmp::sleep(Duration::from_secs(3600)));
     }
+    assert_idle(|| runtime.handle().stats());
+}
+
+/// A program as most are: with `#[gmp::main]`, which waits for SIGQUIT.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_idle_program_never_wakes() {
+    #[gmp::main]
+    async fn program() {
+        for _ in 0..1000 {
+            gmp::spawn(gmp::sleep(Duration::from_secs(3600)));
+        }
+        let (tx, rx) = futures::channel::oneshot::channel();
+        let watcher = std::thread::spawn(move || {
+            assert_idle(gmp::runtime::stats);
+            tx.send(()).unwrap();
+        });
+        // An error if the watcher has panicked.
+        let _ = rx.await;
+        watcher.join().unwrap();
+    }
+    if is_child() {
+        return program();
+    }
+    let output = child("idle::an_idle_program_never_wakes", &[]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Asserts that nobody wakes for a second, once all threads of a runtime with 1000 timers sleep.
+#[cfg(target_os = "linux")]
+fn assert_idle(stats: impl Fn() -> gmp::runtime::Stats) {
     until(|| {
-        let stats = runtime.handle().stats();
+        let stats = stats();
         stats.timers == 1000 && stats.idle_threads == stats.threads
     });
     // Whoever is in the pool may still be on its way to sleep.

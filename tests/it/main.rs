@@ -10,6 +10,7 @@ mod inside;
 mod memory;
 mod procs;
 mod promise;
+mod quit;
 mod sched;
 mod shutdown;
 mod stress;

@@ -17,10 +17,15 @@ pub(crate) fn is_child() -> bool {
 /// Runs the test `name` (`module::test`) of this binary in a process of its own, where
 /// [`is_child`] is true, with more environment variables.
 pub(crate) fn child(name: &str, env: &[(&str, &str)]) -> Output {
+    child_command(name, env).output().expect("start a child")
+}
+
+/// What [`child`] runs, for who wants to talk to it meanwhile.
+pub(crate) fn child_command(name: &str, env: &[(&str, &str)]) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("own path"));
     command.args([name, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD, "1");
     command.envs(env.iter().copied());
-    command.output().expect("start a child")
+    command
 }
 
 /// A gate that one future waits at until somebody opens it.

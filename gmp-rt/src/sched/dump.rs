@@ -3,26 +3,39 @@
 //! Taken by walking the slabs, without stopping anyone: each goroutine is shown as it was when it
 //! was looked at.
 
-use super::Sched;
+use super::{Sched, registry};
 use crate::g::status::Phase;
 use crate::g::{GSight, GoId, heap};
 use crate::p::PStatus;
 use crate::util::clock;
 use std::fmt::Write;
 
+/// All goroutines of all runtimes, by id.
+pub(crate) fn dump_all() -> String {
+    join(registry::all().iter().flat_map(|sched| sched.goroutines()).collect())
+}
+
+fn join(mut goroutines: Vec<(GoId, String)>) -> String {
+    goroutines.sort_unstable();
+    let texts: Vec<String> = goroutines.into_iter().map(|(_, text)| text).collect();
+    texts.join("\n")
+}
+
 impl Sched {
     /// All goroutines of this runtime, by id.
     pub(crate) fn dump(&self) -> String {
+        join(self.goroutines())
+    }
+
+    fn goroutines(&self) -> Vec<(GoId, String)> {
         let now = clock::now();
-        let mut goroutines: Vec<(GoId, String)> = Vec::new();
+        let mut goroutines = Vec::new();
         heap::for_each(|g| {
             if g.runtime() == self.id && g.status.phase() != Phase::Dead {
                 goroutines.push((g.goid(), self.describe(g, now)));
             }
         });
-        goroutines.sort_unstable();
-        let texts: Vec<String> = goroutines.into_iter().map(|(_, text)| text).collect();
-        texts.join("\n")
+        goroutines
     }
 
     /// One goroutine, as Go shows it: `goroutine 7 [chan receive, 3 minutes] {name: worker}:`, then

@@ -4,7 +4,7 @@ pub(crate) mod block;
 #[expect(unsafe_code, reason = "a thread-local pointer to the stack, I1 of the module")]
 pub(crate) mod current;
 pub(crate) mod dead;
-mod dump;
+pub(crate) mod dump;
 mod find;
 pub(crate) mod globq;
 pub(crate) mod goid;

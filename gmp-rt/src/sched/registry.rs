@@ -37,3 +37,8 @@ pub(crate) fn get(number: u16) -> Option<Arc<Sched>> {
     let runtimes = RUNTIMES.read();
     runtimes.get(usize::from(number))?.upgrade()
 }
+
+/// All runtimes there are.
+pub(crate) fn all() -> Vec<Arc<Sched>> {
+    RUNTIMES.read().iter().filter_map(Weak::upgrade).collect()
+}

@@ -10,6 +10,14 @@ pub(crate) mod pages;
 #[path = "pages_std.rs"]
 pub(crate) mod pages;
 
+#[cfg(unix)]
+#[expect(unsafe_code, reason = "sigaction and its handler, I1 and I2 of the module")]
+pub(crate) mod quit;
+
+#[cfg(not(unix))]
+#[path = "quit_none.rs"]
+pub(crate) mod quit;
+
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "clock_gettime, I1 of the module")]
 pub(crate) mod thread_state;

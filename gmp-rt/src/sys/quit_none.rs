@@ -1,0 +1,14 @@
+//! For systems without SIGQUIT: it never comes.
+
+use std::io;
+
+/// Nothing to watch for.
+pub(crate) fn watch(_act: fn()) -> io::Result<()> {
+    Ok(())
+}
+
+/// Writes to stderr.
+pub(crate) fn write_stderr(text: &str) {
+    use std::io::Write;
+    let _ = io::stderr().write_all(text.as_bytes());
+}

@@ -1,0 +1,196 @@
+//! SIGQUIT, sent to child processes.
+#![cfg(unix)]
+
+use super::support::{child_command, is_child};
+use gmp::go;
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, setrlimit};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// What a child prints when it is as far as the test wants it.
+const READY: &str = "child is ready";
+
+/// A child that has come to [`READY`].
+struct Started(Child);
+
+impl Started {
+    fn new(name: &str, env: &[(&str, &str)]) -> Self {
+        let mut command = child_command(name, env);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap().contains(READY)), "it ended before");
+        Self(child)
+    }
+
+    fn quit(&self) {
+        kill_process(Pid::from_child(&self.0), Signal::QUIT).unwrap();
+    }
+
+    /// Reads stderr to the end.
+    fn end(mut self) -> (ExitStatus, String) {
+        let mut text = String::new();
+        self.0.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+        (self.0.wait().unwrap(), text)
+    }
+}
+
+fn spin() -> ! {
+    loop {
+        std::hint::spin_loop();
+    }
+}
+
+/// Goroutines that hog every P there is, and some that wait.
+#[gmp::main(procs = 2)]
+async fn stuck() {
+    go!(name = "sleeper", gmp::sleep(Duration::from_secs(3600)));
+    go!(name = "waiter", std::future::pending::<()>());
+    go!(name = "hog", async { spin() });
+    go!(name = "blocker", async { std::thread::sleep(Duration::from_secs(3600)) });
+    while gmp::runtime::dump().matches(" [running] {name: hog}").count() != 1 {
+        gmp::yield_now().await;
+    }
+    println!("{READY}");
+    spin();
+}
+
+#[test]
+fn shows_all_goroutines_and_exits_with_2() {
+    let name = "quit::shows_all_goroutines_and_exits_with_2";
+    if is_child() {
+        return stuck();
+    }
+    let child = Started::new(name, &[]);
+    child.quit();
+    let (status, text) = child.end();
+    assert_eq!(status.code(), Some(2), "{text}");
+    let (_, dump) = text.split_once("SIGQUIT: quit\n\ngoroutine 1 [").expect(&text);
+    for part in [
+        "] {name: main}:\ncreated by goroutine 0\n\t",
+        "\n\ngoroutine 2 [sleep] {name: sleeper}:\ncreated by goroutine 1\n\ttests/it/quit.rs:",
+        "\n\ngoroutine 3 [await] {name: waiter}:\n",
+        "] {name: hog}:\n",
+        "] {name: blocker}:\n",
+    ] {
+        assert!(dump.contains(part), "{part:?} in {text}");
+    }
+}
+
+/// Repeated signals, also while the first is served, change nothing.
+#[test]
+fn many_at_once_are_one() {
+    let name = "quit::many_at_once_are_one";
+    if is_child() {
+        return stuck();
+    }
+    let child = Started::new(name, &[]);
+    for _ in 0..100 {
+        child.quit();
+    }
+    let (status, text) = child.end();
+    assert_eq!(status.code(), Some(2), "{text}");
+    assert_eq!(text.matches("SIGQUIT: quit").count(), 1, "{text}");
+    assert_eq!(text.matches("{name: main}").count(), 1, "{text}");
+}
+
+/// More goroutines than a pipe holds lines for.
+#[gmp::main]
+async fn crowd() {
+    for _ in 0..10_000 {
+        go!(name = "one of many", std::future::pending::<()>());
+    }
+    println!("{READY}");
+    std::future::pending::<()>().await;
+}
+
+/// Nobody reads stderr, so the dump gets stuck: who insists ends it.
+#[test]
+fn insisting_ends_a_dump_that_is_stuck() {
+    let name = "quit::insisting_ends_a_dump_that_is_stuck";
+    if is_child() {
+        return crowd();
+    }
+    let mut child = Started::new(name, &[]);
+    child.quit();
+    let mut stderr = BufReader::new(child.0.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.starts_with("goroutine 1 [") {
+        line.clear();
+        assert!(stderr.read_line(&mut line).unwrap() > 0, "no dump");
+    }
+    let status = loop {
+        child.quit();
+        // The pace of the one who insists.
+        std::thread::sleep(Duration::from_millis(50));
+        if let Some(status) = child.0.try_wait().unwrap() {
+            break status;
+        }
+    };
+    assert_eq!(status.code(), Some(2));
+    let mut rest = String::new();
+    stderr.read_to_string(&mut rest).unwrap();
+    assert!(rest.matches("one of many").count() < 9_000, "it was not stuck");
+}
+
+/// A handler of the program's own.
+fn own_handler() -> Arc<AtomicBool> {
+    let seen = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(signal_hook::consts::SIGQUIT, seen.clone()).unwrap();
+    seen
+}
+
+static SEEN: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
+/// signal-hook calls the handler that was there before: gmp's, which has to notice.
+#[gmp::main]
+async fn has_its_own() {
+    let seen = SEEN.get_or_init(own_handler);
+    println!("{READY}");
+    while !seen.load(Ordering::Acquire) {
+        gmp::yield_now().await;
+    }
+    // Long enough for a dump, if one was to come after all.
+    gmp::sleep(Duration::from_millis(200)).await;
+}
+
+#[test]
+fn a_program_can_have_it() {
+    let name = "quit::a_program_can_have_it";
+    if is_child() {
+        if std::env::var_os("BEFORE").is_some() {
+            SEEN.set(own_handler()).unwrap();
+        }
+        return has_its_own();
+    }
+    for env in [&[][..], &[("BEFORE", "1")][..]] {
+        let child = Started::new(name, env);
+        child.quit();
+        let (status, text) = child.end();
+        assert!(status.success(), "{status}: {text}");
+        assert!(!text.contains("SIGQUIT"), "{text}");
+    }
+}
+
+/// Without `#[gmp::main]` the signal does what it does to any process.
+#[test]
+fn runtimes_built_by_hand_leave_it_alone() {
+    use std::os::unix::process::ExitStatusExt;
+    let name = "quit::runtimes_built_by_hand_leave_it_alone";
+    if is_child() {
+        // The default action would leave a core file behind.
+        let none = Rlimit { current: Some(0), maximum: Some(0) };
+        setrlimit(Resource::Core, none).unwrap();
+        let runtime = gmp::Runtime::new().unwrap();
+        return runtime.block_on(async {
+            println!("{READY}");
+            std::future::pending().await
+        });
+    }
+    let child = Started::new(name, &[]);
+    child.quit();
+    let (status, text) = child.end();
+    assert_eq!(status.signal(), Some(Signal::QUIT.as_raw()), "{status}: {text}");
+}
