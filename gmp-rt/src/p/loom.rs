@@ -1,5 +1,6 @@
 //! Models of the run queue: owner against thieves, with a ring of four.
 
+use super::call::Calls;
 use super::fake::{fake, number, owner};
 use super::runq::{Got, Owner, RunQ, StealNext};
 use super::status::{PStatus, StatusWord};
@@ -125,37 +126,52 @@ fn loom_runnext_against_thief() {
     });
 }
 
-/// A blocking call ends while sysmon takes the P: exactly one of them has the right to run.
+/// A blocking call ends while sysmon takes the P: whoever comes first, what sysmon took stays taken, and
+/// the M finds out at the end of the call or at its next look.
 #[test]
-fn loom_exit_against_displace() {
+fn loom_call_ends_against_displace() {
     ::loom::model(|| {
-        let status = Arc::new(StatusWord::spare());
-        status.set(PStatus::Running);
-        assert!(status.enter_blocking());
-        let sysmon = status.clone();
-        let t = thread::spawn(move || sysmon.displace(PStatus::Blocking));
-        let kept = status.exit_blocking();
+        let p = Arc::new((StatusWord::spare(), Calls::default()));
+        p.0.set(PStatus::Running);
+        let sysmon = p.clone();
+        let t = thread::spawn(move || {
+            let (status, calls) = &*sysmon;
+            calls.get().is_under_way() && status.displace()
+        });
+        let (status, calls) = &*p;
+        assert!(calls.begin() && !calls.begin(), "a call inside another is none");
+        calls.end();
+        let noticed = status.get() == PStatus::Displaced;
         let taken = t.join().unwrap();
-        assert!(kept ^ taken, "the right to run has two owners, or none");
-        assert_eq!(status.get(), if kept { PStatus::Running } else { PStatus::Displaced });
+        assert!(taken || !noticed, "displaced by nobody");
+        assert_eq!(status.get(), if taken { PStatus::Displaced } else { PStatus::Running });
+        assert!(!calls.get().is_under_way() && calls.get().begun() == 1);
     });
 }
 
-/// A call begins while sysmon takes the P for a stuck poll.
+/// What an M had queued before its call is found by whoever finds it displaced in the call: nobody else
+/// would come for it.
 #[test]
-fn loom_enter_against_displace() {
+fn loom_queued_before_a_call() {
     ::loom::model(|| {
-        let status = Arc::new(StatusWord::spare());
-        status.set(PStatus::Running);
-        let sysmon = status.clone();
-        let t = thread::spawn(move || sysmon.displace(PStatus::Running));
-        let entered = status.enter_blocking();
-        let exited = entered && status.exit_blocking();
-        let taken = t.join().unwrap();
-        assert_eq!(entered, exited, "displaced as running, but was blocking");
-        assert!(entered || taken, "refused without a reason");
-        // Taken before or after the call: the M finds out when its poll is over.
-        assert_eq!(status.get() == PStatus::Displaced, taken);
+        let q = Arc::new(RunQ::new());
+        let p = Arc::new((StatusWord::spare(), Calls::default()));
+        p.0.set(PStatus::Running);
+        let me = owner(&q);
+        let (victim, thief_p, sysmon) = (q.clone(), p.clone(), p.clone());
+        let sysmon = thread::spawn(move || {
+            let (status, calls) = &*sysmon;
+            calls.get().is_under_way() && status.displace()
+        });
+        let thief = thread::spawn(move || {
+            let displaced = thief_p.0.get() == PStatus::Displaced;
+            displaced.then(|| thief(victim, StealNext::Yes))
+        });
+        me.put_tail(fake(1)).unwrap();
+        assert!(p.1.begin());
+        let _ = sysmon.join().unwrap();
+        let found = thief.join().unwrap();
+        assert!(found.is_none_or(|found| found == [1]), "queued before, and not found");
     });
 }
 
@@ -166,8 +182,8 @@ fn loom_displaced_once() {
         let status = Arc::new(StatusWord::spare());
         status.set(PStatus::Running);
         let sysmon = status.clone();
-        let t = thread::spawn(move || sysmon.displace(PStatus::Running));
-        let own = status.displace(PStatus::Running);
+        let t = thread::spawn(move || sysmon.displace());
+        let own = status.displace();
         assert!(own ^ t.join().unwrap(), "displaced twice, or not at all");
     });
 }
@@ -187,7 +203,7 @@ fn loom_displaced_queue_is_visible() {
             _ => Vec::new(),
         });
         assert!(me.swap_next(fake(2)).is_none());
-        assert!(status.displace(PStatus::Running));
+        assert!(status.displace());
         let mut all = t.join().unwrap();
         all.extend(drain(&me));
         assert_each_once(all, 2);

@@ -6,7 +6,8 @@
 //! and the right passes to a spare one, so that nobody ever touches another thread's half of a
 //! queue. See "Blocking" in the scheduler's README.
 //!
-//! Who may run with it is its [status].
+//! Who may run with it is its [status]; whether its goroutine is in a marked blocking call, its
+//! [count of calls](call).
 //!
 //! # Invariants
 //!
@@ -14,6 +15,7 @@
 //!   side of the queue, the cells of [`Own`]) is touched by one thread at a time, and the token
 //!   passes between threads only through locks.
 
+pub(crate) mod call;
 #[expect(unsafe_code, reason = "slots hold raw goroutines, I1 and I2 of the module")]
 pub(crate) mod runq;
 pub(crate) mod status;
@@ -28,6 +30,7 @@ mod tests;
 
 pub(crate) use self::status::PStatus;
 
+use self::call::Calls;
 use self::runq::{Owner, RunQ};
 use self::status::StatusWord;
 use crate::g::GoId;
@@ -63,8 +66,6 @@ pub(crate) struct Counters {
     pub(crate) spawned: Counter,
     pub(crate) finished: Counter,
     pub(crate) polls: Counter,
-    /// Marked blocking calls begun (Go: `syscalltick`).
-    pub(crate) calls: Counter,
     /// Time slices begun: polls, but for those that go on with the slice of another.
     pub(crate) slices: Counter,
     pub(crate) steals: Counter,
@@ -80,6 +81,7 @@ pub(crate) struct Counters {
 pub(crate) struct P {
     pub(crate) id: usize,
     status: StatusWord,
+    pub(crate) calls: Calls,
     /// A request to the owner to come to the slow path at its next look.
     attention: AtomicBool,
     /// The slice is over: whoever runs should give way at its next await.
@@ -176,6 +178,7 @@ impl P {
         let p = Arc::new(Self {
             id,
             status: StatusWord::spare(),
+            calls: Calls::default(),
             attention: AtomicBool::new(false),
             overtime: AtomicBool::new(false),
             goid: AtomicU64::new(0),
@@ -195,10 +198,9 @@ impl P {
         self.status.get()
     }
 
-    /// Takes the right to run away from an M seen as `seen`; `false` if it has moved on. Under the
-    /// lists' lock.
-    pub(crate) fn displace(&self, seen: PStatus) -> bool {
-        self.status.displace(seen)
+    /// Takes the right to run away from its M; `false` if that has none. Under the lists' lock.
+    pub(crate) fn displace(&self) -> bool {
+        self.status.displace()
     }
 
     /// Asks the owner to take the slow path once: its right to run may be wanted back.
@@ -255,18 +257,16 @@ impl OwnedP {
         self.p.status.set(status);
     }
 
-    /// Marks the beginning of a blocking call; `false` if the right to run is gone already, or the
-    /// call is inside another.
+    /// Marks the beginning of a blocking call; `false` if it is inside another.
     #[inline]
     pub(crate) fn enter_blocking(&self) -> bool {
-        self.p.counters.calls.add(1);
-        self.p.status.enter_blocking()
+        self.p.calls.begin()
     }
 
-    /// Marks its end; `false` if the right to run was taken meanwhile.
+    /// Marks its end.
     #[inline]
-    pub(crate) fn exit_blocking(&self) -> bool {
-        self.p.status.exit_blocking()
+    pub(crate) fn exit_blocking(&self) {
+        self.p.calls.end();
     }
 
     /// Whether [`P::ask_attention`] was called since the last time.

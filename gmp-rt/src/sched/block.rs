@@ -15,8 +15,8 @@ use crate::util::clock;
 use std::sync::Arc;
 
 impl Local {
-    /// Runs `f`, which may block for any time. Costs two atomic operations on the P's own word if
-    /// it does not block for long; if it does, sysmon hands the right to run on.
+    /// Runs `f`, which may block for any time. Costs two plain stores if it does not block for long;
+    /// if it does, sysmon hands the right to run on.
     #[inline]
     fn blocking<R>(&self, f: impl FnOnce() -> R) -> R {
         /// Comes back also when `f` panics.
@@ -24,13 +24,15 @@ impl Local {
         impl Drop for Back<'_> {
             #[inline]
             fn drop(&mut self) {
-                if !self.0.p().exit_blocking() {
-                    self.0.come_back();
+                let p = self.0.p();
+                p.exit_blocking();
+                if p.status() == PStatus::Displaced {
+                    let _ = self.0.regain();
                 }
             }
         }
         // Displaced, or inside another blocking call: the outer one comes back.
-        if !self.p().enter_blocking() {
+        if self.p().status() == PStatus::Displaced || !self.p().enter_blocking() {
             return f();
         }
         let _back = Back(self);
@@ -43,27 +45,21 @@ impl Local {
         struct Back<'a>(&'a Local);
         impl Drop for Back<'_> {
             fn drop(&mut self) {
-                self.0.come_back();
+                // Not if an inner call did already.
+                if self.0.p().status() == PStatus::Displaced {
+                    let _ = self.0.regain();
+                }
             }
         }
-        let seen = self.p().status();
-        if seen == PStatus::Displaced || !self.sched.displace(&self.p(), seen) {
+        if !self.sched.displace(&self.p(), || true) {
             return f();
         }
         let _back = Back(self);
         f()
     }
 
-    /// A blocking call is over: get a right to run again, if there is one to be had.
-    #[cold]
-    fn come_back(&self) {
-        // Not if an inner call did already.
-        if self.p().status() == PStatus::Displaced {
-            let _ = self.regain();
-        }
-    }
-
     /// Takes the right to run of an idle P for its own; `false` if there is none.
+    #[cold]
     pub(super) fn regain(&self) -> bool {
         let p = self.p();
         let regained = self.sched.idle.with(|lists| {
@@ -81,11 +77,12 @@ impl Local {
 }
 
 impl Sched {
-    /// Takes the right to run from the M of `p`, seen as `seen`, and gives it to a spare P; starts
-    /// an M for that if there is work or a timer. `false` if the M has moved on.
-    pub(super) fn displace(self: &Arc<Self>, p: &P, seen: PStatus) -> bool {
+    /// Takes the right to run from the M of `p` and gives it to a spare P; starts an M for that if
+    /// there is work or a timer. `false` if it has none, or is not `stuck` any more: asked at the last
+    /// moment, since whoever decided that it was may have waited for a CPU or the lock since.
+    pub(super) fn displace(self: &Arc<Self>, p: &P, stuck: impl FnOnce() -> bool) -> bool {
         let displaced = self.idle.with(|lists| {
-            let displaced = p.displace(seen);
+            let displaced = stuck() && p.displace();
             if displaced {
                 self.pass_right(lists);
             }

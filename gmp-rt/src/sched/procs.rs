@@ -145,7 +145,7 @@ impl Sched {
             return false;
         }
         self.idle.with(|lists| {
-            let must = lists.rights > lists.procs && p.displace(PStatus::Running);
+            let must = lists.rights > lists.procs && p.displace();
             if must {
                 lists.rights -= 1;
                 self.counts.publish(lists);

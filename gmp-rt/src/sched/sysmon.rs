@@ -26,6 +26,7 @@ use super::stall::{Stall, StallKind};
 use super::trace::Trace;
 use super::wake::Started;
 use crate::m::note::Note;
+use crate::p::call::Call;
 use crate::p::{P, PStatus};
 use crate::sys::thread_state::{self, ThreadState};
 use crate::tuning::{
@@ -45,7 +46,7 @@ struct Seen {
     slices: u64,
     /// When this slice was first seen.
     slice_since: u64,
-    calls: u64,
+    call: Call,
     /// When this blocking call was first seen.
     call_since: u64,
     /// The thread as it was when it came under suspicion, and when that was.
@@ -165,17 +166,18 @@ impl Sysmon {
 
     fn look(&mut self, p: &P, now: u64) -> Round {
         let (polls, slices) = (p.counters.polls.get(), p.counters.slices.get());
-        let calls = p.counters.calls.get();
+        let call = p.calls.get();
         let Some(seen) = self.seen.get_mut(p.id) else { return Round::Quiet };
-        let same_call = seen.calls == calls;
+        let same_call = seen.call == call;
         if !same_call {
-            (seen.calls, seen.call_since) = (calls, now);
+            (seen.call, seen.call_since) = (call, now);
         }
         if seen.slices != slices {
             (seen.slices, seen.slice_since) = (slices, now);
         }
         // Also if polls come and go: a `runnext` chain is one slice.
-        if p.status() == PStatus::Running && now - seen.slice_since >= clock::nanos(SLICE) {
+        let runs = p.status() == PStatus::Running && !call.is_under_way();
+        if runs && now - seen.slice_since >= clock::nanos(SLICE) {
             p.ask_yield();
         }
         if seen.polls != polls {
@@ -184,9 +186,9 @@ impl Sysmon {
         }
         let seen = *seen;
         match p.status() {
-            PStatus::Running => self.look_at_poll(p, seen, now),
-            PStatus::Blocking if same_call => self.look_at_call(p, seen, now),
-            PStatus::Blocking => Round::Quiet,
+            PStatus::Running if !call.is_under_way() => self.look_at_poll(p, seen, now),
+            PStatus::Running if same_call => self.look_at_call(p, seen, now),
+            PStatus::Running => Round::Quiet,
             PStatus::Idle | PStatus::Displaced | PStatus::Spare => Round::Quiet,
         }
     }
@@ -194,7 +196,8 @@ impl Sysmon {
     /// A marked blocking call that was there in the last round.
     fn look_at_call(&self, p: &P, seen: Seen, now: u64) -> Round {
         let long = now - seen.call_since >= clock::nanos(SLICE);
-        if (long || self.is_wanted(p, now)) && self.sched.displace(p, PStatus::Blocking) {
+        let stuck = || p.calls.get() == seen.call;
+        if (long || self.is_wanted(p, now)) && self.sched.displace(p, stuck) {
             return Round::Acted;
         }
         Round::Quiet
@@ -225,8 +228,10 @@ impl Sysmon {
             StallKind::Blocked => true,
             StallKind::Computing => self.is_wanted(p, now),
         };
-        if displaces && self.sched.displace(p, PStatus::Running) {
-            self.sched.report_stall(&Stall::new(p.goid(), kind, Duration::from_nanos(stuck)));
+        let goid = p.goid();
+        let still = || p.counters.polls.get() == seen.polls && p.calls.get() == seen.call;
+        if displaces && self.sched.displace(p, still) {
+            self.sched.report_stall(&Stall::new(goid, kind, Duration::from_nanos(stuck)));
             return Round::Acted;
         }
         Round::Quiet

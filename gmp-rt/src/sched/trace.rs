@@ -58,8 +58,7 @@ impl Sched {
 
     fn line(&self, ms: u64) -> String {
         let mut text = self.trace_head(ms);
-        let has_right =
-            |status| matches!(status, PStatus::Idle | PStatus::Running | PStatus::Blocking);
+        let has_right = |status| matches!(status, PStatus::Idle | PStatus::Running);
         let ps: Vec<_> = self.ps.iter().filter(|p| has_right(p.status())).collect();
         text.push_str(" [");
         for p in &ps {
@@ -84,7 +83,7 @@ impl Sched {
                  timerslen={}",
                 p.id,
                 p.counters.slices.get(),
-                p.counters.calls.get(),
+                p.calls.get().begun(),
                 p.thread(),
                 p.runq.len(),
                 p.timers.len(),
