@@ -67,27 +67,116 @@ fn dumps_under_load() {
     assert_eq!(runtime.block_on(async { gmp::runtime::dump() }), "");
 }
 
+/// A line without its values: numbers and `nil` become `#`, truth values `?`, wait reasons `()`.
+fn shape(line: &str) -> String {
+    let mut shape = String::new();
+    let mut rest = line;
+    while let Some(first) = rest.chars().next() {
+        let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let after_sign = shape.ends_with('=');
+        let (taken, put) = match first {
+            _ if digits > 0 => (digits, "#"),
+            _ if after_sign && rest.starts_with("nil") => (3, "#"),
+            _ if after_sign && rest.starts_with("true") => (4, "?"),
+            _ if after_sign && rest.starts_with("false") => (5, "?"),
+            '(' => (rest.find(')').unwrap() + 1, "()"),
+            _ => (first.len_utf8(), &rest[..first.len_utf8()]),
+        };
+        shape.push_str(put);
+        rest = &rest[taken..];
+    }
+    shape
+}
+
+const HEAD: &str = "SCHED #ms: gomaxprocs=# idleprocs=# threads=# spinningthreads=# needspinning=# \
+                    idlethreads=# runqueue=#";
+const DETAIL: &str = " gcwaiting=? nmidlelocked=# stopwait=# sysmonwait=?";
+const P_LINE: &str =
+    "  P#: status=# schedtick=# syscalltick=# m=# runqsize=# gfreecnt=# timerslen=#";
+const M_LINE: &str = "  M#: p=# curg=# mallocing=# throwing=# preemptoff= locks=# dying=# \
+                      spinning=? blocked=? lockedg=#";
+const G_LINE: &str = "  G#: status=#() m=# lockedm=#";
+
+/// What stands behind `key=` in a line.
+fn value<'a>(line: &'a str, key: &str) -> &'a str {
+    let (_, rest) = line.split_once(key).unwrap_or_else(|| panic!("{key} in {line}"));
+    rest.split([' ', '(']).next().unwrap()
+}
+
+/// The lines of the traces that a child prints, each trace on its own.
+fn traces(name: &str, debug: &str) -> Vec<Vec<String>> {
+    let text = String::from_utf8(child(name, &[("GMPDEBUG", debug)]).stderr).unwrap();
+    let mut traces: Vec<Vec<String>> = Vec::new();
+    for line in text.lines() {
+        if line.starts_with("SCHED ") {
+            traces.push(Vec::new());
+        }
+        if let Some(trace) = traces.last_mut() {
+            trace.push(line.to_owned());
+        }
+    }
+    traces
+}
+
 #[test]
 fn schedtrace_has_gos_format() {
     let name = "inside::schedtrace_has_gos_format";
-    if !is_child() {
-        let text =
-            |env| String::from_utf8_lossy(&child(name, &[("GMPDEBUG", env)]).stderr).into_owned();
-        let lines = text("schedtrace=10");
-        let line = lines.lines().find(|line| line.starts_with("SCHED ")).unwrap();
-        assert!(line.starts_with("SCHED 0ms: gomaxprocs=2 idleprocs="), "{line}");
-        for part in
-            [" threads=", " spinningthreads=", " needspinning=0 idlethreads=", " runqueue=", " [ "]
-        {
-            assert!(line.contains(part), "{part} in {line}");
-        }
-        assert!(line.contains(" ] schedticks=[ ") && line.ends_with(" ]"), "{line}");
-        assert!(lines.matches("SCHED ").count() >= 3, "{lines}");
-        let detail = text("schedtrace=10,scheddetail=1");
-        assert!(detail.contains("\n  P0: status="), "{detail}");
-        assert!(detail.contains("status=4(sleep) m=nil lockedm=nil"), "{detail}");
+    if is_child() {
+        let runtime = runtime(2);
+        runtime.block_on(async { go!(gmp::sleep(Duration::from_millis(100))).await.unwrap() });
         return;
     }
-    let runtime = runtime(2);
-    runtime.block_on(async { go!(gmp::sleep(Duration::from_millis(100))).await.unwrap() });
+    let lines = traces(name, "schedtrace=10").concat();
+    assert!(lines[0].starts_with("SCHED 0ms: gomaxprocs=2 idleprocs="), "{lines:?}");
+    let count = lines.iter().filter(|line| line.starts_with("SCHED ")).count();
+    assert!(count >= 3, "{lines:?}");
+    let expected = format!("{HEAD} [ # # ] schedticks=[ # # ]");
+    for line in lines.iter().take(count) {
+        assert_eq!(shape(line), expected);
+    }
+}
+
+#[test]
+fn scheddetail_has_gos_format() {
+    let name = "inside::scheddetail_has_gos_format";
+    if is_child() {
+        let runtime = runtime(2);
+        return runtime.block_on(async {
+            let sleeper = go!(gmp::sleep(Duration::from_millis(200)));
+            go!(async { gmp::blocking(|| std::thread::sleep(Duration::from_millis(200))) });
+            sleeper.await.unwrap();
+        });
+    }
+    let traces = traces(name, "schedtrace=10,scheddetail=1");
+    assert!(traces.len() >= 3, "{traces:?}");
+    // The last line may have been cut off by the end of the process, and what follows is not ours.
+    for trace in &traces[..traces.len() - 1] {
+        let mut shapes: Vec<String> = trace.iter().map(|line| shape(line)).collect();
+        assert_eq!(shapes.remove(0), format!("{HEAD}{DETAIL}"));
+        shapes.dedup();
+        let kinds: Vec<&str> = shapes.iter().map(String::as_str).collect();
+        assert!([P_LINE, M_LINE, G_LINE].starts_with(&kinds), "{trace:?}");
+    }
+    // At the last everything is at rest: one goroutine sleeps, the other's thread does.
+    let at_rest = |trace: &&Vec<String>| {
+        let has = |part| trace.iter().any(|line| line.contains(part));
+        has("status=4(sleep)") && has("status=3(")
+    };
+    let rest = traces.iter().rev().find(at_rest).expect("a trace of both");
+    let lines = |start: char| {
+        let start = format!("  {start}");
+        rest.iter().filter(move |line| line.starts_with(&start)).collect::<Vec<_>>()
+    };
+    assert_eq!(lines('M').len().to_string(), value(&rest[0], "threads="), "{rest:#?}");
+    let status = |line: &str| value(line, "status=").to_owned();
+    // The P that the caller's M keeps has no right to run, but maybe the sleeper's timer.
+    let with_right = lines('P').into_iter().filter(|line| status(line) != "4").count();
+    assert_eq!(with_right, 2, "{rest:#?}");
+    let sleeper = lines('G').into_iter().find(|line| status(line) == "4").expect("a sleeper");
+    assert!(sleeper.contains("status=4(sleep) m=nil lockedm=nil"), "{sleeper}");
+    let caller = lines('G').into_iter().find(|line| status(line) == "3").expect("a caller");
+    let (goid, m) = (value(caller, "  G").trim_end_matches(':'), value(caller, " m="));
+    let m = format!("  M{m}: p=");
+    let m = rest.iter().find(|line| line.starts_with(&m)).expect("the caller's M");
+    assert_eq!(value(m, "curg="), goid, "{rest:#?}");
 }

@@ -36,7 +36,7 @@ use self::status::StatusWord;
 use crate::g::GoId;
 use crate::g::heap::Cache;
 use crate::prim::Ordering::{Acquire, Relaxed, Release};
-use crate::prim::{AtomicBool, AtomicU32, AtomicU64, CachePadded};
+use crate::prim::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, CachePadded};
 use crate::timer::Timers;
 use crate::util::rand::Rand;
 use std::cell::Cell;
@@ -90,6 +90,8 @@ pub(crate) struct P {
     goid: AtomicU64,
     /// The OS thread that owns it, or owned it last. A hint for sysmon.
     thread: AtomicU32,
+    /// The number of the M that owns it, or owned it last. A hint for reports.
+    m: AtomicUsize,
     pub(crate) runq: CachePadded<RunQ>,
     pub(crate) timers: Arc<Timers>,
     pub(crate) counters: Counters,
@@ -183,6 +185,7 @@ impl P {
             overtime: AtomicBool::new(false),
             goid: AtomicU64::new(0),
             thread: AtomicU32::new(0),
+            m: AtomicUsize::new(0),
             runq: CachePadded(RunQ::new()),
             timers: Arc::new(Timers::new(runtime)),
             counters: Counters::default(),
@@ -227,6 +230,16 @@ impl P {
     /// The OS thread that owns it.
     pub(crate) fn thread(&self) -> u32 {
         self.thread.load(Relaxed) // Relaxed: a hint
+    }
+
+    /// The number of the M that owns it; of the one that did, if it is idle or spare.
+    pub(crate) fn m(&self) -> usize {
+        self.m.load(Relaxed) // Relaxed: a hint
+    }
+
+    /// Whether its goroutine is in a blocking call, or lost its P in one.
+    pub(crate) fn is_away(&self) -> bool {
+        self.calls.get().is_under_way() || self.status() == PStatus::Displaced
     }
 
     /// Whether a thief would find something here: the ring, or what an M left that is away.
@@ -295,8 +308,10 @@ impl OwnedP {
         self.p.goid.store(goid, Relaxed); // Relaxed: a hint
     }
 
-    /// Says which OS thread owns it.
-    pub(crate) fn set_thread(&self, thread: u32) {
-        self.p.thread.store(thread, Relaxed); // Relaxed: a hint
+    /// Says which M owns it, and on which OS thread.
+    pub(crate) fn set_owner(&self, m: usize, thread: u32) {
+        // Relaxed: hints
+        self.p.m.store(m, Relaxed);
+        self.p.thread.store(thread, Relaxed);
     }
 }

@@ -85,7 +85,7 @@ impl Local {
         p.install_cache();
         p.own().last_m.set(self.m.id);
         p.own().stamp.set(clock::now());
-        p.set_thread(self.m.thread);
+        p.set_owner(self.m.id, self.m.thread);
         let before = self.p.replace(Some(p));
         debug_assert!(before.is_none(), "an M with two Ps");
         // Before the first poll, which may block: somebody has to notice.

@@ -6,7 +6,6 @@
 use super::{Sched, registry};
 use crate::g::status::Phase;
 use crate::g::{GSight, GoId, heap};
-use crate::p::{P, PStatus};
 use crate::util::clock;
 use std::fmt::Write;
 
@@ -66,7 +65,6 @@ impl Sched {
 
     /// Whether a running goroutine is in a blocking call, or lost its P in one.
     fn is_away(&self, goid: GoId) -> bool {
-        let away = |p: &P| p.calls.get().is_under_way() || p.status() == PStatus::Displaced;
-        self.ps.iter().any(|p| p.goid() == goid && away(p))
+        self.ps.iter().any(|p| p.goid() == goid && p.is_away())
     }
 }

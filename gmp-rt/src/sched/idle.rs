@@ -13,6 +13,7 @@
 //! |----|----|-----------|----------------|
 //! | O1 | SeqCst fence in [`IdleWord::wake_wanted`], after work was published | SeqCst fence in [`IdleWord::parked`] and [`IdleWord::found`], before all queues are looked at again | either the publisher sees the idle P, or the parker sees the work |
 
+use super::wake::SYSMON;
 use crate::m::note::Note;
 use crate::m::{M, MId};
 use crate::p::{OwnedP, PStatus};
@@ -196,7 +197,7 @@ impl Idle {
             sleeper: None,
             stopping: false,
             sysmon: None,
-            next_m: 0,
+            next_m: SYSMON + 1,
         };
         Self {
             word: CachePadded(IdleWord::new()),

@@ -1,13 +1,19 @@
 //! `GMPDEBUG=schedtrace=N`: every N milliseconds a line about the scheduler on stderr, in Go's format.
-//! With `scheddetail=1` also a line for each P, M in the pool and goroutine.
+//! With `scheddetail=1` also a line for each P, M and goroutine.
+//!
+//! As in Go the values are read while everything runs, and need not agree with each other.
 
 use super::Sched;
-use crate::g::heap;
+use super::wake::SYSMON;
 use crate::g::status::Phase;
-use crate::p::PStatus;
+use crate::g::{GoId, heap};
+use crate::m::MId;
+use crate::p::{P, PStatus};
 use crate::throw::say;
 use crate::util::clock;
-use std::fmt::Write;
+use std::collections::BTreeMap;
+use std::fmt::{self, Write};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What is traced, and since when.
@@ -72,36 +78,99 @@ impl Sched {
         text
     }
 
+    /// The lines of `scheddetail`: Ps, Ms with the newest first, goroutines. What Go has and gmp has
+    /// not (locks of Ms, goroutines bound to threads, the collector) is shown as it is in a Go program
+    /// that does not use it; `gfreecnt` too, because free cells are counted by their owner only.
     fn detail(&self, ms: u64) -> String {
         let mut text = self.trace_head(ms);
         text.push_str(" gcwaiting=false nmidlelocked=0 stopwait=0 sysmonwait=false");
-        for p in self.ps.iter() {
-            let status = u8::from(p.status() != PStatus::Idle);
+        self.ps.iter().for_each(|p| p_line(&mut text, p));
+        for (id, m) in self.ms().into_iter().rev() {
             let _ = write!(
                 text,
-                "\n  P{}: status={status} schedtick={} syscalltick={} m={} runqsize={} gfreecnt=0 \
-                 timerslen={}",
-                p.id,
-                p.counters.slices.get(),
-                p.calls.get().begun(),
-                p.thread(),
-                p.runq.len(),
-                p.timers.len(),
+                "\n  M{id}: p={} curg={} mallocing=0 throwing=0 preemptoff= locks=0 dying=0 \
+                 spinning={} blocked={} lockedg=nil",
+                Nil(m.p),
+                Nil(m.curg),
+                m.spinning,
+                m.blocked,
             );
         }
         heap::for_each(|g| {
             if g.runtime() == self.id {
+                let p = self.ps.iter().find(|p| p.goid() == g.goid());
                 let status = match g.status.phase() {
                     Phase::Free | Phase::Dead => 6,
                     Phase::Runnable => 1,
+                    Phase::Running if p.is_some_and(|p| p.is_away()) => 3,
                     Phase::Running => 2,
                     Phase::Waiting => 4,
                 };
-                let reason = g.wait().0.reason;
+                let (reason, m) = (g.wait().0.reason, Nil(p.map(|p| p.m())));
                 let _ =
-                    write!(text, "\n  G{}: status={status}({reason}) m=nil lockedm=nil", g.goid());
+                    write!(text, "\n  G{}: status={status}({reason}) m={m} lockedm=nil", g.goid());
             }
         });
         text
     }
+
+    /// All Ms by number: those that own a P, those that sleep, and sysmon, which prints this.
+    fn ms(&self) -> BTreeMap<MId, MLine> {
+        let owns = |p: &&Arc<P>| matches!(p.status(), PStatus::Running | PStatus::Displaced);
+        let line = |p: &Arc<P>| {
+            let has_right = p.status() == PStatus::Running;
+            let curg = Some(p.goid()).filter(|goid| *goid != 0);
+            let spinning = has_right && curg.is_none() && p.runq.len() == 0;
+            MLine { p: has_right.then_some(p.id), curg, spinning, blocked: false }
+        };
+        let mut ms: BTreeMap<MId, MLine> =
+            self.ps.iter().filter(owns).map(|p| (p.m(), line(p))).collect();
+        let asleep = MLine { blocked: true, ..MLine::default() };
+        // Later: one that sleeps may have been the last owner of a P that is on its way to another.
+        self.idle.with(|lists| ms.extend(lists.pool.iter().map(|m| (m.id, asleep))));
+        ms.insert(SYSMON, MLine::default());
+        ms
+    }
+}
+
+/// What is shown of an M.
+#[derive(Clone, Copy, Debug, Default)]
+struct MLine {
+    p: Option<usize>,
+    curg: Option<GoId>,
+    spinning: bool,
+    blocked: bool,
+}
+
+/// A number, or Go's word for none.
+struct Nil<T>(Option<T>);
+
+impl<T: fmt::Display> fmt::Display for Nil<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Some(number) => number.fmt(f),
+            None => f.write_str("nil"),
+        }
+    }
+}
+
+/// A P with a right to run, or without one if something is left on it: then as Go shows a dead one.
+fn p_line(text: &mut String, p: &P) {
+    let (status, m) = match p.status() {
+        PStatus::Idle => (0, None),
+        PStatus::Running => (1, Some(p.m())),
+        PStatus::Displaced | PStatus::Spare if p.runq.len() + p.timers.len() == 0 => return,
+        PStatus::Displaced => (4, Some(p.m())),
+        PStatus::Spare => (4, None),
+    };
+    let _ = write!(
+        text,
+        "\n  P{}: status={status} schedtick={} syscalltick={} m={} runqsize={} gfreecnt=0 timerslen={}",
+        p.id,
+        p.counters.slices.get(),
+        p.calls.get().begun(),
+        Nil(m),
+        p.runq.len(),
+        p.timers.len(),
+    );
 }

@@ -12,8 +12,8 @@ use std::io;
 use std::sync::{Arc, Once};
 use std::thread;
 
-/// The number of sysmon among the threads.
-const SYSMON: MId = MId::MAX;
+/// The number of sysmon among the threads: the first, since it starts first.
+pub(super) const SYSMON: MId = 0;
 
 /// What came of starting an M.
 #[must_use]
