@@ -23,7 +23,7 @@ use std::io;
 pub struct Builder {
     procs: Option<usize>,
     max_threads: Option<usize>,
-    config: Config,
+    pub(super) config: Config,
 }
 
 impl Default for Builder {
@@ -88,7 +88,7 @@ impl Builder {
         let mut config = self.config;
         let set = self.procs.or_else(env::procs);
         config.auto_procs = set.is_none();
-        config.procs = set.unwrap_or_else(Sched::default_procs);
+        config.procs = set.unwrap_or_else(|| procs::default_procs(&config.machine));
         procs::check(config.procs).map_err(|error| BuildError(Kind::Procs(error)))?;
         config.max_threads = self.max_threads.unwrap_or(MAX_THREADS.max(2 * config.procs));
         if config.max_threads > THREAD_LIMIT {

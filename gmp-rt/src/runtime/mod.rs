@@ -6,6 +6,8 @@ mod builder;
 pub(crate) mod context;
 mod env;
 mod handle;
+#[cfg(all(test, target_os = "linux", not(gmp_loom)))]
+mod machine_tests;
 
 pub use self::block_on::block_on;
 pub use self::builder::{BuildError, Builder};

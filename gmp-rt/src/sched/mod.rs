@@ -36,6 +36,7 @@ use self::live::Live;
 use crate::p::{OwnedP, P};
 use crate::prim::Ordering::{Acquire, Release};
 use crate::prim::{AtomicUsize, CachePadded};
+use crate::sys::cpu_limit::Machine;
 use crate::tuning::MAX_PROCS;
 use std::sync::{Arc, OnceLock};
 
@@ -56,6 +57,7 @@ pub(crate) struct Config {
     pub(crate) procs: usize,
     /// Whether `procs` follows the machine.
     pub(crate) auto_procs: bool,
+    pub(crate) machine: Machine,
     pub(crate) max_threads: usize,
     pub(crate) stack_size: Option<usize>,
     pub(crate) name: String,
@@ -71,6 +73,7 @@ impl Default for Config {
         Self {
             procs: 1,
             auto_procs: false,
+            machine: Machine::default(),
             max_threads: 1,
             stack_size: None,
             name: "gmp".to_owned(),

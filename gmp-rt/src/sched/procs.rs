@@ -9,7 +9,7 @@ use super::idle::Lists;
 use crate::p::{OwnedP, P, PStatus};
 use crate::prim::AtomicUsize;
 use crate::prim::Ordering::Relaxed;
-use crate::sys::cpu_limit;
+use crate::sys::cpu_limit::Machine;
 use crate::tuning::MAX_PROCS;
 use std::fmt;
 use std::sync::Arc;
@@ -57,6 +57,11 @@ impl fmt::Display for ProcsError {
 
 impl std::error::Error for ProcsError {}
 
+/// How many Ps there should be on a machine if nobody says.
+pub(crate) fn default_procs(machine: &Machine) -> usize {
+    machine.cpus().clamp(1, MAX_PROCS)
+}
+
 /// Whether there can be `procs` Ps.
 pub(crate) fn check(procs: usize) -> Result<(), ProcsError> {
     match procs {
@@ -73,17 +78,12 @@ impl Sched {
         self.counts.procs.load(Relaxed) // Relaxed: a hint
     }
 
-    /// How many Ps there should be if nobody says.
-    pub(crate) fn default_procs() -> usize {
-        cpu_limit::cpus().clamp(1, MAX_PROCS)
-    }
-
     /// Follows the machine, if nobody has set the number.
-    pub(super) fn update_procs(self: &Arc<Self>) {
+    pub(crate) fn update_procs(self: &Arc<Self>) {
         if !self.idle.with(|lists| lists.auto_procs) {
             return;
         }
-        let procs = Self::default_procs();
+        let procs = default_procs(&self.config.machine);
         if procs != self.procs() {
             self.change_procs(procs, |lists| lists.auto_procs);
         }

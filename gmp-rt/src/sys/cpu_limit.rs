@@ -7,9 +7,25 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The number of CPUs to use by default; changes with the group's quota.
-pub(crate) fn cpus() -> usize {
-    combine(affinity(), quota(Path::new("/")))
+/// Where the limits come from: this machine, or one that a test makes up.
+#[derive(Clone, Debug)]
+pub(crate) struct Machine {
+    /// What `/proc` and the groups' folders are below of.
+    pub(crate) root: PathBuf,
+    pub(crate) affinity: fn() -> usize,
+}
+
+impl Default for Machine {
+    fn default() -> Self {
+        Self { root: "/".into(), affinity }
+    }
+}
+
+impl Machine {
+    /// The number of CPUs to use by default; changes with the group's quota.
+    pub(crate) fn cpus(&self) -> usize {
+        combine((self.affinity)(), quota(&self.root))
+    }
 }
 
 fn combine(affinity: usize, quota: Option<f64>) -> usize {
@@ -22,7 +38,7 @@ fn affinity() -> usize {
     set.map_or(1, |set| set.count() as usize)
 }
 
-/// The CPU quota in CPUs; `None` without one. All paths are below `root`, for tests.
+/// The CPU quota in CPUs; `None` without one.
 fn quota(root: &Path) -> Option<f64> {
     let groups = fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
     let mounts = fs::read_to_string(root.join("proc/self/mountinfo")).ok()?;
@@ -45,7 +61,7 @@ fn below(root: &Path, path: &Path) -> PathBuf {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Version {
+pub(crate) enum Version {
     V1,
     V2,
 }
@@ -115,89 +131,5 @@ impl Group {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A fake `/proc` and `/sys` in a folder of its own, removed at the end.
-    struct Fake(PathBuf);
-
-    impl Fake {
-        fn new(name: &str, files: &[(&str, &str)]) -> Self {
-            let root = std::env::temp_dir().join(format!("gmp-{name}-{}", std::process::id()));
-            for (path, text) in files {
-                let path = root.join(path);
-                fs::create_dir_all(path.parent().unwrap()).unwrap();
-                fs::write(path, text).unwrap();
-            }
-            Self(root)
-        }
-    }
-
-    impl Drop for Fake {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
-    }
-
-    const V2_MOUNT: (&str, &str) =
-        ("proc/self/mountinfo", "30 24 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw\n");
-
-    #[test]
-    fn gos_table_of_roundings() {
-        let procs = |quota: f64| combine(64, Some(quota / 100_000.0));
-        let table = [(50_000., 2), (100_000., 2), (150_000., 2), (200_001., 3), (299_999., 3)];
-        for (quota, expected) in table {
-            assert_eq!(procs(quota), expected, "{quota}");
-        }
-        assert_eq!(combine(1, Some(0.5)), 1, "the affinity is lower");
-        assert_eq!(combine(4, Some(9.0)), 4);
-        assert_eq!(combine(4, None), 4);
-    }
-
-    #[test]
-    fn v2_with_the_tightest_limit_above() {
-        let fake = Fake::new(
-            "v2",
-            &[
-                ("proc/self/cgroup", "0::/a/b/c\n"),
-                V2_MOUNT,
-                ("sys/fs/cgroup/a/cpu.max", "250000 100000\n"),
-                ("sys/fs/cgroup/a/b/cpu.max", "max 100000\n"),
-                ("sys/fs/cgroup/a/b/c/cpu.max", "800000 100000\n"),
-            ],
-        );
-        assert_eq!(quota(&fake.0), Some(2.5));
-    }
-
-    #[test]
-    fn v2_without_a_limit_and_without_files() {
-        let fake = Fake::new("none", &[("proc/self/cgroup", "0::/x\n"), V2_MOUNT]);
-        assert_eq!(quota(&fake.0), None);
-        assert_eq!(quota(Path::new("/nowhere")), None);
-    }
-
-    #[test]
-    fn v1_wins_and_the_mount_may_show_a_part() {
-        let fake = Fake::new(
-            "v1",
-            &[
-                ("proc/self/cgroup", "4:memory:/m\n3:cpu,cpuacct:/docker/id\n0::/ignored\n"),
-                (
-                    "proc/self/mountinfo",
-                    "1 2 0:1 / / rw - ext4 x rw\n\
-                 9 2 0:9 /docker/id /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n",
-                ),
-                ("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "150000\n"),
-                ("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"),
-            ],
-        );
-        assert_eq!(quota(&fake.0), Some(1.5));
-        fs::write(fake.0.join("sys/fs/cgroup/cpu/cpu.cfs_quota_us"), "-1\n").unwrap();
-        assert_eq!(quota(&fake.0), None);
-    }
-
-    #[test]
-    fn this_machine_has_a_cpu() {
-        assert!(cpus() >= 1 && cpus() <= affinity().max(1));
-    }
-}
+#[path = "cpu_limit_tests.rs"]
+pub(crate) mod tests;

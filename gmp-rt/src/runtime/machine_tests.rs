@@ -1,0 +1,101 @@
+//! The number of Ps follows the machine: a made-up one, and a real control group where the OS lets us
+//! make one.
+
+use super::{Builder, Runtime};
+use crate::sys::cpu_limit::Machine;
+use crate::sys::cpu_limit::tests::{Fake, RealGroup};
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// Names the folder of the group to a child process that is to live in it.
+const GROUP: &str = "GMP_TEST_GROUP";
+
+/// As Go: once a second; the rest is for machines that do other things too.
+const SOON: Duration = Duration::from_secs(5);
+
+/// A runtime that takes 64 CPUs for granted and looks for quotas below `root`.
+fn runtime(root: &Path) -> Runtime {
+    let mut builder = Builder::new();
+    builder.config.machine = Machine { root: root.into(), affinity: || 64 };
+    builder.build().unwrap()
+}
+
+/// Waits until `runtime` has `procs` Ps. It is busy meanwhile: who sleeps follows when woken.
+fn assert_follows(runtime: &Runtime, procs: usize) {
+    let start = Instant::now();
+    let handle = runtime.handle().clone();
+    let waits = runtime.spawn(async move {
+        while handle.max_procs() != procs {
+            crate::yield_now().await;
+        }
+    });
+    crate::block_on(waits).unwrap();
+    assert!(start.elapsed() < SOON, "{procs} Ps after {:?}", start.elapsed());
+}
+
+#[test]
+fn follows_a_quota_that_changes() {
+    const MAX: &str = "sys/fs/cgroup/app/cpu.max";
+    let fake = Fake::v2("follows", "/app", &[(MAX, "300000 100000\n")]);
+    let runtime = runtime(&fake.0);
+    assert_eq!(runtime.max_procs(), 3);
+    for (quota, procs) in [("410000 100000", 5), ("150000 100000", 2), ("max 100000", 64)] {
+        fake.write(MAX, quota);
+        assert_follows(&runtime, procs);
+    }
+    // Of a group above: in Go that is an open bug.
+    fake.write("sys/fs/cgroup/cpu.max", "700000 100000\n");
+    assert_follows(&runtime, 7);
+    // Half-written or gone, it is no limit.
+    fake.write("sys/fs/cgroup/cpu.max", "");
+    assert_follows(&runtime, 64);
+}
+
+#[test]
+fn who_sets_the_number_keeps_it() {
+    const MAX: &str = "sys/fs/cgroup/app/cpu.max";
+    let fake = Fake::v2("keeps", "/app", &[(MAX, "300000 100000\n")]);
+    let runtime = runtime(&fake.0);
+    assert_eq!(runtime.handle().set_max_procs(6), Ok(3));
+    fake.write(MAX, "400000 100000\n");
+    // What sysmon does once a second.
+    runtime.sched().update_procs();
+    assert_eq!(runtime.max_procs(), 6);
+}
+
+#[test]
+fn follows_a_real_group() {
+    if let Some(group) = std::env::var_os(GROUP) {
+        return inside_the_group(&RealGroup::at(group.into()));
+    }
+    let group = match RealGroup::new() {
+        Ok(group) => group,
+        Err(why) => {
+            // Not by a macro: the harness would keep it to itself.
+            let text = format!("NOT TESTED: no control group can be made here: {why}\n");
+            let _ = io::stderr().write_all(text.as_bytes());
+            return;
+        }
+    };
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    let name = "runtime::machine_tests::follows_a_real_group";
+    child.args([name, "--exact", "--nocapture"]).env(GROUP, group.path());
+    let output = child.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("was in the group"), "{text}");
+}
+
+/// In the child process.
+fn inside_the_group(group: &RealGroup) {
+    group.set_quota(2.5);
+    group.enter();
+    eprintln!("was in the group");
+    let runtime = runtime(Path::new("/"));
+    assert_eq!(runtime.max_procs(), 3);
+    for (quota, procs) in [(4.5, 5), (1.5, 2), (3.0, 3)] {
+        group.set_quota(quota);
+        assert_follows(&runtime, procs);
+    }
+}
