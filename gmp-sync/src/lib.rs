@@ -7,6 +7,7 @@
 mod chan;
 #[expect(unsafe_code, reason = "a waker that the winner takes")]
 mod claim;
+mod context;
 #[expect(unsafe_code, reason = "holds several locks at once, pins nodes into several queues")]
 mod select;
 #[expect(unsafe_code, reason = "is the home of waiters")]
@@ -21,6 +22,7 @@ pub use crate::chan::{
     IntoIter, Iter, Receiver, Recv, RecvError, RecvTimeoutError, Send, SendError, SendTimeoutError,
     Sender, TryIter, TryRecvError, TrySendError, chan, unbounded_chan,
 };
+pub use crate::context::{AfterDone, CancelGuard, Canceller, Cause, Context, ContextError, Done};
 #[doc(hidden)]
 pub use crate::select::__expansion as __select;
 pub use crate::select::{SelectCase, select_cases};

@@ -22,4 +22,8 @@ fn public_types_are_send_and_sync() {
     check::<AfterFunc>();
     check::<BuildError>();
     check::<ShutdownError>();
+    check::<sync::Context>();
+    check::<sync::Canceller>();
+    check::<sync::AfterDone>();
+    check::<sync::Done<'static>>();
 }

@@ -1,6 +1,7 @@
 //! Black-box tests through the facade, one binary.
 
 mod bad_input;
+mod context;
 mod crash;
 mod facade;
 mod foreign;

@@ -60,6 +60,16 @@ impl Handle {
         self.spawn_from(future, Origin::named(Location::caller(), name))
     }
 
+    /// [`spawn`](Self::spawn) for primitives that start a goroutine later than their caller
+    /// asked for it: dumps name `site`.
+    #[doc(hidden)]
+    pub fn spawn_at<F>(&self, future: F, site: &'static Location<'static>) -> JoinHandle<F::Output>
+    where
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        self.spawn_from(future, Origin::site_only(site))
+    }
+
     fn spawn_from<F>(&self, future: F, origin: Origin) -> JoinHandle<F::Output>
     where
         F: Future<Output: Send + 'static> + Send + 'static,

@@ -1,0 +1,99 @@
+//! `Canceller` and `CancelGuard`: who may end a context.
+
+use super::error::{Cause, ContextError};
+use super::scope::{End, Scope};
+use std::error::Error;
+use std::sync::Arc;
+
+/// Ends the context it was made with (Go: `CancelFunc` and `CancelCauseFunc`).
+///
+/// Clones end the same context. The first to end it wins; later calls do nothing. When a call
+/// returns, the context and all that derive from it have ended, whoever ended them.
+///
+/// Dropping it does **not** end the context: whoever has the context goes on. To end it when a
+/// scope is left, whichever way, turn it into a guard: [`drop_guard`](Self::drop_guard) (Go:
+/// `defer cancel()`).
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_sync as sync;
+/// use sync::Context;
+///
+/// let (ctx, canceller) = Context::background().with_cancel();
+/// {
+///     let _guard = canceller.drop_guard();
+///     assert!(ctx.err().is_none());
+/// }
+/// assert!(ctx.err().is_some());
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "without it only a parent or a deadline can end the context"]
+pub struct Canceller {
+    scope: Arc<Scope>,
+}
+
+impl Canceller {
+    pub(super) fn new(scope: Arc<Scope>) -> Self {
+        Self { scope }
+    }
+
+    /// Ends the context: [`err`](super::Context::err) and [`cause`](super::Context::cause) are
+    /// [`ContextError::Canceled`] from now on.
+    pub fn cancel(&self) {
+        self.end(None);
+    }
+
+    /// Ends the context: [`err`](super::Context::err) is [`ContextError::Canceled`] and
+    /// [`cause`](super::Context::cause) is `cause` from now on.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use gmp_sync as sync;
+    /// use sync::Context;
+    ///
+    /// let (ctx, canceller) = Context::background().with_cancel();
+    /// canceller.cancel_cause("out of coffee");
+    /// assert_eq!(ctx.cause().unwrap().to_string(), "out of coffee");
+    /// ```
+    pub fn cancel_cause(&self, cause: impl Into<Box<dyn Error + Send + Sync>>) {
+        self.end(Some(cause.into().into()));
+    }
+
+    pub(crate) fn end(&self, cause: Option<Cause>) {
+        self.scope.end(End::new(ContextError::Canceled, cause));
+    }
+
+    /// A guard that ends the context when it is dropped.
+    pub fn drop_guard(self) -> CancelGuard {
+        CancelGuard { canceller: Some(self) }
+    }
+}
+
+/// Ends a context when it is dropped: [`Canceller::drop_guard`].
+#[derive(Debug)]
+#[must_use = "the context ends when this is dropped"]
+pub struct CancelGuard {
+    /// `None` once disarmed.
+    canceller: Option<Canceller>,
+}
+
+impl CancelGuard {
+    /// Gives the canceller back, without ending the context.
+    ///
+    /// # Panics
+    ///
+    /// Never: a guard is disarmed once.
+    pub fn disarm(mut self) -> Canceller {
+        self.canceller.take().expect("a guard is disarmed once")
+    }
+}
+
+impl Drop for CancelGuard {
+    fn drop(&mut self) {
+        if let Some(canceller) = self.canceller.take() {
+            canceller.cancel();
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! `Done`: the wait for a context to end.
+
+use super::error::ContextError;
+use super::scope::{Scope, State};
+use crate::waiter::{Abandoned, Home, Waiter};
+use crate::waitq::Queue;
+use crate::wakers::Wakers;
+use gmp_rt::park::{WaitReason, note_wait};
+use pin_project_lite::pin_project;
+use std::ops::{ControlFlow, Deref};
+use std::pin::Pin;
+use std::ptr;
+use std::sync::Arc;
+use std::task::Poll;
+
+/// The scope waited for. Usually borrowed: goroutines that wait for one context again and again
+/// would otherwise all count references on one cache line.
+#[derive(Debug)]
+pub(super) enum ScopeRef<'a> {
+    Borrowed(&'a Scope),
+    Owned(Arc<Scope>),
+}
+
+impl Deref for ScopeRef<'_> {
+    type Target = Scope;
+
+    fn deref(&self) -> &Scope {
+        match self {
+            Self::Borrowed(scope) => scope,
+            Self::Owned(scope) => scope,
+        }
+    }
+}
+
+// SAFETY: one lock and one queue behind it, of the scope, which stays where it is and lives as
+// long as the reference does.
+unsafe impl Home for ScopeRef<'_> {
+    type State = State;
+    type Data = ();
+
+    fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> R {
+        Scope::with(self, f)
+    }
+
+    fn queue(state: &mut State) -> &mut Queue<()> {
+        state.waiting()
+    }
+
+    fn abandoned(_: &mut State, (): &mut (), _: Abandoned) -> Wakers {
+        Wakers::None
+    }
+}
+
+pin_project! {
+    /// The future of [`Context::done`](super::Context::done): why the context has ended, once it
+    /// has. May be awaited again after that.
+    #[derive(Debug)]
+    #[must_use = "futures do nothing unless awaited"]
+    pub struct Done<'a> {
+        // `None` for a context that never ends.
+        #[pin]
+        waiter: Option<Waiter<ScopeRef<'a>>>,
+    }
+}
+
+impl<'a> Done<'a> {
+    pub(super) fn new(scope: Option<ScopeRef<'a>>) -> Self {
+        Self { waiter: scope.map(|scope| Waiter::new(scope, ())) }
+    }
+}
+
+impl Future for Done<'_> {
+    type Output = ContextError;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut std::task::Context<'_>) -> Poll<ContextError> {
+        let Some(mut waiter) = self.project().waiter.as_pin_mut() else {
+            note_wait(cx, WaitReason::ContextDone, 0);
+            return Poll::Pending;
+        };
+        if waiter.home().err().is_none() {
+            let ended = waiter.as_mut().poll_wait(cx, |state, ()| match state.is_live() {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            });
+            if ended.is_pending() {
+                let scope = ptr::from_ref::<Scope>(waiter.home());
+                note_wait(cx, WaitReason::ContextDone, scope.addr());
+                return Poll::Pending;
+            }
+        }
+        // Not asking whether the slice is over, as others do: an error means done, always, and
+        // nobody waits for the same end in a loop.
+        Poll::Ready(waiter.home().err().expect("not live, so ended"))
+    }
+}

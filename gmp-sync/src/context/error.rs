@@ -1,0 +1,49 @@
+//! Why a context has ended.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+/// What a context was ended with: any error, shared by all who ask for it.
+pub type Cause = Arc<dyn Error + Send + Sync>;
+
+/// Why a context has ended (Go: `context.Canceled`, `context.DeadlineExceeded`).
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_sync as sync;
+/// use sync::{Context, ContextError};
+///
+/// let (ctx, canceller) = Context::background().with_cancel();
+/// canceller.cancel();
+/// assert_eq!(ctx.err(), Some(ContextError::Canceled));
+/// assert_eq!(ContextError::Canceled.to_string(), "context canceled");
+/// assert!(ContextError::DeadlineExceeded.is_timeout());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ContextError {
+    /// It was cancelled.
+    Canceled,
+    /// Its deadline has passed.
+    DeadlineExceeded,
+}
+
+impl ContextError {
+    /// Whether it is a deadline that has passed (Go: `Timeout()`).
+    #[must_use]
+    pub fn is_timeout(self) -> bool {
+        self == Self::DeadlineExceeded
+    }
+}
+
+impl fmt::Display for ContextError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Canceled => "context canceled",
+            Self::DeadlineExceeded => "context deadline exceeded",
+        })
+    }
+}
+
+impl Error for ContextError {}

@@ -1,0 +1,467 @@
+//! Contexts, after Go's `context_test.go`, `x_test.go` and `afterfunc_test.go`. What needs a look
+//! inside (who is linked to whom) is in `gmp-sync/src/context/tests.rs`.
+
+use super::support::{Gate, runtime, until};
+use gmp::go;
+use gmp::sync::{Canceller, Context, ContextError, WaitGroup};
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+const SHORT: Duration = Duration::from_millis(1);
+const LONG: Duration = Duration::from_secs(3_600_000);
+
+/// Whether `done` is ready now.
+async fn is_done(ctx: &Context) -> bool {
+    let mut done = std::pin::pin!(ctx.done());
+    poll_fn(|cx| Poll::Ready(done.as_mut().poll(cx).is_ready())).await
+}
+
+/// `TestBackground`, `TestTODO`: never done.
+#[gmp::test]
+async fn the_background_never_ends() {
+    for ctx in [Context::background(), Context::default()] {
+        assert!(!is_done(&ctx).await);
+        assert_eq!((ctx.err(), ctx.deadline()), (None, None));
+        assert!(ctx.cause().is_none());
+        assert_eq!(format!("{ctx:?}"), "Context { err: None, deadline: None, values: [] }");
+    }
+}
+
+/// `TestWithCancel`: cancel reaches all, before it returns.
+#[gmp::test]
+async fn cancel_reaches_all_below() {
+    let (first, canceller) = Context::background().with_cancel();
+    let other = first.with_value("wrapped");
+    let (second, _c) = other.with_cancel();
+    for ctx in [&first, &other, &second] {
+        assert!(!is_done(ctx).await && ctx.err().is_none());
+    }
+    canceller.cancel();
+    for ctx in [&first, &other, &second] {
+        assert!(is_done(ctx).await);
+        assert_eq!(ctx.err(), Some(ContextError::Canceled));
+        assert_eq!(ctx.done().await, ContextError::Canceled);
+    }
+}
+
+async fn assert_times_out(ctx: Context) {
+    let why = gmp::timeout(Duration::from_secs(60), ctx.done()).await.expect("in time");
+    assert_eq!(why, ContextError::DeadlineExceeded);
+    assert_eq!(ctx.err(), Some(why));
+    assert!(ctx.deadline().is_some_and(|deadline| deadline <= Instant::now()), "not early");
+}
+
+/// `TestDeadline`.
+#[gmp::test]
+async fn deadlines() {
+    let (root, now) = (Context::background(), Instant::now());
+    assert_times_out(root.with_deadline(now + SHORT).0).await;
+    assert_times_out(root.with_deadline(now + SHORT).0.with_value(1)).await;
+    let (outer, _c) = root.with_deadline(now + SHORT);
+    assert_times_out(outer.with_deadline(now + LONG).0).await;
+    assert_times_out(root.with_deadline(now - SHORT).0).await;
+    assert_times_out(root.with_deadline(Instant::now()).0).await;
+}
+
+/// `TestTimeout`.
+#[gmp::test]
+async fn timeouts() {
+    let root = Context::background();
+    assert_times_out(root.with_timeout(SHORT).0).await;
+    assert_times_out(root.with_timeout(SHORT).0.with_value(1)).await;
+    let (outer, _c) = root.with_timeout(SHORT);
+    let (inner, _c) = outer.with_value(1).with_timeout(LONG);
+    assert_eq!(inner.deadline(), outer.deadline());
+    assert_times_out(inner).await;
+    let (never, _c) = root.with_timeout(Duration::MAX);
+    assert_eq!((never.deadline(), never.err()), (None, None));
+}
+
+/// `TestCanceledTimeout`.
+#[gmp::test]
+async fn a_cancelled_timeout() {
+    let (outer, _c) = Context::background().with_timeout(LONG);
+    let (inner, canceller) = outer.with_value(1).with_timeout(2 * LONG);
+    canceller.cancel();
+    assert!(is_done(&inner).await);
+    assert_eq!(inner.err(), Some(ContextError::Canceled));
+    assert_eq!(outer.err(), None);
+}
+
+/// `TestDeadlineExceededSupportsTimeout`, `TestDeadlineExceededIsNetError`, and Go's texts.
+#[test]
+fn errors_have_gos_texts() {
+    assert!(ContextError::DeadlineExceeded.is_timeout() && !ContextError::Canceled.is_timeout());
+    assert_eq!(ContextError::Canceled.to_string(), "context canceled");
+    assert_eq!(ContextError::DeadlineExceeded.to_string(), "context deadline exceeded");
+    let error: Box<dyn std::error::Error + Send + Sync> = ContextError::Canceled.into();
+    assert!(error.source().is_none());
+}
+
+/// `TestValues`: found by type, the newest first, through contexts of other kinds.
+#[test]
+fn values() {
+    #[derive(Debug, PartialEq)]
+    struct One(&'static str);
+    #[derive(Debug, PartialEq)]
+    struct Two(&'static str);
+    let assert_values = |ctx: &Context, one, two| {
+        assert_eq!((ctx.value::<One>(), ctx.value::<Two>()), (one, two));
+    };
+    let root = Context::background();
+    assert_values(&root, None, None);
+    let first = root.with_value(One("c1"));
+    assert_values(&first, Some(&One("c1")), None);
+    let second = first.with_cancel().0.with_value(Two("c2"));
+    assert_values(&second, Some(&One("c1")), Some(&Two("c2")));
+    let third = second.with_value(One("c3"));
+    assert_values(&third, Some(&One("c3")), Some(&Two("c2")));
+    assert_values(&second, Some(&One("c1")), Some(&Two("c2")));
+    let (other, canceller) = third.with_timeout(LONG);
+    canceller.cancel();
+    assert_values(&other, Some(&One("c3")), Some(&Two("c2")));
+    assert!(format!("{second:?}").contains("::Two, it::context::values::One]"), "{second:?}");
+}
+
+/// `TestSimultaneousCancels`: a tree of a hundred, all cancelled at once.
+#[gmp::test]
+async fn simultaneous_cancels() {
+    let mut all = vec![Context::background().with_cancel()];
+    for n in 0..25 {
+        for _ in 0..4 {
+            let child = all[n].0.with_cancel();
+            all.push(child);
+        }
+    }
+    let group = WaitGroup::new();
+    for (ctx, canceller) in all.iter().rev() {
+        let (ctx, canceller) = (ctx.clone(), canceller.clone());
+        group.go(async move {
+            canceller.cancel();
+            assert!(ctx.err().is_some());
+        });
+    }
+    for (ctx, _) in &all {
+        ctx.done().await;
+    }
+    group.wait().await;
+}
+
+/// `TestInterlockedCancels`.
+#[gmp::test]
+async fn interlocked_cancels() {
+    let (parent, cancel_parent) = Context::background().with_cancel();
+    let (child, cancel_child) = parent.with_cancel();
+    let waiter = go!({
+        parent.done().await;
+        cancel_child.cancel();
+    });
+    cancel_parent.cancel();
+    child.done().await;
+    waiter.await.unwrap();
+}
+
+/// Thirty layers of values, cancels and timeouts, in an order that `seed` decides.
+fn layers(mut seed: u64, timeout: Duration) -> (Context, Vec<Canceller>) {
+    let (mut ctx, mut cancellers) = (Context::background().with_value(0usize), Vec::new());
+    for n in 0..30 {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let (next, canceller) = match seed >> 62 {
+            0 => ctx.with_cancel(),
+            1 => ctx.with_timeout(timeout),
+            _ => {
+                ctx = ctx.with_value(n + 1);
+                continue;
+            }
+        };
+        ctx = next;
+        cancellers.push(canceller);
+    }
+    assert!(cancellers.len() > 2);
+    (ctx, cancellers)
+}
+
+/// `TestLayersCancel`, `TestLayersTimeout`.
+#[gmp::test]
+async fn layers_end_from_anywhere() {
+    for seed in 1..20 {
+        let (_, cancellers) = layers(seed, LONG);
+        for n in 0..cancellers.len() {
+            let (ctx, cancellers) = layers(seed, LONG);
+            let newest = ctx.value::<usize>().copied();
+            assert!(ctx.err().is_none());
+            cancellers[n].cancel();
+            assert!(is_done(&ctx).await, "seed {seed}, layer {n}");
+            assert_eq!(ctx.value(), newest.as_ref());
+        }
+        let (ctx, _cancellers) = layers(seed, SHORT);
+        if ctx.deadline().is_some() {
+            assert_eq!(ctx.done().await, ContextError::DeadlineExceeded);
+        }
+    }
+}
+
+/// `TestWithCancelCanceledParent`.
+#[test]
+fn the_child_of_a_cancelled_parent() {
+    let (parent, canceller) = Context::background().with_cancel();
+    canceller.cancel_cause("Because!");
+    for (child, _) in [parent.with_cancel(), parent.with_timeout(LONG)] {
+        assert_eq!(child.err(), Some(ContextError::Canceled));
+        assert_eq!(child.cause().unwrap().to_string(), "Because!");
+    }
+}
+
+/// `TestWithCancelSimultaneouslyCanceledParent`.
+#[gmp::test]
+async fn a_parent_cancelled_while_a_child_is_made() {
+    for _ in 0..300 {
+        let (parent, canceller) = Context::background().with_cancel();
+        let canceling = go!(move || canceller.cancel_cause("Because!"));
+        let (child, _c) = parent.with_cancel();
+        assert_eq!(child.done().await, ContextError::Canceled);
+        assert_eq!(child.cause().unwrap().to_string(), "Because!");
+        canceling.await.unwrap();
+    }
+}
+
+/// `TestCause`: all its rows, but for those about contexts of other makes.
+#[test]
+fn causes() {
+    use ContextError::{Canceled, DeadlineExceeded};
+    let canceled = || (Some(Canceled), Some("context canceled".to_string()));
+    let with = |err, cause: &str| (Some(err), Some(cause.to_string()));
+    let of = |ctx: &Context| (ctx.err(), ctx.cause().map(|cause| cause.to_string()));
+    let root = Context::background();
+    assert_eq!(of(&root), (None, None));
+    let (ctx, canceller) = root.with_cancel();
+    canceller.cancel();
+    assert_eq!(of(&ctx), canceled());
+    let (ctx, canceller) = root.with_cancel();
+    canceller.cancel_cause("parent");
+    assert_eq!(of(&ctx), with(Canceled, "parent"));
+
+    type Cancel = fn(&Canceller);
+    let rows: [(Cancel, Cancel, &str, &str); 4] = [
+        (|c| c.cancel_cause("parent"), |c| c.cancel_cause("child"), "parent", "child"),
+        (|c| c.cancel_cause("parent"), |c| c.cancel(), "parent", "context canceled"),
+        (|c| c.cancel(), |c| c.cancel_cause("child"), "context canceled", "child"),
+        (|c| c.cancel(), |c| c.cancel(), "context canceled", "context canceled"),
+    ];
+    for (parent, child, parent_first, child_first) in rows {
+        let ((ctx, p), (below, c)) = chain(&root);
+        parent(&p);
+        child(&c);
+        assert_eq!(of(&below), with(Canceled, parent_first));
+        assert_eq!(of(&ctx), with(Canceled, parent_first));
+        let ((_ctx, p), (below, c)) = chain(&root);
+        child(&c);
+        parent(&p);
+        assert_eq!(of(&below), with(Canceled, child_first));
+    }
+
+    let (ctx, canceller) = root.with_timeout(Duration::ZERO);
+    canceller.cancel();
+    assert_eq!(of(&ctx), with(DeadlineExceeded, "context deadline exceeded"));
+    let (ctx, canceller) = root.with_timeout_cause(Duration::ZERO, "too slow");
+    canceller.cancel();
+    assert_eq!(of(&ctx), with(DeadlineExceeded, "too slow"));
+    let (ctx, canceller) = root.with_timeout_cause(LONG, "too slow");
+    canceller.cancel();
+    assert_eq!(of(&ctx), canceled());
+    for (timeout, expected) in
+        [(Duration::ZERO, with(DeadlineExceeded, "too slow")), (LONG, with(Canceled, "early"))]
+    {
+        let (ctx, canceller) = root.with_cancel();
+        let (ctx, _c) = ctx.with_timeout_cause(timeout, "too slow");
+        canceller.cancel_cause("early");
+        assert_eq!(of(&ctx), expected);
+    }
+    let (ctx, canceller) = root.with_cancel();
+    let apart = ctx.without_cancel();
+    canceller.cancel_cause("early");
+    assert_eq!(of(&apart), (None, None));
+    let (ctx, _c) = root.with_timeout_cause(Duration::ZERO, "too slow");
+    assert_eq!(of(&ctx.without_cancel()), (None, None));
+}
+
+fn chain(root: &Context) -> ((Context, Canceller), (Context, Canceller)) {
+    let (parent, cancel_parent) = root.with_cancel();
+    let child = parent.with_cancel();
+    ((parent, cancel_parent), child)
+}
+
+/// A timeout that fires gives its cause to those below.
+#[gmp::test]
+async fn the_cause_of_a_timeout_goes_down() {
+    let (ctx, _c) = Context::background().with_timeout_cause(SHORT, "too slow");
+    let (child, _c) = ctx.with_cancel();
+    assert_eq!(child.done().await, ContextError::DeadlineExceeded);
+    assert_eq!(child.cause().unwrap().to_string(), "too slow");
+}
+
+/// `TestCauseRace`: the cause is there as soon as there is one.
+#[gmp::test]
+async fn the_cause_comes_with_the_end() {
+    let (ctx, canceller) = Context::background().with_cancel();
+    let canceling = go!(move || canceller.cancel_cause("race"));
+    let cause = loop {
+        match ctx.cause() {
+            Some(cause) => break cause,
+            None => gmp::yield_now().await,
+        }
+    };
+    assert_eq!(cause.to_string(), "race");
+    canceling.await.unwrap();
+}
+
+/// `TestWithoutCancel`.
+#[gmp::test]
+async fn without_cancel() {
+    let (ctx, canceller) = Context::background().with_value("value").with_timeout(LONG);
+    let apart = ctx.without_cancel();
+    canceller.cancel();
+    assert!(!is_done(&apart).await);
+    assert_eq!((apart.deadline(), apart.err()), (None, None));
+    assert_eq!(apart.value(), Some(&"value"));
+}
+
+/// `TestCustomContextGoroutines`: none, ever.
+#[test]
+fn no_goroutine_per_context() {
+    let runtime = runtime(1);
+    runtime.block_on(async {
+        let (root, canceller) = Context::background().with_cancel();
+        let all: Vec<_> = (0..1000).map(|_| root.with_timeout(LONG)).collect();
+        assert_eq!(gmp::num_goroutine(), 0);
+        canceller.cancel();
+        assert!(all.iter().all(|(ctx, _)| ctx.err().is_some()));
+        assert_eq!(gmp::num_goroutine(), 0);
+    });
+}
+
+/// `TestAfterFuncCalledAfterCancel`, `TestAfterFuncCalledAfterTimeout`,
+/// `TestAfterFuncCalledImmediately`.
+#[gmp::test]
+async fn after_func_is_called() {
+    let gates: [Arc<Gate>; 3] = Default::default();
+    let open = |n: usize| {
+        let gate = gates[n].clone();
+        move || gate.open()
+    };
+    let (ctx, canceller) = Context::background().with_cancel();
+    let after = ctx.after_func(open(0));
+    canceller.cancel();
+    gates[0].wait().await;
+    assert!(!after.stop());
+    let (ctx, _c) = Context::background().with_timeout(SHORT);
+    ctx.after_func(open(1));
+    gates[1].wait().await;
+    assert!(!ctx.after_func(open(2)).stop());
+    gates[2].wait().await;
+}
+
+/// `TestAfterFuncNotCalledAfterStop`.
+#[test]
+fn after_func_is_not_called_after_stop() {
+    let runtime = runtime(2);
+    runtime.block_on(async {
+        let (ctx, canceller) = Context::background().with_cancel();
+        let after = ctx.after_func(|| panic!("stopped"));
+        assert!(after.stop());
+        canceller.cancel();
+        assert!(!after.stop());
+        assert_eq!(gmp::num_goroutine(), 0, "nothing was started");
+        let never = Context::background().after_func(|| panic!("never ends"));
+        assert!(never.stop() && !never.stop());
+    });
+}
+
+/// `TestAfterFuncCalledAsynchronously`: cancel does not wait for the call, which may block.
+#[gmp::test]
+async fn after_func_does_not_hold_up_cancel() {
+    let (sender, receiver) = std::sync::mpsc::sync_channel(0);
+    let (ctx, canceller) = Context::background().with_cancel();
+    ctx.after_func(move || sender.send(()).unwrap());
+    canceller.cancel();
+    gmp::blocking(|| receiver.recv()).unwrap();
+}
+
+/// Stop against cancel, many times: called or stopped, never both, never neither.
+#[gmp::test]
+async fn stop_tells_the_truth() {
+    let called = Arc::new(AtomicUsize::new(0));
+    let mut stopped = 0;
+    for _ in 0..500 {
+        let (ctx, canceller) = Context::background().with_cancel();
+        let after = ctx.after_func({
+            let called = called.clone();
+            move || {
+                called.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        let canceling = go!(move || canceller.cancel());
+        stopped += usize::from(after.stop());
+        canceling.await.unwrap();
+    }
+    until(|| called.load(Ordering::Relaxed) + stopped >= 500);
+    assert_eq!(called.load(Ordering::Relaxed) + stopped, 500);
+}
+
+/// `TestContextErrDoneRace`: an error means done.
+#[gmp::test]
+async fn an_error_means_done() {
+    for _ in 0..100 {
+        let (ctx, canceller) = Context::background().with_cancel();
+        let mut done = Box::pin(ctx.done());
+        let pending = poll_fn(|cx| Poll::Ready(done.as_mut().poll(cx).is_pending())).await;
+        assert!(pending);
+        let canceling = std::thread::spawn(move || canceller.cancel());
+        until(|| ctx.err().is_some());
+        let ready = poll_fn(|cx| Poll::Ready(done.as_mut().poll(cx).is_ready())).await;
+        assert!(ready);
+        drop(done);
+        canceling.join().unwrap();
+    }
+}
+
+/// A guard cancels when its scope is left, unless it is disarmed.
+#[test]
+fn guards() {
+    let (ctx, canceller) = Context::background().with_cancel();
+    let canceller = canceller.drop_guard().disarm();
+    drop(canceller.clone());
+    assert_eq!(ctx.err(), None);
+    drop(canceller.drop_guard());
+    assert_eq!(ctx.err(), Some(ContextError::Canceled));
+}
+
+/// A dump says what is waited for; many waiters wake at once; plain threads and other executors
+/// wait as well.
+#[test]
+fn waiting_for_the_end() {
+    let runtime = runtime(2);
+    let (ctx, canceller) = Context::background().with_cancel();
+    let goroutines: Vec<_> = (0..100)
+        .map(|_| {
+            let ctx = ctx.clone();
+            runtime.spawn(async move { ctx.done().await })
+        })
+        .collect();
+    until(|| {
+        let dump = runtime.block_on(async { gmp::runtime::dump() });
+        dump.matches(" [context.Done]").count() == 100
+    });
+    std::thread::scope(|scope| {
+        scope.spawn(|| assert_eq!(ctx.done_blocking(), ContextError::Canceled));
+        let owned = ctx.clone().into_done();
+        scope.spawn(move || futures::executor::block_on(owned));
+        canceller.cancel();
+    });
+    for goroutine in goroutines {
+        assert_eq!(gmp::block_on(goroutine).unwrap(), ContextError::Canceled);
+    }
+}
