@@ -29,6 +29,8 @@
 //! - Starting and joining: [`go!`], [`spawn`], [`JoinHandle`], [`block_on`], [`blocking`], [`yield_now`].
 //! - Waiting for each other: [`chan`], [`select!`], [`WaitGroup`], and all of [`sync`].
 //! - Ending work early: [`sync::Context`].
+//! - Waiting for each other: [`WaitGroup`].
+//! - Ending work early: [`sync::Context`], [`sync::ErrGroup`].
 //! - The network: [`net::resolve`].
 //! - Time: [`sleep`], [`timeout`], [`Ticker`], [`Timer`], [`after_func`].
 //! - Blocking and long work: [`blocking`], [`spawn_blocking`], [`checkpoint`].
@@ -74,6 +76,7 @@ pub mod net {
 /// Primitives for goroutines to wait for each other.
 pub mod sync {
     pub use gmp_sync::{AfterDone, CancelGuard, Canceller, Cause, Context, ContextError, Done};
+    pub use gmp_sync::{ErrGroup, GroupError, GroupWait, Start};
     pub use gmp_sync::{
         IntoIter, Iter, Receiver, Recv, RecvError, RecvTimeoutError, SelectCase, Send, SendError,
         SendTimeoutError, Sender, TryIter, TryRecvError, TrySendError, chan, select_cases,

@@ -39,6 +39,8 @@ mod yielding;
 
 pub use crate::ambient::{goid, max_procs, num_goroutine, set_max_procs, spawn, spawn_named};
 pub use crate::blocking::{blocking, spawn_blocking};
+#[doc(hidden)]
+pub use crate::g::join::panic_message;
 pub use crate::g::join::{Cancelled, JoinError, JoinHandle, JoinPanic};
 pub use crate::runtime::{
     BuildError, Builder, Handle, PanicPolicy, ProcsError, Runtime, ShutdownError, block_on,

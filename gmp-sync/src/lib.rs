@@ -8,6 +8,7 @@ mod chan;
 #[expect(unsafe_code, reason = "a waker that the winner takes")]
 mod claim;
 mod context;
+mod err_group;
 #[expect(unsafe_code, reason = "holds several locks at once, pins nodes into several queues")]
 mod select;
 #[expect(unsafe_code, reason = "is the home of waiters")]
@@ -23,6 +24,7 @@ pub use crate::chan::{
     Sender, TryIter, TryRecvError, TrySendError, chan, unbounded_chan,
 };
 pub use crate::context::{AfterDone, CancelGuard, Canceller, Cause, Context, ContextError, Done};
+pub use crate::err_group::{ErrGroup, GroupError, GroupWait, Start};
 #[doc(hidden)]
 pub use crate::select::__expansion as __select;
 pub use crate::select::{SelectCase, select_cases};

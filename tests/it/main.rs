@@ -3,6 +3,7 @@
 mod bad_input;
 mod context;
 mod crash;
+mod err_group;
 mod facade;
 mod foreign;
 mod go;

@@ -265,7 +265,7 @@ impl fmt::Debug for JoinPanic {
 }
 
 /// The text of a panic payload, if it has one.
-pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> &str {
+pub fn panic_message(payload: &(dyn Any + Send)) -> &str {
     if let Some(text) = payload.downcast_ref::<&'static str>() {
         text
     } else if let Some(text) = payload.downcast_ref::<String>() {

@@ -1,0 +1,83 @@
+//! Why an `ErrGroup` failed.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+/// The first thing that went wrong in an [`ErrGroup`](super::ErrGroup): what its `wait` returns,
+/// and the cause its context ends with. Clones share the member's error.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_sync as sync;
+/// use sync::{ErrGroup, GroupError};
+///
+/// gmp_rt::block_on(async {
+///     let group = ErrGroup::<String>::new();
+///     group.go(async { Err("no luck".to_string()) }).await;
+///     let error = group.wait().await.unwrap_err();
+///     assert!(matches!(&error, GroupError::Member(text) if **text == "no luck"));
+///     assert_eq!(error.to_string(), "no luck");
+/// });
+/// ```
+#[non_exhaustive]
+pub enum GroupError<E> {
+    /// A member returned an error.
+    Member(Arc<E>),
+    /// A member panicked, with this text.
+    Panicked(Arc<str>),
+    /// A member was dropped before it was done: its runtime went down.
+    Cancelled,
+}
+
+impl<E> GroupError<E> {
+    /// The error of the member, if it is one.
+    #[must_use]
+    pub fn member(&self) -> Option<&E> {
+        match self {
+            Self::Member(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// Whether a member panicked.
+    #[must_use]
+    pub fn is_panic(&self) -> bool {
+        matches!(self, Self::Panicked(_))
+    }
+}
+
+impl<E> Clone for GroupError<E> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Member(error) => Self::Member(error.clone()),
+            Self::Panicked(text) => Self::Panicked(text.clone()),
+            Self::Cancelled => Self::Cancelled,
+        }
+    }
+}
+
+impl<E: fmt::Debug> fmt::Debug for GroupError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Member(error) => f.debug_tuple("Member").field(error).finish(),
+            Self::Panicked(text) => f.debug_tuple("Panicked").field(text).finish(),
+            Self::Cancelled => f.write_str("Cancelled"),
+        }
+    }
+}
+
+impl<E: fmt::Display> fmt::Display for GroupError<E> {
+    /// The member's own text; there is nothing to add.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Member(error) => error.fmt(f),
+            Self::Panicked(text) => write!(f, "a member of the group panicked: {text}"),
+            Self::Cancelled => f.write_str("a member of the group was cancelled"),
+        }
+    }
+}
+
+// Of any error that can be shown: also of boxed ones and of strings, which are no `Error`.
+impl<E: fmt::Debug + fmt::Display> Error for GroupError<E> {}

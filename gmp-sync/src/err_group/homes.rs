@@ -1,0 +1,54 @@
+//! The two queues of an `ErrGroup`, each as a home of waiters. One lock guards both.
+
+use super::Shared;
+use super::state::State;
+use crate::waiter::{Abandoned, Home};
+use crate::waitq::Queue;
+use crate::wakers::Wakers;
+use std::sync::Arc;
+
+/// Where those wait who want all members to be done.
+pub(super) struct Waiting<E>(pub(super) Arc<Shared<E>>);
+
+/// Where those wait who want a place below the limit.
+pub(super) struct Starting<E>(pub(super) Arc<Shared<E>>);
+
+// SAFETY: one lock, and always the same queue of the two behind it, both as old as the `Arc`.
+unsafe impl<E> Home for Waiting<E> {
+    type State = State<E>;
+    type Data = ();
+
+    fn with<R>(&self, f: impl FnOnce(&mut State<E>) -> R) -> R {
+        self.0.with(f)
+    }
+
+    fn queue(state: &mut State<E>) -> &mut Queue<()> {
+        &mut state.waiting
+    }
+
+    fn abandoned(_: &mut State<E>, (): &mut (), _: Abandoned) -> Wakers {
+        Wakers::None
+    }
+}
+
+// SAFETY: as above, with the other queue.
+unsafe impl<E> Home for Starting<E> {
+    type State = State<E>;
+    type Data = ();
+
+    fn with<R>(&self, f: impl FnOnce(&mut State<E>) -> R) -> R {
+        self.0.with(f)
+    }
+
+    fn queue(state: &mut State<E>) -> &mut Queue<()> {
+        &mut state.starting
+    }
+
+    fn abandoned(state: &mut State<E>, (): &mut (), how: Abandoned) -> Wakers {
+        match how {
+            Abandoned::Queued => Wakers::None,
+            // It was given a place.
+            Abandoned::Fired => state.leave(),
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! A model of the group's places: one that is given to a wait which is dropped goes to the next.
+
+use super::ErrGroup;
+use super::homes::Starting;
+use super::state::State;
+use crate::waiter::Waiter;
+use ::loom::future::block_on;
+use ::loom::thread;
+use std::future::poll_fn;
+use std::ops::ControlFlow;
+use std::pin::pin;
+
+fn enter(state: &mut State<()>) -> ControlFlow<()> {
+    if state.try_enter() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+}
+
+/// The only place is given back while one that waits for it is dropped: the other gets it, and when
+/// that leaves, nobody is active.
+#[test]
+fn loom_place_of_a_dropped_start() {
+    ::loom::model(|| {
+        let group = ErrGroup::<()>::new();
+        group.set_limit(1);
+        assert!(group.shared.with(State::try_enter));
+        let leaving = {
+            let shared = group.shared.clone();
+            thread::spawn(move || shared.with(State::leave).wake_all())
+        };
+        let shared = group.shared.clone();
+        let starting = thread::spawn(move || {
+            let cx = std::task::Context::from_waker(std::task::Waker::noop());
+            let mut dropped = Box::pin(Waiter::new(Starting(shared.clone()), ()));
+            if dropped.as_mut().poll_wait(&cx, |state, ()| enter(state)).is_ready() {
+                shared.with(State::leave).wake_all();
+            }
+            drop(dropped);
+            block_on(async {
+                let mut waiter = pin!(Waiter::new(Starting(shared.clone()), ()));
+                poll_fn(|cx| waiter.as_mut().poll_wait(cx, |state, ()| enter(state))).await;
+                waiter.reset();
+            });
+            shared.with(State::leave).wake_all();
+        });
+        leaving.join().unwrap();
+        starting.join().unwrap();
+        assert_eq!(group.shared.with(|state| state.active), 0);
+    });
+}

@@ -1,0 +1,60 @@
+//! `Seat`: a member's place in its group, given back however the member ends.
+
+use super::Shared;
+use super::error::GroupError;
+use futures::FutureExt;
+use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+
+/// A place in a group. Dropped with its member unfinished, the group has failed.
+pub(super) struct Seat<E> {
+    shared: Arc<Shared<E>>,
+    end: Unfinished,
+}
+
+/// How a member stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unfinished {
+    Yes,
+    No,
+}
+
+impl<E> Seat<E> {
+    /// Takes over a place that was counted.
+    pub(super) fn new(shared: Arc<Shared<E>>) -> Self {
+        Self { shared, end: Unfinished::Yes }
+    }
+
+    /// What the goroutine of a member runs.
+    pub(super) async fn run<F: Future<Output = Result<(), E>>>(mut self, future: F) {
+        // The future is dropped, with all it has, before the group hears of its end.
+        let outcome = {
+            let caught = pin!(AssertUnwindSafe(future).catch_unwind());
+            caught.await
+        };
+        self.end = Unfinished::No;
+        match outcome {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => self.shared.fail(GroupError::Member(Arc::new(error))),
+            Err(payload) => {
+                let text = gmp_rt::panic_message(&*payload).into();
+                self.shared.fail(GroupError::Panicked(text));
+                resume_unwind(payload);
+            }
+        }
+    }
+}
+
+impl<E> Drop for Seat<E> {
+    fn drop(&mut self) {
+        if self.end == Unfinished::Yes {
+            let error = match std::thread::panicking() {
+                true => GroupError::Panicked("in a destructor".into()),
+                false => GroupError::Cancelled,
+            };
+            self.shared.fail(error);
+        }
+        self.shared.with(|state| state.leave()).wake_all();
+    }
+}

@@ -1,0 +1,62 @@
+//! A start dropped at every moment: no place is lost, nobody is started twice.
+
+use super::ErrGroup;
+use std::future::{pending, ready};
+use std::task::{Context, Waker};
+
+/// Dropped before it is polled, while it waits, and after it was given a place.
+#[test]
+fn a_start_dropped_at_every_moment() {
+    let mut cx = Context::from_waker(Waker::noop());
+    for polls in 0..3 {
+        for given in [true, false] {
+            let group = ErrGroup::<()>::new();
+            group.set_limit(1);
+            assert!(group.shared.with(super::State::try_enter));
+            let mut dropped = Box::pin(group.go(pending()));
+            let mut next = Box::pin(group.go(ready(Ok(()))));
+            for _ in 0..polls {
+                assert!(dropped.as_mut().poll(&mut cx).is_pending());
+            }
+            assert!(next.as_mut().poll(&mut cx).is_pending());
+            if given {
+                group.shared.with(super::State::leave).wake_all();
+                drop(dropped);
+            } else {
+                drop(dropped);
+                group.shared.with(super::State::leave).wake_all();
+            }
+            assert!(next.as_mut().poll(&mut cx).is_ready());
+            group.wait_blocking().unwrap();
+            assert_eq!(group.shared.with(|state| state.active), 0);
+            assert!(group.shared.with(|state| state.starting.is_empty()));
+        }
+    }
+}
+
+/// A wait dropped at every moment takes nothing with it.
+#[test]
+fn a_wait_dropped_at_every_moment() {
+    let mut cx = Context::from_waker(Waker::noop());
+    for polls in 0..3 {
+        for ended in [true, false] {
+            let group = ErrGroup::<()>::new();
+            assert!(group.shared.with(super::State::try_enter));
+            let (mut dropped, mut stays) = (Box::pin(group.wait()), Box::pin(group.wait()));
+            for _ in 0..polls {
+                assert!(dropped.as_mut().poll(&mut cx).is_pending());
+            }
+            assert!(stays.as_mut().poll(&mut cx).is_pending());
+            if ended {
+                group.shared.with(super::State::leave).wake_all();
+                drop(dropped);
+            } else {
+                drop(dropped);
+                group.shared.with(super::State::leave).wake_all();
+            }
+            assert!(stays.as_mut().poll(&mut cx).is_ready());
+            drop(stays);
+            assert!(group.shared.with(|state| state.waiting.is_empty()));
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Groups, after `x/sync`'s `errgroup_test.go`.
+
+use super::support::{Gate, runtime, until};
+use gmp::go;
+use gmp::sync::{Context, ContextError, ErrGroup, GroupError};
+use std::future::{pending, ready};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+type Group = ErrGroup<&'static str>;
+
+fn text(result: Result<(), GroupError<&'static str>>) -> Option<&'static str> {
+    result.err().map(|error| *error.member().expect("a member's error"))
+}
+
+/// `TestZeroGroup`: the first error stays, through any number of waits.
+#[gmp::test]
+async fn the_first_error_stays() {
+    let cases: [&[Option<&str>]; 5] =
+        [&[], &[None], &[Some("1")], &[Some("1"), None], &[Some("1"), None, Some("2")]];
+    for errors in cases {
+        let group = Group::new();
+        let mut first = None;
+        for error in errors.iter().copied() {
+            group.go(async move { error.map_or(Ok(()), Err) }).await;
+            first = first.or(error);
+            assert_eq!(text(group.wait().await), first);
+        }
+        assert_eq!(text(group.wait().await), first);
+    }
+}
+
+/// `TestWithContext`, `TestCancelCause`: the context ends with the first error or the wait.
+#[gmp::test]
+async fn the_context_ends() {
+    let cases: [&[Option<&str>]; 4] = [&[], &[None], &[Some("doom")], &[Some("doom"), None]];
+    for errors in cases {
+        let (group, ctx) = Group::with_context(&Context::background());
+        for error in errors.iter().copied() {
+            assert!(group.try_go(async move { error.map_or(Ok(()), Err) }).is_ok());
+        }
+        let wanted = errors.iter().copied().flatten().next();
+        assert_eq!(text(group.wait().await), wanted);
+        assert_eq!(ctx.err(), Some(ContextError::Canceled));
+        let cause = ctx.cause().unwrap();
+        match wanted {
+            None => assert!(cause.downcast_ref::<ContextError>().is_some()),
+            Some(wanted) => {
+                let error = cause.downcast_ref::<GroupError<&str>>().unwrap();
+                assert_eq!(error.member(), Some(&wanted));
+            }
+        }
+    }
+}
+
+/// The first error ends the context while others run: they see it and stop.
+#[gmp::test]
+async fn the_first_error_stops_the_others() {
+    let (group, ctx) = Group::with_context(&Context::background());
+    for _ in 0..10 {
+        let ctx = ctx.clone();
+        group
+            .go(async move {
+                ctx.done().await;
+                Err("stopped")
+            })
+            .await;
+    }
+    group.go(ready(Err("first"))).await;
+    assert_eq!(text(group.wait().await), Some("first"));
+}
+
+/// `TestTryGo`.
+#[gmp::test]
+async fn try_go() {
+    let group = Group::new();
+    let gates: Vec<Arc<Gate>> = (0..42).map(|_| Arc::default()).collect();
+    let member = |gate: &Arc<Gate>| {
+        let gate = gate.clone();
+        async move {
+            gate.wait().await;
+            Ok(())
+        }
+    };
+    group.set_limit(42);
+    for gate in &gates {
+        assert!(group.try_go(member(gate)).is_ok());
+    }
+    assert!(group.try_go(ready(Ok(()))).is_err());
+    gates.iter().for_each(|gate| gate.open());
+    assert_eq!(text(group.wait().await), None);
+    assert!(group.try_go(ready(Ok(()))).is_ok());
+    group.wait().await.unwrap();
+
+    group.set_limit(1);
+    let gate = Arc::default();
+    assert!(group.try_go(member(&gate)).is_ok());
+    assert!(group.try_go(ready(Ok(()))).is_err());
+    gate.open();
+    group.wait().await.unwrap();
+
+    group.set_limit(0);
+    for _ in 0..1024 {
+        assert!(group.try_go(ready(Ok(()))).is_err());
+    }
+    group.wait().await.unwrap();
+}
+
+/// A limit of nothing holds everybody up, until it is lifted.
+#[gmp::test]
+async fn a_limit_of_nothing() {
+    let group = Group::new();
+    group.set_limit(0);
+    let starter = {
+        let group = group.clone();
+        go!({ group.go(ready(Err("ran"))).await })
+    };
+    let early = gmp::timeout(Duration::from_millis(2), group.go(pending())).await;
+    assert!(early.is_err() && !starter.is_finished());
+    group.set_limit(None);
+    starter.await.unwrap();
+    assert_eq!(text(group.wait().await), Some("ran"));
+}
+
+/// `TestGoLimit`.
+#[gmp::test]
+async fn never_more_than_the_limit() {
+    const LIMIT: usize = 10;
+    let (group, active) = (Group::new(), Arc::new(AtomicUsize::new(0)));
+    group.set_limit(LIMIT);
+    for _ in 0..=1024 {
+        let active = active.clone();
+        group
+            .go(async move {
+                let seen = active.fetch_add(1, Ordering::AcqRel) + 1;
+                gmp::yield_now().await;
+                active.fetch_sub(1, Ordering::AcqRel);
+                if seen > LIMIT { Err("too many at once") } else { Ok(()) }
+            })
+            .await;
+    }
+    assert_eq!(text(group.wait().await), None);
+}
+
+/// Go's words for a limit changed at the wrong time.
+#[test]
+#[should_panic(
+    expected = "errgroup: modify limit while 1 goroutines in the group are still active"
+)]
+fn a_limit_changed_while_active() {
+    let group = Group::new();
+    group.go_blocking(pending());
+    group.set_limit(3);
+}
+
+/// A panic is a failure: the context ends, `wait` tells, the group goes on.
+#[gmp::test]
+async fn a_member_that_panics() {
+    let (group, ctx) = Group::with_context(&Context::background());
+    group.go(async { panic!("expected by the test: {}", 7) }).await;
+    ctx.done().await;
+    let error = group.wait().await.unwrap_err();
+    assert!(error.is_panic());
+    assert_eq!(error.to_string(), "a member of the group panicked: expected by the test: 7");
+    assert_eq!(ctx.cause().unwrap().to_string(), error.to_string());
+}
+
+/// A member whose runtime goes down did not succeed.
+#[test]
+fn a_member_whose_runtime_goes_down() {
+    let (group, runtime) = (Group::new(), runtime(1));
+    runtime.block_on(async { group.go(pending()).await });
+    drop(runtime);
+    assert!(matches!(group.wait_blocking(), Err(GroupError::Cancelled)));
+}
+
+/// What a member has is dropped before the wait for it ends.
+#[gmp::test]
+async fn members_are_gone_when_the_wait_is_over() {
+    for _ in 0..100 {
+        let (group, held) = (Group::new(), Arc::new(()));
+        for n in 0..4 {
+            let held = held.clone();
+            group
+                .go(async move {
+                    gmp::yield_now().await;
+                    drop(held.clone());
+                    if n == 3 { Err("failed") } else { Ok(()) }
+                })
+                .await;
+        }
+        assert_eq!(text(group.wait().await), Some("failed"));
+        assert_eq!(Arc::strong_count(&held), 1);
+    }
+}
+
+/// From threads and on other executors; a dump says who waits for what, and where members start.
+#[test]
+fn waiting_and_starting_are_seen() {
+    let (group, gate, runtime) = (Group::new(), Arc::new(Gate::default()), runtime(2));
+    group.set_limit(1);
+    let member = {
+        let gate = gate.clone();
+        async move {
+            gate.wait().await;
+            Ok(())
+        }
+    };
+    runtime.block_on(async { group.go(member).await });
+    let starter = {
+        let group = group.clone();
+        runtime.spawn(async move { group.go(briefly()).await })
+    };
+    let waiter = {
+        let group = group.clone();
+        runtime.spawn(async move { group.wait().await.is_ok() })
+    };
+    let dump = || runtime.block_on(async { gmp::runtime::dump() });
+    until(|| dump().contains(" [semacquire]") && dump().contains(" [sync.WaitGroup.Wait]"));
+    gate.open();
+    gmp::block_on(starter).unwrap();
+    assert!(gmp::block_on(waiter).unwrap());
+    assert!(futures::executor::block_on(group.wait()).is_ok());
+    assert!(format!("{group:?}").contains("limit: Some(1), failed: false"), "{group:?}");
+}
+
+async fn briefly() -> Result<(), &'static str> {
+    gmp::yield_now().await;
+    Ok(())
+}
