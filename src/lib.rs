@@ -28,10 +28,9 @@
 //!
 //! - Starting and joining: [`go!`], [`spawn`], [`JoinHandle`], [`block_on`], [`blocking`], [`yield_now`].
 //! - Waiting for each other: [`chan`], [`select!`], [`WaitGroup`], and all of [`sync`].
-//! - Ending work early: [`sync::Context`].
-//! - Waiting for each other: [`WaitGroup`].
 //! - Ending work early: [`sync::Context`], [`sync::ErrGroup`].
-//! - The network: [`net::resolve`].
+//! - The network: [`net::TcpListener`], [`net::TcpStream`], [`net::UdpSocket`], [`net::UnixStream`],
+//!   [`net::Async`] for any descriptor, [`net::resolve`].
 //! - Time: [`sleep`], [`timeout`], [`Ticker`], [`Timer`], [`after_func`].
 //! - Blocking and long work: [`blocking`], [`spawn_blocking`], [`checkpoint`].
 //! - Seeing inside: [`runtime::dump`], [`runtime::stats`], [`runtime::on_stall`].
@@ -70,7 +69,13 @@ pub use gmp_sync::{WaitGroup, chan, select, unbounded_chan};
 
 /// The network.
 pub mod net {
-    pub use gmp_net::resolve;
+    #[cfg(unix)]
+    pub use gmp_net::{
+        Async, Incoming, OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, TcpListener,
+        TcpSocket, TcpStream, ToAddrs, UdpSocket, UnixDatagram, UnixListener, UnixStream,
+        WriteHalf,
+    };
+    pub use gmp_net::{Closed, DeadlineExceeded, RuntimeEnded, resolve};
 }
 
 /// Primitives for goroutines to wait for each other.

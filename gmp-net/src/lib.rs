@@ -1,6 +1,56 @@
 //! The network for goroutines. Use it through the facade crate `gmp`.
-#![forbid(unsafe_code)]
+//!
+//! A socket here is an ordinary non-blocking one of the OS and a descriptor in the netpoller of its
+//! runtime. Reading tries first and waits after; while it waits the goroutine is parked, and no thread
+//! is set aside for it.
+//!
+//! Where to find what, from the bottom up: `sys` how the OS is asked, `poll_desc` the state of a
+//! descriptor, `poll_cache` where they are kept, `poller` what the scheduler calls, `deadline`, `fd` a
+//! descriptor with its operations, `tcp` `udp` `unix` `async_fd` what programs use.
 
+mod error;
 mod resolve;
 
+#[cfg(unix)]
+mod accept;
+#[cfg(unix)]
+mod addr;
+#[cfg(unix)]
+mod async_fd;
+#[cfg(unix)]
+mod deadline;
+#[cfg(unix)]
+mod fd;
+#[cfg(unix)]
+mod poll_cache;
+#[cfg(unix)]
+mod poll_desc;
+#[cfg(unix)]
+mod poller;
+#[cfg(unix)]
+mod stream;
+#[cfg(unix)]
+mod sys;
+#[cfg(unix)]
+mod tcp;
+#[cfg(unix)]
+mod udp;
+#[cfg(unix)]
+mod unix;
+
+pub use crate::error::{Closed, DeadlineExceeded, RuntimeEnded};
 pub use crate::resolve::resolve;
+
+#[cfg(unix)]
+pub use crate::addr::ToAddrs;
+#[cfg(unix)]
+pub use crate::async_fd::Async;
+#[cfg(unix)]
+pub use crate::tcp::{
+    Incoming, OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, TcpListener, TcpSocket,
+    TcpStream, WriteHalf,
+};
+#[cfg(unix)]
+pub use crate::udp::UdpSocket;
+#[cfg(unix)]
+pub use crate::unix::{UnixDatagram, UnixListener, UnixStream};

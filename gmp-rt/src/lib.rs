@@ -21,6 +21,7 @@ pub mod dev_hooks;
 pub mod entry;
 mod g;
 mod m;
+mod netpoll;
 mod p;
 pub mod park;
 #[doc(hidden)]

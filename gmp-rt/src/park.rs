@@ -26,9 +26,30 @@
 //! }));
 //! ```
 
+#[doc(hidden)]
+pub use crate::netpoll::{Bell, Delay, Netpoll, Ready};
+#[doc(hidden)]
+pub use crate::time::Alarm;
 pub use crate::wait_reason::WaitReason;
 
+use crate::runtime::context;
+use std::io;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+
+/// The netpoller of the runtime around the caller; the one that `make` builds if it has none yet.
+///
+/// For `gmp-net`: there is one kind of netpoller in a process.
+///
+/// # Errors
+///
+/// What `make` says; an error too if the runtime is ending.
+#[doc(hidden)]
+pub fn netpoll(
+    make: impl FnOnce() -> io::Result<Arc<dyn Netpoll>>,
+) -> io::Result<Arc<dyn Netpoll>> {
+    context::sched().netpoll(make)
+}
 
 /// Notes why the goroutine polled with `cx` is about to wait, and for what: the address of the
 /// primitive, a descriptor, an id; 0 for nothing to name.

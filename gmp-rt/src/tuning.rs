@@ -110,3 +110,10 @@ pub(crate) const DEAF_AFTER: Duration = Duration::from_micros(500);
 
 /// A thread seen asleep this long within a poll is taken for blocked.
 pub(crate) const BLOCKED_AFTER: Duration = Duration::from_micros(100);
+
+/// Most events a poll of the network takes: as many goroutines as a ring has slots.
+pub(crate) const NET_BATCH: usize = RUNQ_CAP;
+
+/// The network is polled by sysmon, or by a thread it wakes, if nobody did for this long. Go: 10 ms;
+/// less, because here it costs an idle P at most one wake-up, and a busy one nothing.
+pub(crate) const NET_RESCUE: Duration = Duration::from_millis(1);

@@ -1,6 +1,7 @@
 //! Models of the note: a wake-up before, during and after the owner falls asleep.
 
-use super::note::Note;
+use super::note::{Note, Slept};
+use crate::netpoll::{Bell, Delay, Netpoll, Ready};
 use crate::prim::{AtomicUsize, Ordering};
 use ::loom::sync::Arc;
 use ::loom::thread;
@@ -64,6 +65,57 @@ fn loom_stray_unpark() {
             })
         };
         note.sleep();
+        assert_eq!(data.load(Ordering::Relaxed), 1);
+        t.join().unwrap();
+    });
+}
+
+/// A netpoller in which nothing ever happens but that it is woken.
+struct BellOnly(::loom::sync::Notify);
+
+impl std::fmt::Debug for BellOnly {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("BellOnly")
+    }
+}
+
+impl Netpoll for BellOnly {
+    fn poll(&self, _: Delay, _: usize, _: &mut Ready) -> Bell {
+        self.0.wait();
+        Bell::Rang
+    }
+    fn wake(&self) {
+        self.0.notify();
+    }
+    fn is_used(&self) -> bool {
+        true
+    }
+    fn has_waiters(&self) -> bool {
+        false
+    }
+    fn shut(&self, _: &mut Ready) {}
+}
+
+/// The owner sleeps in the netpoller: a wake-up before, during or after ends it, and what the waker
+/// did before is visible. Without the bell this model hangs.
+#[test]
+fn loom_wake_against_sleep_in() {
+    ::loom::model(|| {
+        let data = Arc::new(AtomicUsize::new(0));
+        let note = Arc::new(Note::for_this_thread());
+        let bell = BellOnly(::loom::sync::Notify::new());
+        let netpoll: std::sync::Arc<dyn Netpoll> = std::sync::Arc::new(bell);
+        let t = {
+            let (note, data) = (note.clone(), data.clone());
+            thread::spawn(move || {
+                data.store(1, Ordering::Relaxed);
+                note.wake();
+            })
+        };
+        let slept = note.sleep_in(&netpoll, || {
+            let _ = netpoll.poll(Delay::Forever, 1, &mut Ready::default());
+        });
+        assert_eq!(slept, Slept::Woken);
         assert_eq!(data.load(Ordering::Relaxed), 1);
         t.join().unwrap();
     });

@@ -74,6 +74,8 @@ pub(crate) struct Counters {
     pub(crate) parks: Counter,
     pub(crate) overflows: Counter,
     pub(crate) timers_fired: Counter,
+    /// Times the network was asked without waiting.
+    pub(crate) netpolls: Counter,
 }
 
 /// A processor as everybody sees it.

@@ -71,6 +71,19 @@ impl Local {
         f()
     }
 
+    /// Runs `f` as on a thread outside of any runtime: for what may call any code while this M has
+    /// no P.
+    pub(crate) fn outside<R>(&self, f: impl FnOnce() -> R) -> R {
+        struct Return(*const Local);
+        impl Drop for Return {
+            fn drop(&mut self) {
+                CURRENT.set(self.0);
+            }
+        }
+        let _return = Return(CURRENT.replace(ptr::null()));
+        f()
+    }
+
     /// The P. An M always has one while it polls.
     #[inline]
     pub(crate) fn p(&self) -> Ref<'_, OwnedP> {

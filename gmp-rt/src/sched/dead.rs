@@ -1,7 +1,7 @@
 //! All goroutines asleep (Go: `checkdead`).
 //!
-//! Nobody runs, no timer is pending, no thread is inside a blocking call, and goroutines wait: only a
-//! thread outside could still wake one. Go ends the program, because there nobody is outside; here it is
+//! Nobody runs, no timer is pending, nobody waits for the network, no thread is inside a blocking call,
+//! and goroutines wait: only a thread outside could still wake one. Go ends the program, because there nobody is outside; here it is
 //! told once, and fatal only on request.
 
 use super::Sched;
@@ -27,7 +27,8 @@ impl Sched {
     /// Whether only a thread outside could wake anybody.
     fn is_dead(&self) -> bool {
         let asleep = self.idle.with(|lists| lists.all_idle() && lists.pool.len() == lists.threads);
-        asleep && self.next_timer() == clock::FOREVER && !self.any_work() && self.live() > 0
+        let nothing_comes = self.next_timer() == clock::FOREVER && !self.net.has_waiters();
+        asleep && nothing_comes && !self.any_work() && self.live() > 0
     }
 
     /// Tells about a deadlock, if there is one and it is wanted; returns whether it did. Called by

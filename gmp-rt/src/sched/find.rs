@@ -84,6 +84,10 @@ impl Worker<'_> {
         if let Some(gp) = self.find_queued() {
             return Some(Step::Run(Found::fresh(gp)));
         }
+        self.ask_network();
+        if let Some(Got::Next(gp) | Got::Ring(gp)) = self.local.p().runq().get() {
+            return Some(Step::Run(Found::fresh(gp)));
+        }
         if let Some(gp) = self.spin() {
             return Some(Step::Run(Found::fresh(gp)));
         }
@@ -106,9 +110,10 @@ impl Worker<'_> {
 
     /// One goroutine from the global queue or the inbox before the own ones: else two that keep
     /// waking each other could hold a P for ever. Also the time to serve timers of Ps that
-    /// nobody runs.
+    /// nobody runs, and to ask the network, which is else asked only by who is out of work.
     #[cold]
-    fn fair_turn(&self) -> Option<GRef> {
+    fn fair_turn(&mut self) -> Option<GRef> {
+        self.ask_network();
         let sched = &self.local.sched;
         if sched.next_timer() != clock::FOREVER {
             self.local.fire_all(clock::now());

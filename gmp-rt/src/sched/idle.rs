@@ -166,6 +166,9 @@ pub(crate) struct Lists {
     pub(crate) threads: usize,
     /// The M that wakes for the next timer, if one sleeps.
     pub(crate) sleeper: Option<Sleeper>,
+    /// The M that waits in the netpoller, or is about to, or comes back from there. It gives the
+    /// role up itself, so that there are never two.
+    pub(crate) poller: Option<MId>,
     /// Ms are to exit.
     pub(crate) stopping: bool,
     /// What sysmon sleeps on while nobody runs; whoever takes a P takes it out and wakes it.
@@ -195,6 +198,7 @@ impl Idle {
             auto_procs,
             threads: 0,
             sleeper: None,
+            poller: None,
             stopping: false,
             sysmon: None,
             next_m: SYSMON + 1,
@@ -272,13 +276,14 @@ impl Lists {
         self.idle.len() == self.rights
     }
 
-    /// Takes a sleeping M out of the pool: `preferred` if it is there, else the latest. The one
-    /// that sleeps for a timer is taken only if there is no other: somebody has to.
+    /// Takes a sleeping M out of the pool: `preferred` if it is there, else the latest. One that
+    /// waits for a timer or for the network is taken only if there is no other: somebody has to.
     pub(crate) fn take_m(&mut self, preferred: MId) -> Option<Arc<M<Spinning>>> {
-        let sleeper = self.sleeper.map(|sleeper| sleeper.m);
-        let awaits_none = |m: &Arc<M<Spinning>>| Some(m.id) != sleeper;
+        let (sleeper, poller) = (self.sleeper.map(|sleeper| sleeper.m), self.poller);
+        let awaits_none = |m: &Arc<M<Spinning>>| Some(m.id) != sleeper && Some(m.id) != poller;
         let at = (self.pool.iter().rposition(|m| m.id == preferred && awaits_none(m)))
             .or_else(|| self.pool.iter().rposition(awaits_none))
+            .or_else(|| self.pool.iter().rposition(|m| Some(m.id) != poller))
             .or_else(|| self.pool.len().checked_sub(1))?;
         let m = self.pool.remove(at);
         self.forget_sleeper(m.id);

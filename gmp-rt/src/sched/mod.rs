@@ -11,6 +11,7 @@ pub(crate) mod goid;
 pub(crate) mod idle;
 pub(crate) mod inbox;
 mod live;
+pub(crate) mod net;
 pub(crate) mod park;
 pub(crate) mod procs;
 pub(crate) mod ready;
@@ -33,6 +34,7 @@ use self::globq::GlobQ;
 use self::idle::Idle;
 use self::inbox::Inbox;
 use self::live::Live;
+use self::net::Net;
 use crate::p::{OwnedP, P};
 use crate::prim::Ordering::{Acquire, Release};
 use crate::prim::{AtomicUsize, CachePadded};
@@ -141,6 +143,7 @@ pub(crate) struct Sched {
     pub(crate) idle: Idle,
     counts: procs::ProcCounts,
     live: Live,
+    pub(crate) net: Net,
     pub(crate) exit: shutdown::Exit,
     stalls: stall::Stalls,
     threads: wake::Threads,
@@ -157,6 +160,7 @@ impl Sched {
             idle: Idle::new(config.procs, config.auto_procs),
             counts: procs::ProcCounts::new(config.procs),
             live: Live::new(),
+            net: Net::default(),
             exit: shutdown::Exit::default(),
             stalls: stall::Stalls::default(),
             threads: wake::Threads::default(),

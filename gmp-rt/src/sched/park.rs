@@ -5,6 +5,7 @@
 
 use super::Sched;
 use super::idle::{Lists, Sleeper, Spinning};
+use super::net::Network;
 use super::run::{Step, Worker};
 use super::wake::Started;
 use crate::g::heap;
@@ -26,6 +27,8 @@ enum Nap {
     Timer(u64),
     /// Until it has been superfluous for long enough to exit.
     Surplus(u64),
+    /// In the netpoller, on behalf of all, at most until this moment.
+    Poll(u64),
 }
 
 /// Why a nap ended.
@@ -102,12 +105,19 @@ impl Worker<'_> {
         loop {
             sched.idle.word.parked();
             let next = sched.next_timer();
-            let awake = if next > clock::now() && !sched.any_work() {
+            let nothing = next > clock::now() && !sched.any_work() && self.ready.is_empty();
+            let awake = if nothing {
                 self.nap(next)
             } else {
                 match self.rise() {
-                    Rise::Up => return None,
-                    Rise::NoP => self.nap(clock::FOREVER),
+                    Rise::Up => {
+                        self.wake_ready();
+                        return None;
+                    }
+                    Rise::NoP => {
+                        self.wake_ready_outside();
+                        self.nap(clock::FOREVER)
+                    }
                     Rise::Taken => {
                         m.note.sleep();
                         Awake::Fresh
@@ -117,9 +127,11 @@ impl Worker<'_> {
             if let Some(grant) = m.take_grant() {
                 self.local.acquire_p(grant.p);
                 self.unit = Some(grant.unit);
+                self.wake_ready();
                 return None;
             }
             if sched.idle.with(|lists| lists.may_exit(m.id, awake)) {
+                self.wake_ready_outside();
                 // Somebody may have counted on this M for a timer.
                 let next = sched.next_timer();
                 if next != clock::FOREVER {
@@ -131,9 +143,11 @@ impl Worker<'_> {
     }
 
     /// One nap, at most until the timer at `next`.
-    fn nap(&self, next: u64) -> Awake {
+    fn nap(&mut self, next: u64) -> Awake {
         let m = &self.local.m;
-        match self.local.sched.idle.with(|lists| lists.nap(m.id, next)) {
+        let sched = &self.local.sched;
+        let network = sched.net.network();
+        match sched.idle.with(|lists| lists.nap(m.id, next, network)) {
             Nap::Skip => Awake::Fresh,
             Nap::Forever => {
                 m.note.sleep();
@@ -147,6 +161,10 @@ impl Worker<'_> {
                 Slept::Woken => Awake::Fresh,
                 Slept::TimedOut => Awake::Tired,
             },
+            Nap::Poll(until) => {
+                self.sleep_in_netpoll(until);
+                Awake::Fresh
+            }
         }
     }
 
@@ -180,7 +198,8 @@ impl Worker<'_> {
 impl Lists {
     /// How long the M `id` in the pool may sleep, if the next timer is at `next`. The first to
     /// sleep until the next timer does so for all; a later one with an earlier timer replaces it.
-    fn nap(&mut self, id: MId, next: u64) -> Nap {
+    /// If there is a network, one M sleeps there, for the timer too if that is its business.
+    fn nap(&mut self, id: MId, next: u64, network: Network) -> Nap {
         if self.stopping {
             return Nap::Skip;
         }
@@ -189,11 +208,19 @@ impl Lists {
             return Nap::Forever;
         }
         let earlier = self.sleeper.is_none_or(|sleeper| sleeper.until > next || sleeper.m == id);
-        if next != clock::FOREVER && earlier {
+        let timed = next != clock::FOREVER && earlier;
+        if timed {
             self.sleeper = Some(Sleeper { m: id, until: next });
+        } else {
+            self.forget_sleeper(id);
+        }
+        if network == Network::There && self.poller.is_none_or(|poller| poller == id) {
+            self.poller = Some(id);
+            return Nap::Poll(if timed { next } else { clock::FOREVER });
+        }
+        if timed {
             return Nap::Timer(next);
         }
-        self.forget_sleeper(id);
         if self.threads > self.procs {
             Nap::Surplus(clock::after(M_IDLE_EXIT))
         } else {

@@ -8,6 +8,7 @@ use super::ready::Place;
 use crate::g::status::{AfterPoll, ToRunning};
 use crate::g::{GRef, cell, waker};
 use crate::m::{Grant, M, MId};
+use crate::netpoll::Ready;
 use crate::p::PStatus;
 use crate::throw::AbortOnUnwind;
 use std::sync::Arc;
@@ -18,6 +19,8 @@ use std::task::Context;
 pub(super) struct Worker<'a> {
     pub(super) local: &'a Local,
     pub(super) unit: Option<Spinning>,
+    /// What the netpoller has told and is not passed on yet.
+    pub(super) ready: Ready,
 }
 
 /// What an M does next.
@@ -36,7 +39,7 @@ pub(super) fn m_main(sched: Arc<Sched>, id: MId, grant: Grant<Spinning>) {
     let local = Local::new(sched, Arc::new(M::for_this_thread(id)));
     local.enter(|| {
         local.acquire_p(grant.p);
-        let mut worker = Worker { local: &local, unit: Some(grant.unit) };
+        let mut worker = Worker { local: &local, unit: Some(grant.unit), ready: Ready::default() };
         while let Step::Run(found) = worker.schedule() {
             worker.local.execute(found);
         }

@@ -108,11 +108,13 @@ impl Sched {
         }
     }
 
-    /// All threads are gone: wakes who waits for that, and whoever still waits for a timer here.
+    /// All threads are gone: wakes who waits for that, and whoever still waits for a timer or for
+    /// the network here.
     pub(super) fn tell_gone(&self) {
         for p in self.ps.iter() {
             p.timers.fire(clock::FOREVER - 1);
         }
+        self.net.shut();
         *self.exit.gone.lock() = true;
         self.exit.changed.notify_all();
     }

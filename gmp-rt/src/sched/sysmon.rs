@@ -9,7 +9,8 @@
 //! - displaces a P whose M is stuck in an unmarked poll, if there is work that nobody else can do: at
 //!   once if the OS says that the thread sleeps, after 10 ms if it computes, never if it merely waits for
 //!   a CPU,
-//! - wakes a thief for a `runnext` that its M does not come to, or for work left lying.
+//! - wakes a thief for a `runnext` that its M does not come to, or for work left lying,
+//! - sends an M into the netpoller that nobody has asked for a while, or asks itself.
 //!
 //! While somebody runs it sleeps between 20 µs and 1 ms, and not past the next timer by more than
 //! that. When nobody does, it sleeps until somebody takes a P: an idle runtime makes no wake-ups.
@@ -25,13 +26,15 @@ use super::idle::Lists;
 use super::stall::{Stall, StallKind};
 use super::trace::Trace;
 use super::wake::Started;
+use crate::g::waker::wake_contained;
 use crate::m::note::Note;
+use crate::netpoll::Ready;
 use crate::p::call::Call;
 use crate::p::{P, PStatus};
 use crate::sys::thread_state::{self, ThreadState};
 use crate::tuning::{
-    BLOCKED_AFTER, COMPUTING_AFTER, DEAF_AFTER, PROCS_UPDATE, SLICE, SUSPECT_AFTER,
-    SYSMON_BUSY_NAP, SYSMON_IDLE_ROUNDS, SYSMON_MAX_NAP, SYSMON_NAP, TIMER_RESCUE,
+    BLOCKED_AFTER, COMPUTING_AFTER, DEAF_AFTER, NET_BATCH, NET_RESCUE, PROCS_UPDATE, SLICE,
+    SUSPECT_AFTER, SYSMON_BUSY_NAP, SYSMON_IDLE_ROUNDS, SYSMON_MAX_NAP, SYSMON_NAP, TIMER_RESCUE,
 };
 use crate::util::clock;
 use std::sync::Arc;
@@ -69,8 +72,13 @@ enum Round {
 /// The main function of the thread.
 pub(super) fn sysmon_main(sched: Arc<Sched>) {
     let note = Arc::new(Note::for_this_thread());
-    let mut sysmon =
-        Sysmon { sched, seen: Vec::new(), trace: Trace::default(), procs_read: clock::now() };
+    let mut sysmon = Sysmon {
+        sched,
+        seen: Vec::new(),
+        net: (0, 0),
+        trace: Trace::default(),
+        procs_read: clock::now(),
+    };
     let (mut nap, mut idle_rounds, mut told) = (SYSMON_NAP, 0, false);
     loop {
         if sysmon.sched.idle.with(|lists| lists.stopping) {
@@ -100,6 +108,8 @@ struct Sysmon {
     sched: Arc<Sched>,
     /// By the number of the P.
     seen: Vec<Seen>,
+    /// How often the network had been asked when it was last seen asked, and when that was.
+    net: (u64, u64),
     trace: Trace,
     /// When the machine was last asked how many CPUs there are.
     procs_read: u64,
@@ -116,9 +126,11 @@ impl Sysmon {
 
     /// Sleeps until somebody takes a P.
     fn sleep_deep(&self, note: &Arc<Note>) {
-        // Somebody has to wake for timers: an M, else it is us.
-        let tended =
-            |lists: &Lists| lists.sleeper.is_some() || self.sched.next_timer() == clock::FOREVER;
+        // Somebody has to wake for timers and events: an M, else it is us.
+        let tended = |lists: &Lists| {
+            (lists.sleeper.is_some() || self.sched.next_timer() == clock::FOREVER)
+                && (lists.poller.is_some() || self.sched.net.in_use().is_none())
+        };
         let sleeps = self.sched.idle.lull_sysmon(note, tended);
         if sleeps {
             note.sleep();
@@ -142,6 +154,7 @@ impl Sysmon {
             sched.wakep();
         }
         self.look_at_timers(now);
+        self.look_at_net(now);
         if now - self.procs_read >= clock::nanos(PROCS_UPDATE) {
             self.procs_read = now;
             sched.update_procs();
@@ -161,6 +174,32 @@ impl Sysmon {
             for p in self.sched.ps.iter().filter(|p| p.timers.next_when() <= now) {
                 p.timers.fire(now);
             }
+        }
+    }
+
+    /// Nobody waits for the network, and nobody has asked it for a while: sends an M with an idle P
+    /// there; if there is none to be had, asks from here.
+    fn look_at_net(&mut self, now: u64) {
+        let sched = &self.sched;
+        let Some(netpoll) = sched.net.in_use() else { return };
+        let asked = sched.ps.iter().map(|p| p.counters.netpolls.get()).sum();
+        if sched.net.is_awaited() || asked != self.net.0 {
+            self.net = (asked, now);
+            return;
+        }
+        if now - self.net.1 < clock::nanos(NET_RESCUE) {
+            return;
+        }
+        self.net.1 = now;
+        let (idle, spinning) = sched.idle.word.counts();
+        // One that looks for work ends in the netpoller if there is none.
+        let sent = idle > 0
+            && (spinning > 0
+                || sched.start_spinning(sched.idle.word.spin_anyway()) == Started::Enough);
+        if !sent {
+            let mut ready = Ready::default();
+            sched.net.ask(&**netpoll, NET_BATCH, &mut ready);
+            ready.drain().for_each(wake_contained);
         }
     }
 

@@ -5,18 +5,32 @@ use crate::runtime::context;
 use crate::sched::{Sched, current, registry};
 use crate::timer::wheel::Key;
 use crate::timer::{Earliest, Timers};
+use crate::util::clock;
 use std::sync::Arc;
 use std::task::Waker;
+use std::time::Instant;
 
 /// A pending timer on some P; dropped, it is cancelled.
 #[derive(Debug)]
-pub(super) struct Alarm {
+pub struct Alarm {
     /// `None` once there is nothing left to cancel.
     timers: Option<Arc<Timers>>,
     key: Key,
 }
 
 impl Alarm {
+    /// Wakes `waker` at `deadline`.
+    #[must_use]
+    pub fn at(deadline: Instant, waker: &Waker) -> Self {
+        Self::set(clock::now(), moment(deadline), waker)
+    }
+
+    /// Moves it to `deadline`, in place; `false` if it has gone off.
+    #[must_use]
+    pub fn reset_to(&self, deadline: Instant) -> bool {
+        self.reset(moment(deadline))
+    }
+
     /// Wakes `waker` at `when`. `now` is a recent moment.
     pub(super) fn set(now: u64, when: u64, waker: &Waker) -> Self {
         current::with(|local| match local {
@@ -90,6 +104,11 @@ impl Alarm {
     pub(super) fn forget(mut self) {
         self.timers = None;
     }
+}
+
+/// The moment of `deadline`; one that cannot be told is centuries away, and still a moment.
+fn moment(deadline: Instant) -> u64 {
+    clock::of(deadline).min(clock::FOREVER - 1)
 }
 
 impl Drop for Alarm {

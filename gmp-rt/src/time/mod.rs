@@ -11,6 +11,8 @@ mod timeout;
 mod timer;
 
 pub use self::after_func::{AfterFunc, after_func};
+#[doc(hidden)]
+pub use self::alarm::Alarm;
 pub use self::sleep::{Sleep, sleep, sleep_until};
 pub use self::ticker::Ticker;
 pub use self::timeout::{Elapsed, Timeout, timeout, timeout_at};

@@ -1,0 +1,128 @@
+//! Accepting connections, and not giving up.
+//!
+//! A connection that its client has given up by the time it is taken, and errors of the network that
+//! were pending on it, concern that one only: the next is taken. If the process or the system is out of
+//! descriptors or memory there is nothing to be done but to wait until some are given back. Asking again at
+//! once would be a busy loop, because the connection stays in the queue; so there is a nap between tries,
+//! from 5 ms doubled up to a second, as in Go's `net/http`. A close and a deadline end it.
+
+use crate::fd::{Direction, Fd, Left};
+use crate::poll_desc::Ticket;
+use crate::sys::accept::accept;
+use gmp_rt::Sleep;
+use rustix::io::Errno;
+use rustix::net::SocketAddrAny;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+const FIRST_NAP: Duration = Duration::from_millis(5);
+const LONGEST_NAP: Duration = Duration::from_secs(1);
+
+/// One who accepts, between two connections.
+#[derive(Debug, Default)]
+pub(crate) struct Accepting {
+    ticket: Ticket,
+    nap: Option<Sleep>,
+    /// How long the last nap in a row was.
+    last: Duration,
+}
+
+/// What to do about an error of `accept`.
+#[derive(Debug, PartialEq, Eq)]
+enum Remedy {
+    /// Take the next.
+    Next,
+    /// Wait until something is given back.
+    Nap,
+    /// Tell the caller.
+    Tell,
+}
+
+fn remedy(error: &io::Error) -> Remedy {
+    match Errno::from_io_error(error) {
+        Some(
+            Errno::CONNABORTED
+            | Errno::CONNRESET
+            | Errno::PROTO
+            | Errno::NETDOWN
+            | Errno::NETUNREACH
+            | Errno::HOSTDOWN
+            | Errno::HOSTUNREACH
+            | Errno::NOPROTOOPT,
+        ) => Remedy::Next,
+        Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => Remedy::Nap,
+        _ => Remedy::Tell,
+    }
+}
+
+impl Accepting {
+    /// Takes the next connection.
+    pub(crate) fn poll_accept<T: AsFd>(
+        &mut self,
+        fd: &Fd<T>,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<(OwnedFd, Option<SocketAddrAny>)>> {
+        loop {
+            if let Some(nap) = &mut self.nap {
+                if Pin::new(nap).poll(cx).is_pending() {
+                    return fd.poll_fault(Direction::Read, &mut self.ticket, cx).map(Err);
+                }
+                self.nap = None;
+            }
+            let accepted = fd.poll_io(Direction::Read, &mut self.ticket, cx, |io| {
+                accept(io).map(|connection| (connection, Left::Maybe))
+            });
+            match accepted {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(connection)) => {
+                    self.last = Duration::ZERO;
+                    return Poll::Ready(Ok(connection));
+                }
+                Poll::Ready(Err(error)) => match remedy(&error) {
+                    Remedy::Next => {}
+                    Remedy::Tell => return Poll::Ready(Err(error)),
+                    Remedy::Nap => self.take_nap(),
+                },
+            }
+        }
+    }
+
+    fn take_nap(&mut self) {
+        self.last = (2 * self.last).clamp(FIRST_NAP, LONGEST_NAP);
+        self.nap = Some(gmp_rt::sleep(self.last));
+    }
+
+    /// Goes away.
+    pub(crate) fn leave<T: AsFd>(&self, fd: &Fd<T>) {
+        fd.leave(Direction::Read, self.ticket);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn naps_double_up_to_a_second() {
+        let mut accepting = Accepting::default();
+        let naps: Vec<u128> = (0..10)
+            .map(|_| {
+                accepting.take_nap();
+                accepting.last.as_millis()
+            })
+            .collect();
+        assert_eq!(naps, [5, 10, 20, 40, 80, 160, 320, 640, 1000, 1000]);
+    }
+
+    #[test]
+    fn errors_have_their_remedies() {
+        let of = |errno: Errno| remedy(&errno.into());
+        assert_eq!(of(Errno::CONNABORTED), Remedy::Next);
+        assert_eq!(of(Errno::MFILE), Remedy::Nap);
+        assert_eq!(of(Errno::INVAL), Remedy::Tell);
+        assert_eq!(remedy(&crate::Closed.into()), Remedy::Tell);
+    }
+}

@@ -1,0 +1,164 @@
+//! Any descriptor the OS can wait for.
+
+use crate::fd::{Direction, Fd, Left, common_calls};
+use crate::poll_desc::Trust;
+use futures::io::{AsyncRead, AsyncWrite};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// Any descriptor that the OS can wait for: a pipe, an eventfd, a timerfd, inotify, a socket of a kind
+/// that has no type here.
+///
+/// Made non-blocking as it goes in. `T` must not swap its descriptor for another while it is in here.
+///
+/// # Examples
+///
+/// ```
+/// use gmp_net::Async;
+/// use std::io::{Read, Write};
+///
+/// # gmp_rt::block_on(async {
+/// let (reader, writer) = std::io::pipe()?;
+/// let (reader, writer) = (Async::new(reader)?, Async::new(writer)?);
+/// writer.write_with(|mut pipe| pipe.write(b"ping")).await?;
+/// let mut buf = [0; 16];
+/// let n = reader.read_with(|mut pipe| pipe.read(&mut buf)).await?;
+/// assert_eq!(&buf[..n], b"ping");
+/// # std::io::Result::Ok(())
+/// # }).unwrap();
+/// ```
+pub struct Async<T: AsFd> {
+    fd: Fd<T>,
+}
+
+common_calls!(
+    Async<T>,
+    "Ends all operations on it. The descriptor itself is dropped with its owner."
+);
+
+impl<T: AsFd> Async<T> {
+    /// Makes `io` non-blocking and registers it.
+    ///
+    /// # Errors
+    ///
+    /// `Unsupported` for what the OS cannot wait for: regular files and directories.
+    pub fn new(io: T) -> io::Result<Self> {
+        let flags = fcntl_getfl(&io)?;
+        if !flags.contains(OFlags::NONBLOCK) {
+            fcntl_setfl(&io, flags | OFlags::NONBLOCK)?;
+        }
+        Ok(Self { fd: Fd::new(io, Trust::WouldBlock)? })
+    }
+
+    /// What it is made of.
+    pub fn get_ref(&self) -> &T {
+        self.fd.get()
+    }
+
+    /// Gives it back, still non-blocking.
+    #[must_use]
+    pub fn into_inner(self) -> T {
+        self.fd.into_inner()
+    }
+
+    /// Calls `op` until it does anything but fail with `WouldBlock`, and waits for the descriptor to be
+    /// readable in between.
+    ///
+    /// # Cancel safety
+    ///
+    /// That of `op`: it is dropped between two calls.
+    pub async fn read_with<R>(
+        &self,
+        mut op: impl FnMut(&T) -> io::Result<R> + Unpin,
+    ) -> io::Result<R> {
+        self.fd.io(Direction::Read, |io| op(io).map(more)).await
+    }
+
+    /// [`read_with`](Self::read_with) for what writes.
+    ///
+    /// # Cancel safety
+    ///
+    /// That of `op`: it is dropped between two calls.
+    pub async fn write_with<R>(
+        &self,
+        mut op: impl FnMut(&T) -> io::Result<R> + Unpin,
+    ) -> io::Result<R> {
+        self.fd.io(Direction::Write, |io| op(io).map(more)).await
+    }
+
+    /// Waits until the descriptor is readable.
+    pub async fn readable(&self) -> io::Result<()> {
+        self.fd.ready(Direction::Read).await
+    }
+
+    /// Waits until the descriptor is writable.
+    pub async fn writable(&self) -> io::Result<()> {
+        self.fd.ready(Direction::Write).await
+    }
+
+    /// [`read_with`](Self::read_with) for a future written by hand. The task is woken when it is worth
+    /// another call.
+    pub fn poll_read_with<R>(
+        &self,
+        cx: &mut Context<'_>,
+        mut op: impl FnMut(&T) -> io::Result<R>,
+    ) -> Poll<io::Result<R>> {
+        self.fd.poll_once(Direction::Read, cx, |io| op(io).map(more))
+    }
+
+    /// [`write_with`](Self::write_with) for a future written by hand.
+    pub fn poll_write_with<R>(
+        &self,
+        cx: &mut Context<'_>,
+        mut op: impl FnMut(&T) -> io::Result<R>,
+    ) -> Poll<io::Result<R>> {
+        self.fd.poll_once(Direction::Write, cx, |io| op(io).map(more))
+    }
+
+    /// Of `close`: what it is cannot be told, so nothing more can be done.
+    #[expect(clippy::unused_self, reason = "the same call for all sockets")]
+    fn closed(&self) {}
+}
+
+/// What is behind the descriptor is not known: that one call did something says nothing of the next.
+fn more<R>(done: R) -> (R, Left) {
+    (done, Left::Maybe)
+}
+
+impl<T: AsFd> AsyncRead for Async<T>
+where
+    for<'a> &'a T: Read,
+{
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_read_with(cx, |mut io| io.read(buf))
+    }
+}
+
+impl<T: AsFd> AsyncWrite for Async<T>
+where
+    for<'a> &'a T: Write,
+{
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_write_with(cx, |mut io| io.write(buf))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_write_with(cx, |mut io| io.flush())
+    }
+
+    /// Flushes. What ends a descriptor of an unknown kind is dropping it.
+    fn poll_close(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_flush(cx)
+    }
+}

@@ -1,0 +1,155 @@
+//! Where descriptors are kept (Go: `pollCache`).
+//!
+//! They are *type-stable*: made in chunks that grow, used again, and never freed while the poller lives.
+//! So an event, which carries nothing but a number, needs no lock and no count to get at its descriptor,
+//! and one that comes late, when the number belongs to another socket, does no harm: somebody tries
+//! in vain. That is why events carry no generation as Go's do.
+
+use crate::poll_desc::{PollDesc, Trust};
+use gmp_rt::prim::Ordering::Relaxed;
+use gmp_rt::prim::fixed::{AtomicU64, Mutex};
+use std::sync::OnceLock;
+
+/// Descriptors in the first chunk; each further one has twice as many.
+const FIRST: usize = 64;
+
+/// Enough chunks for every number that fits an `i32`, as a file descriptor does.
+const CHUNKS: usize = 26;
+
+/// The number of a descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Index(u32);
+
+impl Index {
+    /// As an event carries it.
+    pub(crate) fn key(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Whether descriptors are still given out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Life {
+    #[default]
+    Open,
+    /// The runtime has ended.
+    Ended,
+}
+
+#[derive(Debug, Default)]
+struct Free {
+    /// Those that were used and are not; the last one freed is still in cache.
+    list: Vec<u32>,
+    /// How many were ever given out.
+    made: u32,
+    life: Life,
+}
+
+/// Type-stable descriptors. See the [module](self).
+#[derive(Debug)]
+pub(crate) struct PollCache {
+    chunks: [OnceLock<Box<[PollDesc]>>; CHUNKS],
+    free: Mutex<Free>,
+    /// How many are in use. Written under the lock.
+    used: AtomicU64,
+}
+
+impl PollCache {
+    pub(crate) fn new() -> Self {
+        Self {
+            chunks: [const { OnceLock::new() }; CHUNKS],
+            free: Mutex::new(Free::default()),
+            used: AtomicU64::new(0),
+        }
+    }
+
+    /// Whether any is in use.
+    #[inline]
+    pub(crate) fn is_used(&self) -> bool {
+        self.used.load(Relaxed) > 0 // Relaxed: a hint
+    }
+
+    /// The descriptor with this number, if one was ever given out.
+    #[inline]
+    pub(crate) fn get(&self, key: usize) -> Option<&PollDesc> {
+        let (chunk, at) = place(key);
+        self.chunks.get(chunk)?.get()?.get(at)
+    }
+
+    /// Takes a descriptor into use; `None` once [`end`](Self::end) was called.
+    pub(crate) fn take(&self, trust: Trust) -> Option<Index> {
+        let mut free = self.free.lock();
+        if free.life == Life::Ended {
+            return None;
+        }
+        let index = free.list.pop().unwrap_or_else(|| {
+            free.made += 1;
+            free.made - 1
+        });
+        let (chunk, at) = place(index as usize);
+        let chunk = self.chunks[chunk]
+            .get_or_init(|| (0..FIRST << chunk).map(|_| PollDesc::new()).collect());
+        chunk[at].reset(trust);
+        self.count(&free);
+        Some(Index(index))
+    }
+
+    /// Gives a descriptor back. Nobody waits on it any more.
+    pub(crate) fn give_back(&self, index: Index) {
+        let mut free = self.free.lock();
+        free.list.push(index.0);
+        self.count(&free);
+    }
+
+    fn count(&self, free: &Free) {
+        let used = u64::from(free.made) - free.list.len() as u64;
+        self.used.store(used, Relaxed); // Relaxed: a hint, written under the lock
+    }
+
+    /// All that were ever given out.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &PollDesc> {
+        let made = self.free.lock().made as usize;
+        (0..made).filter_map(|key| self.get(key))
+    }
+
+    /// Gives out no more.
+    pub(crate) fn end(&self) {
+        self.free.lock().life = Life::Ended;
+    }
+}
+
+/// The chunk of a number, and where in it.
+fn place(key: usize) -> (usize, usize) {
+    let chunk = (key / FIRST + 1).ilog2() as usize;
+    (chunk, key - FIRST * ((1 << chunk) - 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_have_no_gaps_and_no_overlaps() {
+        let mut expected = (0, 0);
+        for key in 0..100_000 {
+            assert_eq!(place(key), expected, "{key}");
+            expected.1 += 1;
+            if expected.1 == FIRST << expected.0 {
+                expected = (expected.0 + 1, 0);
+            }
+        }
+        assert!(place(i32::MAX as usize).0 < CHUNKS);
+    }
+
+    #[test]
+    fn numbers_are_used_again() {
+        let cache = PollCache::new();
+        let taken: Vec<Index> = (0..200).map(|_| cache.take(Trust::WouldBlock).unwrap()).collect();
+        assert!(cache.is_used());
+        taken.into_iter().for_each(|index| cache.give_back(index));
+        assert!(!cache.is_used());
+        assert!(cache.take(Trust::Short).unwrap().key() < 200);
+        cache.end();
+        assert_eq!(cache.take(Trust::Short), None);
+    }
+}

@@ -1,0 +1,187 @@
+//! Models of a descriptor's side: whatever happens while somebody tries and then waits, it tries again
+//! or is woken.
+//!
+//! The one who waits is a spawned thread and the main one looks at the end, when all is settled.
+
+use super::{Fault, Side, Tells, Ticket, Trust, Wait};
+use ::loom::sync::Arc;
+use ::loom::thread;
+use gmp_rt::prim::{AtomicUsize, Ordering};
+use std::task::{Wake, Waker};
+
+/// The types of the models are loom's, or they would prove nothing.
+#[test]
+fn loom_canary() {
+    let _: fn(usize) -> ::loom::sync::atomic::AtomicUsize = AtomicUsize::new;
+}
+
+/// Counts how often it is woken.
+struct Counted(AtomicUsize);
+
+impl Wake for Counted {
+    fn wake(self: std::sync::Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A socket: a side, and what the kernel has for it.
+struct Socket {
+    side: Side,
+    /// What can be read. Relaxed: only the word makes it visible, as the kernel's memory is none of ours.
+    data: AtomicUsize,
+}
+
+/// What became of an operation.
+#[derive(Debug, PartialEq, Eq)]
+enum Op {
+    Read,
+    Failed(Fault),
+    Waits,
+}
+
+impl Socket {
+    fn new() -> Arc<Self> {
+        let side = Side::new();
+        side.reset(Trust::Short);
+        Arc::new(Self { side, data: AtomicUsize::new(0) })
+    }
+
+    /// Data comes, and the netpoller is told: `Poller::poll`.
+    fn arrive(&self) {
+        self.data.fetch_add(1, Ordering::Relaxed);
+        self.side.edge(Tells::Data, Waker::wake);
+    }
+
+    /// `Fd::poll_io` with an operation that takes one.
+    fn poll(&self, ticket: &mut Ticket, waker: &Waker) -> Op {
+        loop {
+            let seen = self.side.look();
+            if let Some(fault) = seen.fault() {
+                return Op::Failed(fault);
+            }
+            if !seen.is_drained() {
+                // As a system call that takes what is there, in one step.
+                let less = |had: usize| had.checked_sub(1);
+                let had = self.data.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+                if let Ok(had) = had {
+                    if had == 1 {
+                        self.side.drained(seen);
+                    }
+                    return Op::Read;
+                }
+            }
+            if self.side.wait(seen, ticket, waker) == Wait::Parked {
+                return Op::Waits;
+            }
+        }
+    }
+}
+
+fn counted() -> (std::sync::Arc<Counted>, Waker) {
+    let counted = std::sync::Arc::new(Counted(AtomicUsize::new(0)));
+    (counted.clone(), counted.into())
+}
+
+fn woken(counted: &Counted) -> usize {
+    counted.0.load(Ordering::Relaxed)
+}
+
+/// Data comes while somebody tries and waits.
+#[test]
+fn loom_edge_against_wait() {
+    ::loom::model(|| {
+        let socket = Socket::new();
+        let (count, waker) = counted();
+        let reader = socket.clone();
+        let t = thread::spawn(move || reader.poll(&mut Ticket::NONE.clone(), &waker));
+        socket.arrive();
+        let op = t.join().unwrap();
+        assert!(op == Op::Read || woken(&count) == 1, "{op:?} and nobody was woken");
+    });
+}
+
+/// Data comes while a read takes the last of what was there: the next one must not believe that there
+/// is nothing.
+#[test]
+fn loom_edge_against_drained() {
+    ::loom::model(|| {
+        let socket = Socket::new();
+        socket.arrive();
+        let (count, waker) = counted();
+        let reader = socket.clone();
+        let t = thread::spawn(move || {
+            let mut ticket = Ticket::NONE;
+            assert_eq!(reader.poll(&mut ticket, &waker), Op::Read);
+            reader.poll(&mut ticket, &waker)
+        });
+        socket.arrive();
+        let op = t.join().unwrap();
+        assert!(op == Op::Read || woken(&count) == 1, "{op:?} and nobody was woken");
+    });
+}
+
+/// It is closed while somebody tries and waits.
+#[test]
+fn loom_close_against_wait() {
+    ::loom::model(|| {
+        let socket = Socket::new();
+        let (count, waker) = counted();
+        let reader = socket.clone();
+        let t = thread::spawn(move || reader.poll(&mut Ticket::NONE.clone(), &waker));
+        assert!(socket.side.fail(Fault::Closed, Waker::wake));
+        let op = t.join().unwrap();
+        assert!(op == Op::Failed(Fault::Closed) || woken(&count) == 1, "{op:?}, not woken");
+    });
+}
+
+/// A deadline passes while data comes and somebody waits; later it is moved. An edge between the two does
+/// not hide the first, and after the second reading works again.
+#[test]
+fn loom_deadline_against_edge_and_wait() {
+    ::loom::model(|| {
+        let socket = Socket::new();
+        let (count, waker) = counted();
+        let (reader, timer) = (socket.clone(), socket.clone());
+        let t = thread::spawn(move || {
+            let mut ticket = Ticket::NONE;
+            reader.poll(&mut ticket, &waker)
+        });
+        let d = thread::spawn(move || {
+            timer.side.fail(Fault::Expired, Waker::wake);
+        });
+        socket.arrive();
+        let op = t.join().unwrap();
+        d.join().unwrap();
+        assert!(op != Op::Waits || woken(&count) >= 1, "waits and nobody was woken");
+        let (_, waker) = counted();
+        let mut ticket = Ticket::NONE;
+        assert_eq!(socket.poll(&mut ticket, &waker), Op::Failed(Fault::Expired));
+        socket.side.revive();
+        let expected = if op == Op::Read { Op::Waits } else { Op::Read };
+        assert_eq!(socket.poll(&mut ticket, &waker), expected);
+    });
+}
+
+/// Two wait and one gives up, while data comes: the other is woken, or has read.
+#[test]
+fn loom_edge_against_two_of_whom_one_leaves() {
+    let mut model = ::loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let socket = Socket::new();
+        let (count, waker) = counted();
+        let (reader, quitter) = (socket.clone(), socket.clone());
+        let t = thread::spawn(move || reader.poll(&mut Ticket::NONE.clone(), &waker));
+        let q = thread::spawn(move || {
+            let (_, waker) = counted();
+            let mut ticket = Ticket::NONE;
+            let op = quitter.poll(&mut ticket, &waker);
+            quitter.side.leave(ticket);
+            op
+        });
+        socket.arrive();
+        let (op, quit) = (t.join().unwrap(), q.join().unwrap());
+        let read = op == Op::Read || quit == Op::Read;
+        assert!(read || woken(&count) >= 1, "data, one that waits, and nobody was woken");
+    });
+}

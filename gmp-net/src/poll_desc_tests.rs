@@ -1,0 +1,105 @@
+//! The list of waiters and the bits, one thread.
+
+use super::*;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Wake;
+
+#[derive(Default)]
+struct Counted(AtomicUsize);
+
+impl Wake for Counted {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn counted() -> (Arc<Counted>, Waker) {
+    let counted = Arc::new(Counted::default());
+    (counted.clone(), counted.into())
+}
+
+fn side(trust: Trust) -> Side {
+    let side = Side::new();
+    side.reset(trust);
+    side
+}
+
+#[test]
+fn an_edge_wakes_all_once() {
+    let side = side(Trust::Short);
+    let all: Vec<_> = (0..5).map(|_| counted()).collect();
+    for (_, waker) in &all {
+        assert_eq!(side.wait(side.look(), &mut Ticket::NONE.clone(), waker), Wait::Parked);
+    }
+    assert!(side.has_waiters());
+    side.edge(Tells::Data, Waker::wake);
+    side.edge(Tells::Data, Waker::wake);
+    assert!(!side.has_waiters());
+    assert!(all.iter().all(|(count, _)| count.0.load(Ordering::Relaxed) == 1));
+}
+
+#[test]
+fn a_wait_as_of_an_old_look_is_refused() {
+    let side = side(Trust::Short);
+    let (_, waker) = counted();
+    let seen = side.look();
+    side.edge(Tells::Data, |_| unreachable!());
+    assert_eq!(side.wait(seen, &mut Ticket::NONE.clone(), &waker), Wait::Changed);
+}
+
+#[test]
+fn who_leaves_is_not_woken() {
+    let side = side(Trust::Short);
+    let ((left, a), (stays, b)) = (counted(), counted());
+    let mut ticket = Ticket::NONE;
+    let _ = side.wait(side.look(), &mut ticket, &a);
+    let _ = side.wait(side.look(), &mut Ticket::NONE.clone(), &b);
+    side.leave(ticket);
+    side.edge(Tells::Data, Waker::wake);
+    assert_eq!((left.0.load(Ordering::Relaxed), stays.0.load(Ordering::Relaxed)), (0, 1));
+}
+
+#[test]
+fn tasks_without_a_ticket_do_not_pile_up() {
+    let side = side(Trust::Short);
+    let all: Vec<_> = (0..2 * POLLERS).map(|_| counted()).collect();
+    for (_, waker) in &all {
+        for _ in 0..3 {
+            let _ = side.wait(side.look(), &mut Ticket::POLL.clone(), waker);
+        }
+    }
+    let counts = || all.iter().map(|(count, _)| count.0.load(Ordering::Relaxed));
+    assert!(counts().take(POLLERS).all(|n| n == 1), "who was displaced is woken");
+    assert!(counts().skip(POLLERS).all(|n| n == 0));
+    side.edge(Tells::Data, Waker::wake);
+    assert!(counts().all(|n| n == 1));
+}
+
+#[test]
+fn drained_lasts_until_the_next_edge() {
+    let side = side(Trust::Short);
+    side.drained(side.look());
+    assert!(side.look().is_drained());
+    side.edge(Tells::Data, |_| {});
+    assert!(!side.look().is_drained());
+    side.edge(Tells::More, |_| {});
+    side.drained(side.look());
+    assert!(!side.look().is_drained(), "a hang-up may be behind it");
+}
+
+#[test]
+fn faults_and_how_they_end() {
+    let side = side(Trust::WouldBlock);
+    assert!(side.fail(Fault::Expired, |_| {}));
+    assert_eq!(side.look().fault(), Some(Fault::Expired));
+    side.revive();
+    assert_eq!(side.look().fault(), None);
+    assert!(side.fail(Fault::Ended, |_| {}));
+    assert_eq!(side.look().fault(), None, "what is there can still be read");
+    let (_, waker) = counted();
+    assert_eq!(side.wait(side.look(), &mut Ticket::NONE.clone(), &waker), Wait::Ended);
+    assert!(side.fail(Fault::Closed, |_| {}) && !side.fail(Fault::Closed, |_| {}));
+    side.revive();
+    assert_eq!(side.look().fault(), Some(Fault::Closed));
+}

@@ -1,0 +1,107 @@
+//! The netpoller as the scheduler calls it: events in, wakers out.
+
+use crate::error::RuntimeEnded;
+use crate::poll_cache::{Index, PollCache};
+use crate::poll_desc::{Fault, PollDesc, Trust};
+use crate::sys::Os;
+use gmp_rt::park::{self, Bell, Delay, Netpoll, Ready};
+use std::any::Any;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+/// The netpoller of a runtime.
+#[derive(Debug)]
+pub(crate) struct Poller {
+    os: Os,
+    descs: PollCache,
+}
+
+impl Poller {
+    /// That of the runtime around the caller: of the goroutine, of the `block_on`, else the default
+    /// one's, which is started if need be. So a socket works under any executor.
+    pub(crate) fn of_runtime() -> io::Result<Arc<Self>> {
+        let netpoll = park::netpoll(|| {
+            let poller = Self { os: Os::new()?, descs: PollCache::new() };
+            Ok(Arc::new(poller))
+        })?;
+        let netpoll: Arc<dyn Any + Send + Sync> = netpoll;
+        netpoll
+            .downcast()
+            .map_err(|_| io::Error::other("the runtime has a netpoller of another kind"))
+    }
+
+    /// Registers `fd`; the caller gives the descriptor back with [`give_back`](Self::give_back).
+    pub(crate) fn register(&self, fd: BorrowedFd<'_>, trust: Trust) -> io::Result<Index> {
+        let index = self.descs.take(trust).ok_or(RuntimeEnded)?;
+        match self.os.add(fd, index.key(), trust) {
+            Ok(()) => Ok(index),
+            Err(error) => {
+                self.descs.give_back(index);
+                Err(named(error))
+            }
+        }
+    }
+
+    /// No more events for `fd`.
+    pub(crate) fn silence(&self, fd: BorrowedFd<'_>) {
+        self.os.delete(fd);
+    }
+
+    /// Gives a descriptor back that was silenced.
+    pub(crate) fn give_back(&self, index: Index) {
+        self.descs.give_back(index);
+    }
+
+    /// The descriptor with that number.
+    #[inline]
+    pub(crate) fn desc(&self, index: Index) -> &PollDesc {
+        self.descs.get(index.key()).expect("an index is given out with its descriptor")
+    }
+}
+
+/// Says what to do about an error of registration.
+fn named(error: io::Error) -> io::Error {
+    let text = match error.kind() {
+        // What epoll says of a regular file.
+        io::ErrorKind::PermissionDenied => {
+            "cannot be waited for: a regular file or directory is always ready, read it with gmp::blocking"
+        }
+        _ => return error,
+    };
+    io::Error::new(io::ErrorKind::Unsupported, text)
+}
+
+impl Netpoll for Poller {
+    fn poll(&self, delay: Delay, limit: usize, ready: &mut Ready) -> Bell {
+        self.os.wait(delay, limit, |edge| {
+            // `polling` has a key of its own, for which there is no descriptor.
+            let Some(desc) = self.descs.get(edge.key) else { return };
+            if let Some(tells) = edge.read {
+                desc.read.edge(tells, |waker| ready.push(waker));
+            }
+            if let Some(tells) = edge.write {
+                desc.write.edge(tells, |waker| ready.push(waker));
+            }
+        })
+    }
+
+    fn wake(&self) {
+        self.os.ring();
+    }
+
+    fn is_used(&self) -> bool {
+        self.descs.is_used()
+    }
+
+    fn has_waiters(&self) -> bool {
+        self.descs.iter().any(|desc| desc.read.has_waiters() || desc.write.has_waiters())
+    }
+
+    fn shut(&self, ready: &mut Ready) {
+        self.descs.end();
+        for desc in self.descs.iter() {
+            desc.fail(Fault::Ended, |waker| ready.push(waker));
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! What streams of bytes have in common, TCP and Unix: reading, writing, and the traits for it.
+
+/// Implements reading and writing for a stream whose `fd` is an `Fd<$std>` and `&$std` reads and writes.
+macro_rules! stream_calls {
+    ($type:ident, $std:ty) => {
+        impl $type {
+            /// Receives up to as many bytes as `buf` has room for; 0 when the other end has finished.
+            ///
+            /// # Cancel safety
+            ///
+            /// A dropped read has received nothing.
+            pub async fn read(&self, buf: &mut [u8]) -> io::Result<usize> {
+                self.fd.io(Direction::Read, |mut io: &$std| read(&mut io, buf)).await
+            }
+
+            /// Receives into several buffers, one after the other.
+            ///
+            /// # Cancel safety
+            ///
+            /// A dropped read has received nothing.
+            pub async fn read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+                self.fd.io(Direction::Read, |mut io: &$std| read_vectored(&mut io, bufs)).await
+            }
+
+            /// Receives exactly as many bytes as `buf` has.
+            ///
+            /// # Errors
+            ///
+            /// `UnexpectedEof` if the other end finishes before.
+            ///
+            /// # Cancel safety
+            ///
+            /// If it is dropped, bytes that it has received are lost.
+            pub async fn read_exact(&self, buf: &mut [u8]) -> io::Result<()> {
+                let mut filled = 0;
+                while filled < buf.len() {
+                    match self.read(&mut buf[filled..]).await? {
+                        0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                        n => filled += n,
+                    }
+                }
+                Ok(())
+            }
+
+            /// Sends some of `buf`, as many as the OS takes now; waits only if that is none.
+            ///
+            /// # Cancel safety
+            ///
+            /// A dropped write has sent nothing.
+            pub async fn write(&self, buf: &[u8]) -> io::Result<usize> {
+                self.fd.io(Direction::Write, |mut io: &$std| write(&mut io, buf)).await
+            }
+
+            /// Sends from several buffers, one after the other.
+            ///
+            /// # Cancel safety
+            ///
+            /// A dropped write has sent nothing.
+            pub async fn write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+                self.fd.io(Direction::Write, |mut io: &$std| write_vectored(&mut io, bufs)).await
+            }
+
+            /// Sends all of `buf`.
+            ///
+            /// # Cancel safety
+            ///
+            /// If it is dropped, some of `buf` may have been sent.
+            pub async fn write_all(&self, mut buf: &[u8]) -> io::Result<()> {
+                while !buf.is_empty() {
+                    match self.write(buf).await? {
+                        0 => return Err(io::ErrorKind::WriteZero.into()),
+                        n => buf = &buf[n..],
+                    }
+                }
+                Ok(())
+            }
+
+            /// Receives if there is something to receive now; else the error is `WouldBlock`.
+            pub fn try_read(&self, buf: &mut [u8]) -> io::Result<usize> {
+                self.fd.try_io(Direction::Read, |mut io: &$std| read(&mut io, buf))
+            }
+
+            /// Sends if the OS takes something now; else the error is `WouldBlock`.
+            pub fn try_write(&self, buf: &[u8]) -> io::Result<usize> {
+                self.fd.try_io(Direction::Write, |mut io: &$std| write(&mut io, buf))
+            }
+
+            /// Waits until a read would not block: there are bytes, the end, or an error.
+            ///
+            /// # Cancel safety
+            ///
+            /// A dropped wait leaves nothing behind.
+            pub async fn readable(&self) -> io::Result<()> {
+                self.fd.ready(Direction::Read).await
+            }
+
+            /// Waits until a write would not block.
+            ///
+            /// # Cancel safety
+            ///
+            /// A dropped wait leaves nothing behind.
+            pub async fn writable(&self) -> io::Result<()> {
+                self.fd.ready(Direction::Write).await
+            }
+
+            /// Ends one direction or both: for the other end a finished write is the end of the stream.
+            pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+                self.fd.get().shutdown(how)
+            }
+
+            /// The pending error of the socket, which is then no longer pending (`SO_ERROR`).
+            pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+                self.fd.get().take_error()
+            }
+
+            /// Takes over a stream of the standard library.
+            ///
+            /// # Errors
+            ///
+            /// If it cannot be registered with the netpoller.
+            pub fn from_std(stream: $std) -> io::Result<Self> {
+                stream.set_nonblocking(true)?;
+                Ok(Self { fd: Fd::new(stream, Os::STREAMS)? })
+            }
+
+            /// Gives it to the standard library, still non-blocking.
+            #[must_use]
+            pub fn into_std(self) -> $std {
+                self.fd.into_inner()
+            }
+
+            /// Of `close`: the other end is to know at once, also if somebody still owns the descriptor.
+            fn closed(&self) {
+                // It may not be connected, or not any more.
+                let _ = self.fd.get().shutdown(Shutdown::Both);
+            }
+
+            pub(crate) fn poll_read_ref(
+                &self,
+                cx: &mut Context<'_>,
+                buf: &mut [u8],
+            ) -> Poll<io::Result<usize>> {
+                self.fd.poll_once(Direction::Read, cx, |mut io: &$std| read(&mut io, buf))
+            }
+
+            pub(crate) fn poll_read_vectored_ref(
+                &self,
+                cx: &mut Context<'_>,
+                bufs: &mut [IoSliceMut<'_>],
+            ) -> Poll<io::Result<usize>> {
+                self.fd.poll_once(Direction::Read, cx, |mut io: &$std| read_vectored(&mut io, bufs))
+            }
+
+            pub(crate) fn poll_write_ref(
+                &self,
+                cx: &mut Context<'_>,
+                buf: &[u8],
+            ) -> Poll<io::Result<usize>> {
+                self.fd.poll_once(Direction::Write, cx, |mut io: &$std| write(&mut io, buf))
+            }
+
+            pub(crate) fn poll_write_vectored_ref(
+                &self,
+                cx: &mut Context<'_>,
+                bufs: &[IoSlice<'_>],
+            ) -> Poll<io::Result<usize>> {
+                self.fd
+                    .poll_once(Direction::Write, cx, |mut io: &$std| write_vectored(&mut io, bufs))
+            }
+
+            /// Ends the writing direction; that it has ended already is no error.
+            pub(crate) fn finish(&self) -> io::Result<()> {
+                match self.shutdown(Shutdown::Write) {
+                    Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
+                    done => done,
+                }
+            }
+        }
+    };
+}
+
+/// Implements the traits of `futures` for `$type`; `self` followed by `$path` is the stream.
+macro_rules! futures_read {
+    ($type:ty $(, $path:tt)*) => {
+        impl AsyncRead for $type {
+            fn poll_read(
+                self: Pin<&mut Self>,
+                cx: &mut Context<'_>,
+                buf: &mut [u8],
+            ) -> Poll<io::Result<usize>> {
+                self$(.$path)*.poll_read_ref(cx, buf)
+            }
+
+            fn poll_read_vectored(
+                self: Pin<&mut Self>,
+                cx: &mut Context<'_>,
+                bufs: &mut [IoSliceMut<'_>],
+            ) -> Poll<io::Result<usize>> {
+                self$(.$path)*.poll_read_vectored_ref(cx, bufs)
+            }
+        }
+    };
+}
+
+/// As `futures_read`, for writing.
+macro_rules! futures_write {
+    ($type:ty $(, $path:tt)*) => {
+        impl AsyncWrite for $type {
+            fn poll_write(
+                self: Pin<&mut Self>,
+                cx: &mut Context<'_>,
+                buf: &[u8],
+            ) -> Poll<io::Result<usize>> {
+                self$(.$path)*.poll_write_ref(cx, buf)
+            }
+
+            fn poll_write_vectored(
+                self: Pin<&mut Self>,
+                cx: &mut Context<'_>,
+                bufs: &[IoSlice<'_>],
+            ) -> Poll<io::Result<usize>> {
+                self$(.$path)*.poll_write_vectored_ref(cx, bufs)
+            }
+
+            /// Nothing is kept back: what was written is with the OS.
+            fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+                Poll::Ready(Ok(()))
+            }
+
+            /// Finishes writing: for the other end, that is the end of the stream.
+            fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+                Poll::Ready(self$(.$path)*.finish())
+            }
+        }
+    };
+}
+
+pub(crate) use {futures_read, futures_write, stream_calls};
+
+use crate::fd::{Left, Tried};
+use std::io::{IoSlice, IoSliceMut, Read, Write};
+
+/// One try to read from a stream.
+pub(crate) fn read(io: &mut impl Read, buf: &mut [u8]) -> Tried<usize> {
+    let n = io.read(buf)?;
+    Ok((n, Left::of(n, buf.len())))
+}
+
+/// One try to read from a stream into several buffers.
+pub(crate) fn read_vectored(io: &mut impl Read, bufs: &mut [IoSliceMut<'_>]) -> Tried<usize> {
+    let n = io.read_vectored(bufs)?;
+    // The OS takes a limited number of buffers: what is beyond says nothing.
+    Ok((n, Left::of(n, bufs.first().map_or(0, |buf| buf.len()))))
+}
+
+/// One try to write to a stream.
+pub(crate) fn write(io: &mut impl Write, buf: &[u8]) -> Tried<usize> {
+    let n = io.write(buf)?;
+    Ok((n, Left::of(n, buf.len())))
+}
+
+/// One try to write to a stream from several buffers.
+pub(crate) fn write_vectored(io: &mut impl Write, bufs: &[IoSlice<'_>]) -> Tried<usize> {
+    let n = io.write_vectored(bufs)?;
+    Ok((n, Left::of(n, bufs.first().map_or(0, |buf| buf.len()))))
+}

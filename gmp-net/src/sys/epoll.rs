@@ -1,0 +1,187 @@
+//! Waiting on Linux: one system call.
+//!
+//! The bell is an eventfd of our own, edge-triggered and never read: every write to it is an event. It
+//! would take centuries of writes to overflow its counter.
+//!
+//! `polling` registers without `EPOLLRDHUP`. Streams get it by a second call, once in their life: without
+//! it nobody could tell whether a read that got less than it asked for has also met the end, and so each
+//! message would cost one more read (see `poll_desc`).
+
+use super::{EVENTS, Edge};
+use crate::poll_desc::{Tells, Trust};
+use gmp_rt::park::{Bell, Delay};
+use gmp_rt::prim::Ordering::Relaxed;
+use gmp_rt::prim::fixed::{AtomicBool, Mutex};
+use polling::{Event, PollMode, Poller};
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::{EventfdFlags, Timespec, eventfd};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+/// The key of the bell. `usize::MAX` is polling's own.
+const BELL: usize = usize::MAX - 1;
+
+/// The OS's side of a poller. See the [module](self).
+#[derive(Debug)]
+pub(crate) struct Os {
+    poller: Poller,
+    bell: OwnedFd,
+    /// Held by who just asks: one at a time, a second would find nothing.
+    asks: Mutex<()>,
+    /// Whether the kernel, or a filter of system calls, knows no `epoll_pwait2`.
+    coarse: AtomicBool,
+}
+
+impl Os {
+    pub(crate) fn new() -> io::Result<Self> {
+        let poller = Poller::new()?;
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        // SAFETY: lives as long as the poller, in the same struct; dropping a descriptor that epoll
+        // still knows is harmless.
+        unsafe { poller.add_with_mode(&bell, Event::readable(BELL), PollMode::Edge)? };
+        Ok(Self { poller, bell, asks: Mutex::new(()), coarse: AtomicBool::new(false) })
+    }
+
+    /// Whether a stream registered here may trust short reads and writes.
+    pub(crate) const STREAMS: Trust = Trust::Short;
+
+    /// Registers `fd` for both directions, for as long as it lives.
+    ///
+    /// The caller calls [`delete`](Self::delete) before it closes it.
+    pub(crate) fn add(&self, fd: BorrowedFd<'_>, key: usize, trust: Trust) -> io::Result<()> {
+        // SAFETY: epoll itself forgets a descriptor that is closed: nothing dangles even if the
+        // caller forgets to delete it.
+        unsafe { self.poller.add_with_mode(&fd, Event::all(key), PollMode::Edge)? };
+        if trust == Trust::Short {
+            let data = EventData::new_u64(key as u64);
+            let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::PRI;
+            let widened = epoll::modify(&self.poller, fd, data, flags | EventFlags::ET);
+            if let Err(error) = widened {
+                self.delete(fd);
+                return Err(error.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Undoes [`add`](Self::add).
+    pub(crate) fn delete(&self, fd: BorrowedFd<'_>) {
+        // It can only fail if it is not registered: then there is nothing to undo.
+        let _ = self.poller.delete(fd);
+    }
+
+    /// Ends a wait.
+    pub(crate) fn ring(&self) {
+        // The counter cannot overflow, so the write cannot fail.
+        let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+    }
+
+    /// Waits, and passes each event to `tell`.
+    pub(crate) fn wait(&self, delay: Delay, limit: usize, mut tell: impl FnMut(Edge)) -> Bell {
+        let asks = (delay == Delay::Now).then(|| self.asks.try_lock());
+        if let Some(None) = asks {
+            return Bell::Silent;
+        }
+        let mut buffer = [MaybeUninit::uninit(); EVENTS];
+        let buffer = &mut buffer[..limit.clamp(1, EVENTS)];
+        let mut bell = Bell::Silent;
+        for event in self.wait_once(delay, buffer) {
+            let (flags, key) = (event.flags, event.data.u64() as usize);
+            if key == BELL {
+                bell = Bell::Rang;
+            } else {
+                tell(edge(key, flags));
+            }
+        }
+        bell
+    }
+
+    /// One system call. An error (a signal came) is as good as no event.
+    fn wait_once<'b>(
+        &self,
+        delay: Delay,
+        buffer: &'b mut [MaybeUninit<epoll::Event>],
+    ) -> &'b [epoll::Event] {
+        let zero = Timespec::default();
+        let timeout = match delay {
+            Delay::Now => Some(&zero),
+            Delay::Forever => None,
+            Delay::For(time) => return self.wait_for(time, buffer),
+        };
+        epoll::wait(&self.poller, buffer, timeout).map_or(&[], |(events, _)| events)
+    }
+
+    /// [`wait_once`](Self::wait_once) with a limit in nanoseconds, where the kernel can.
+    fn wait_for<'b>(
+        &self,
+        time: Duration,
+        buffer: &'b mut [MaybeUninit<epoll::Event>],
+    ) -> &'b [epoll::Event] {
+        if !self.coarse.load(Relaxed) {
+            match pwait2(self.poller.as_fd(), time, buffer) {
+                // SAFETY: the kernel has filled in that many.
+                Ok(n) => return unsafe { buffer[..n].assume_init_ref() },
+                Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => {
+                    self.coarse.store(true, Relaxed); // Relaxed: a hint
+                }
+                Err(_) => return &[],
+            }
+        }
+        // Milliseconds, rounded up by rustix; one that is too long is cut, and the caller comes again.
+        let time = Timespec::try_from(time.min(Duration::from_secs(3600))).ok();
+        epoll::wait(&self.poller, buffer, time.as_ref()).map_or(&[], |(events, _)| events)
+    }
+}
+
+/// The kernel's own timespec, the same on all machines.
+#[repr(C)]
+struct KernelTimespec {
+    seconds: i64,
+    nanos: i64,
+}
+
+/// `epoll_pwait2` without a signal mask. rustix offers it only if told that no kernel is older than 5.11,
+/// and then uses it for all of the program.
+fn pwait2(
+    epoll: BorrowedFd<'_>,
+    time: Duration,
+    buffer: &mut [MaybeUninit<epoll::Event>],
+) -> io::Result<usize> {
+    let time = KernelTimespec {
+        seconds: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+        nanos: i64::from(time.subsec_nanos()),
+    };
+    // SAFETY: the kernel writes at most as many events as the buffer has room for; the layout of
+    // rustix's event is the kernel's. No signal mask is given.
+    let n = unsafe {
+        libc::syscall(
+            libc::SYS_epoll_pwait2,
+            epoll.as_raw_fd(),
+            buffer.as_mut_ptr(),
+            buffer.len(),
+            &raw const time,
+            std::ptr::null::<()>(),
+            0usize,
+        )
+    };
+    usize::try_from(n).map_err(|_| io::Error::last_os_error())
+}
+
+/// What the flags of an event tell.
+fn edge(key: usize, flags: EventFlags) -> Edge {
+    let hung_up = EventFlags::HUP | EventFlags::ERR;
+    let side = |data: EventFlags, more: EventFlags| {
+        if flags.intersects(more) {
+            Some(Tells::More)
+        } else {
+            flags.intersects(data).then_some(Tells::Data)
+        }
+    };
+    Edge {
+        key,
+        read: side(EventFlags::IN, hung_up | EventFlags::RDHUP | EventFlags::PRI),
+        write: side(EventFlags::OUT, hung_up),
+    }
+}

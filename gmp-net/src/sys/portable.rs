@@ -1,0 +1,84 @@
+//! Waiting as `polling` does it, wherever that has edge-triggered registrations.
+//!
+//! `Poller::wait` lets one thread in at a time and does not tell whether it was notified. So who just asks
+//! says that the bell may have rung, and a short read is never trusted: there may be an end behind it that
+//! `polling` does not tell of.
+
+use super::{EVENTS, Edge};
+use crate::poll_desc::{Tells, Trust};
+use gmp_rt::park::{Bell, Delay};
+use gmp_rt::prim::fixed::Mutex;
+use polling::{Event, Events, PollMode, Poller};
+use std::io;
+use std::num::NonZeroUsize;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+/// The OS's side of a poller. See the [module](self).
+pub(crate) struct Os {
+    poller: Poller,
+    /// Held by who is inside `Poller::wait`.
+    events: Mutex<Events>,
+}
+
+impl std::fmt::Debug for Os {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Os").field("poller", &self.poller).finish_non_exhaustive()
+    }
+}
+
+impl Os {
+    pub(crate) fn new() -> io::Result<Self> {
+        let poller = Poller::new()?;
+        if !poller.supports_edge() {
+            return Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "gmp needs edge-triggered events, which this system's poller does not have",
+            ));
+        }
+        let capacity = NonZeroUsize::new(EVENTS).unwrap_or(NonZeroUsize::MIN);
+        Ok(Self { poller, events: Mutex::new(Events::with_capacity(capacity)) })
+    }
+
+    /// Whether a stream registered here may trust short reads and writes.
+    pub(crate) const STREAMS: Trust = Trust::WouldBlock;
+
+    /// Registers `fd` for both directions, for as long as it lives.
+    ///
+    /// The caller calls [`delete`](Self::delete) before it closes it.
+    pub(crate) fn add(&self, fd: BorrowedFd<'_>, key: usize, _: Trust) -> io::Result<()> {
+        // SAFETY: the caller deletes it before it is closed.
+        unsafe { self.poller.add_with_mode(&fd, Event::all(key), PollMode::Edge) }
+    }
+
+    /// Undoes [`add`](Self::add).
+    pub(crate) fn delete(&self, fd: BorrowedFd<'_>) {
+        // It can only fail if it is not registered: then there is nothing to undo.
+        let _ = self.poller.delete(fd);
+    }
+
+    /// Ends a wait.
+    pub(crate) fn ring(&self) {
+        // It fails only if the poller is broken; then waits fail as well, and do not block.
+        let _ = self.poller.notify();
+    }
+
+    /// Waits, and passes each event to `tell`.
+    pub(crate) fn wait(&self, delay: Delay, _limit: usize, mut tell: impl FnMut(Edge)) -> Bell {
+        let (events, timeout) = match delay {
+            Delay::Now => (self.events.try_lock(), Some(Duration::ZERO)),
+            Delay::For(time) => (Some(self.events.lock()), Some(time)),
+            Delay::Forever => (Some(self.events.lock()), None),
+        };
+        let Some(mut events) = events else { return Bell::Silent };
+        events.clear();
+        // An error (a signal came) is as good as no event.
+        let _ = self.poller.wait(&mut events, timeout);
+        for event in events.iter() {
+            // Hang-ups come as readable and writable.
+            let side = |ready: bool| ready.then_some(Tells::More);
+            tell(Edge { key: event.key, read: side(event.readable), write: side(event.writable) });
+        }
+        Bell::Rang
+    }
+}

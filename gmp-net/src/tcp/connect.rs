@@ -1,0 +1,159 @@
+//! Connecting: to one address, and to the best of several ("happy eyeballs", RFC 8305).
+
+use super::{TcpSocket, TcpStream};
+use crate::fd::{Direction, Fd, Left, Tried};
+use crate::sys::Os;
+use futures::stream::{FuturesUnordered, StreamExt};
+use gmp_rt::Sleep;
+use rustix::io::Errno;
+use socket2::Socket;
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+/// How long an attempt has before the next one begins beside it. RFC 8305 recommends 250 ms.
+const HEAD_START: Duration = Duration::from_millis(250);
+
+/// Connects `socket`, which is non-blocking, to `addr`.
+pub(super) async fn one(socket: Socket, addr: SocketAddr) -> io::Result<TcpStream> {
+    let connected = socket.connect(&addr.into());
+    if let Err(error) = &connected
+        && !matches!(Errno::from_io_error(error), Some(Errno::INPROGRESS | Errno::INTR))
+    {
+        return Err(named(addr, connected.unwrap_err()));
+    }
+    let stream = TcpStream { fd: Fd::new(socket.into(), Os::STREAMS)? };
+    if connected.is_err() {
+        let wait = stream.fd.io(Direction::Write, is_connected);
+        wait.await.map_err(|error| named(addr, error))?;
+    }
+    Ok(stream)
+}
+
+/// Whether a connection that was begun has come about: `WouldBlock` if that is not known yet.
+fn is_connected(stream: &std::net::TcpStream) -> Tried<()> {
+    if let Some(error) = stream.take_error()? {
+        return Err(error);
+    }
+    match stream.peer_addr() {
+        Ok(_) => Ok(((), Left::Maybe)),
+        Err(error) if error.kind() == io::ErrorKind::NotConnected => {
+            Err(io::ErrorKind::WouldBlock.into())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn named(addr: SocketAddr, error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("connect to {addr}: {error}"))
+}
+
+/// Connects to the first of `addrs` that answers.
+pub(super) async fn any(addrs: Vec<SocketAddr>) -> io::Result<TcpStream> {
+    let mut rest = in_turn(addrs).into_iter();
+    let first = rest.next().ok_or(io::ErrorKind::InvalidInput)?;
+    if rest.len() == 0 {
+        return one_from(first).await;
+    }
+    let mut race = Race { rest, running: FuturesUnordered::new(), head_start: None, error: None };
+    race.begin(first);
+    poll_fn(|cx| race.poll(cx)).await
+}
+
+async fn one_from(addr: SocketAddr) -> io::Result<TcpStream> {
+    TcpSocket::for_addr(addr)?.connect(addr).await
+}
+
+/// The addresses with the families in turn, that of the first one first.
+fn in_turn(addrs: Vec<SocketAddr>) -> Vec<SocketAddr> {
+    let first_is_v6 = addrs.first().is_some_and(SocketAddr::is_ipv6);
+    let (mut a, mut b): (Vec<_>, Vec<_>) =
+        addrs.into_iter().partition(|addr| addr.is_ipv6() == first_is_v6);
+    a.reverse();
+    b.reverse();
+    let mut turns = Vec::with_capacity(a.len() + b.len());
+    while !a.is_empty() || !b.is_empty() {
+        turns.extend(a.pop());
+        turns.extend(b.pop());
+    }
+    turns
+}
+
+type Attempt = Pin<Box<dyn Future<Output = io::Result<TcpStream>> + Send>>;
+
+/// Attempts that run beside each other.
+struct Race {
+    rest: std::vec::IntoIter<SocketAddr>,
+    running: FuturesUnordered<Attempt>,
+    /// Until when the latest attempt is left alone.
+    head_start: Option<Sleep>,
+    /// That of the first attempt that failed.
+    error: Option<io::Error>,
+}
+
+impl Race {
+    fn begin(&mut self, addr: SocketAddr) {
+        self.running.push(Box::pin(one_from(addr)));
+        self.head_start = Some(gmp_rt::sleep_until(Instant::now() + HEAD_START));
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<TcpStream>> {
+        loop {
+            let mut over =
+                self.head_start.as_mut().is_none_or(|nap| Pin::new(nap).poll(cx).is_ready());
+            match self.running.poll_next_unpin(cx) {
+                Poll::Ready(Some(Ok(stream))) => return Poll::Ready(Ok(stream)),
+                Poll::Ready(Some(Err(error))) => {
+                    self.error.get_or_insert(error);
+                    over = true;
+                }
+                Poll::Ready(None) | Poll::Pending => {}
+            }
+            if !over {
+                return Poll::Pending;
+            }
+            match self.rest.next() {
+                Some(addr) => self.begin(addr),
+                // The last has begun: no head start any more.
+                None => self.head_start = None,
+            }
+            if self.head_start.is_none() {
+                return self.finish(cx);
+            }
+        }
+    }
+
+    /// All attempts have begun: waits for those that still run.
+    fn finish(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<TcpStream>> {
+        loop {
+            match ready!(self.running.poll_next_unpin(cx)) {
+                Some(Ok(stream)) => return Poll::Ready(Ok(stream)),
+                Some(Err(error)) => {
+                    self.error.get_or_insert(error);
+                }
+                None => {
+                    let error = self.error.take();
+                    return Poll::Ready(Err(error.expect("none has connected, so one has failed")));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_turn;
+
+    #[test]
+    fn families_take_turns() {
+        let of =
+            |names: &[&str]| names.iter().map(|name| name.parse().unwrap()).collect::<Vec<_>>();
+        let mixed = of(&["[::1]:1", "[::2]:1", "[::3]:1", "1.1.1.1:1", "2.2.2.2:1"]);
+        let turns = of(&["[::1]:1", "1.1.1.1:1", "[::2]:1", "2.2.2.2:1", "[::3]:1"]);
+        assert_eq!(in_turn(mixed), turns);
+        assert_eq!(in_turn(of(&["1.1.1.1:1"])), of(&["1.1.1.1:1"]));
+    }
+}

@@ -1,0 +1,12 @@
+//! TCP.
+
+mod connect;
+mod half;
+mod listener;
+mod socket;
+mod stream;
+
+pub use self::half::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf};
+pub use self::listener::{Incoming, TcpListener};
+pub use self::socket::TcpSocket;
+pub use self::stream::TcpStream;

@@ -1,0 +1,163 @@
+//! A TCP connection.
+
+use super::connect;
+use super::half::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
+use crate::addr::{self, ToAddrs};
+use crate::fd::{Direction, Fd, Left, common_calls};
+use crate::stream::{
+    futures_read, futures_write, read, read_vectored, stream_calls, write, write_vectored,
+};
+use crate::sys::Os;
+use futures::io::{AsyncRead, AsyncWrite};
+use socket2::{SockRef, TcpKeepalive};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::net::{Shutdown, SocketAddr};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// A TCP connection (Go: `net.TCPConn`).
+///
+/// Reading and writing take `&self`: share it as `&` or `Arc` between goroutines, or
+/// [`split`](Self::split) it. Dropping it closes the connection.
+///
+/// # Examples
+///
+/// ```
+/// use gmp_net::{TcpListener, TcpStream};
+///
+/// # gmp_rt::block_on(async {
+/// let listener = TcpListener::bind("127.0.0.1:0").await?;
+/// let addr = listener.local_addr()?;
+/// gmp_rt::spawn(async move {
+///     let (stream, _peer) = listener.accept().await?;
+///     stream.write_all(b"hello").await
+/// });
+/// let stream = TcpStream::connect(addr).await?;
+/// let mut greeting = [0; 5];
+/// stream.read_exact(&mut greeting).await?;
+/// assert_eq!(&greeting, b"hello");
+/// # std::io::Result::Ok(())
+/// # }).unwrap();
+/// ```
+pub struct TcpStream {
+    pub(super) fd: Fd<std::net::TcpStream>,
+}
+
+common_calls!(TcpStream, "Closes the connection, in both directions.");
+stream_calls!(TcpStream, std::net::TcpStream);
+futures_read!(TcpStream);
+futures_write!(TcpStream);
+futures_read!(&TcpStream);
+futures_write!(&TcpStream);
+
+impl TcpStream {
+    /// Connects to an address or a name.
+    ///
+    /// A name with several addresses is tried as RFC 8305 says ("happy eyeballs"): IPv6 and IPv4 in turn,
+    /// the next one when one has failed or has not answered for 250 ms; the first connection wins.
+    ///
+    /// # Errors
+    ///
+    /// That of the first address that failed, with the address in the text.
+    ///
+    /// # Cancel safety
+    ///
+    /// A dropped connect closes what it has begun.
+    pub async fn connect(addr: impl ToAddrs) -> io::Result<Self> {
+        connect::any(addr::all(addr).await?).await
+    }
+
+    /// [`connect`](Self::connect), given up after `limit`.
+    ///
+    /// # Errors
+    ///
+    /// The kind is `TimedOut` then.
+    pub async fn connect_timeout(addr: impl ToAddrs, limit: Duration) -> io::Result<Self> {
+        match gmp_rt::timeout(limit, Self::connect(addr)).await {
+            Ok(connected) => connected,
+            Err(_elapsed) => Err(crate::DeadlineExceeded.into()),
+        }
+    }
+
+    /// Receives without taking the bytes out: the next read gets them again.
+    ///
+    /// # Cancel safety
+    ///
+    /// A dropped peek leaves nothing behind.
+    pub async fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
+        let peek = |io: &std::net::TcpStream| io.peek(buf).map(|n| (n, Left::Maybe));
+        self.fd.io(Direction::Read, peek).await
+    }
+
+    /// The address of this end.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.fd.get().local_addr()
+    }
+
+    /// The address of the other end.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        self.fd.get().peer_addr()
+    }
+
+    /// Whether small packets are sent at once (`TCP_NODELAY`).
+    pub fn nodelay(&self) -> io::Result<bool> {
+        self.fd.get().nodelay()
+    }
+
+    /// Sends small packets at once (`TCP_NODELAY`), instead of collecting them while an answer is due.
+    pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
+        self.fd.get().set_nodelay(nodelay)
+    }
+
+    /// Asks the other end for a sign of life after it was silent for `idle`, and then every `idle`
+    /// (`SO_KEEPALIVE`); `None` for never.
+    pub fn set_keepalive(&self, idle: Option<Duration>) -> io::Result<()> {
+        let socket = SockRef::from(&self.fd);
+        match idle {
+            None => socket.set_keepalive(false),
+            Some(idle) => {
+                socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(idle).with_interval(idle))
+            }
+        }
+    }
+
+    /// Whether the other end is asked for signs of life.
+    pub fn keepalive(&self) -> io::Result<bool> {
+        SockRef::from(&self.fd).keepalive()
+    }
+
+    /// What happens to bytes not yet sent when the connection is closed (`SO_LINGER`): `None`, the
+    /// default, sends them in the background; a zero duration throws them away and resets the connection.
+    ///
+    /// With any other duration the close blocks its thread so long.
+    pub fn set_linger(&self, linger: Option<Duration>) -> io::Result<()> {
+        SockRef::from(&self.fd).set_linger(linger)
+    }
+
+    /// What [`set_linger`](Self::set_linger) has set.
+    pub fn linger(&self) -> io::Result<Option<Duration>> {
+        SockRef::from(&self.fd).linger()
+    }
+
+    /// How many routers a packet may pass (`IP_TTL`).
+    pub fn ttl(&self) -> io::Result<u32> {
+        self.fd.get().ttl()
+    }
+
+    /// Sets how many routers a packet may pass (`IP_TTL`).
+    pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
+        self.fd.get().set_ttl(ttl)
+    }
+
+    /// A half to read and a half to write, to be used at the same time.
+    pub fn split(&mut self) -> (ReadHalf<'_>, WriteHalf<'_>) {
+        (ReadHalf(self), WriteHalf(self))
+    }
+
+    /// Two halves that can go to different goroutines. Dropping the one that writes finishes writing.
+    #[must_use]
+    pub fn into_split(self) -> (OwnedReadHalf, OwnedWriteHalf) {
+        super::half::owned(self)
+    }
+}

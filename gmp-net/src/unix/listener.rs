@@ -1,0 +1,151 @@
+//! A listener for processes of this host.
+
+use super::UnixStream;
+use crate::accept::Accepting;
+use crate::fd::{Fd, common_calls};
+use crate::poll_desc::Trust;
+use socket2::SockAddr;
+use std::io;
+use std::os::unix::net::SocketAddr;
+use std::path::Path;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+/// A socket that accepts connections from processes of this host (Go: `net.UnixListener`).
+///
+/// # Examples
+///
+/// ```
+/// use gmp_net::{UnixListener, UnixStream};
+///
+/// # gmp_rt::block_on(async {
+/// let path = std::env::temp_dir().join(format!("gmp-doc-{}", std::process::id()));
+/// let listener = UnixListener::bind(&path)?;
+/// let client = UnixStream::connect(&path).await?;
+/// let (server, _) = listener.accept().await?;
+/// # std::fs::remove_file(&path)?;
+/// client.write_all(b"x").await?;
+/// server.read_exact(&mut [0]).await?;
+/// # std::io::Result::Ok(())
+/// # }).unwrap();
+/// ```
+pub struct UnixListener {
+    fd: Fd<std::os::unix::net::UnixListener>,
+}
+
+common_calls!(
+    UnixListener,
+    "Stops listening. The path stays: remove it if nobody else listens there."
+);
+
+impl UnixListener {
+    /// Listens at a path, which must not exist yet.
+    ///
+    /// # Errors
+    ///
+    /// What the OS says, with the path in the text.
+    pub fn bind(path: impl AsRef<Path>) -> io::Result<Self> {
+        let path = path.as_ref();
+        let bound = std::os::unix::net::UnixListener::bind(path).map_err(|error| {
+            io::Error::new(error.kind(), format!("bind {}: {error}", path.display()))
+        });
+        Self::from_std(bound?)
+    }
+
+    /// Listens at an address, which may be an abstract name on Linux.
+    pub fn bind_addr(addr: &SocketAddr) -> io::Result<Self> {
+        Self::from_std(std::os::unix::net::UnixListener::bind_addr(addr)?)
+    }
+
+    /// Takes over a listener of the standard library.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be registered with the netpoller.
+    pub fn from_std(listener: std::os::unix::net::UnixListener) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        Ok(Self { fd: Fd::new(listener, Trust::WouldBlock)? })
+    }
+
+    /// Gives it to the standard library, still non-blocking.
+    #[must_use]
+    pub fn into_std(self) -> std::os::unix::net::UnixListener {
+        self.fd.into_inner()
+    }
+
+    /// Takes the next connection; survives what [`TcpListener::accept`](crate::TcpListener::accept) does.
+    ///
+    /// # Cancel safety
+    ///
+    /// A dropped accept has taken no connection.
+    pub fn accept(&self) -> impl Future<Output = io::Result<(UnixStream, SocketAddr)>> + Send + '_ {
+        Accept { listener: self, accepting: Accepting::default() }
+    }
+
+    /// The address it listens at.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.fd.get().local_addr()
+    }
+
+    /// Of `close`: nobody is to connect any more, also if somebody still owns the descriptor.
+    fn closed(&self) {
+        let _ = rustix::net::shutdown(&self.fd, rustix::net::Shutdown::Both);
+    }
+}
+
+/// An address of std as `socket2` wants it.
+pub(super) fn sock_addr(addr: &SocketAddr) -> io::Result<SockAddr> {
+    if let Some(path) = addr.as_pathname() {
+        return SockAddr::unix(path);
+    }
+    abstract_name::of(addr).ok_or_else(|| {
+        io::Error::new(io::ErrorKind::InvalidInput, "an unnamed address cannot be connected to")
+    })?
+}
+
+#[cfg(target_os = "linux")]
+mod abstract_name {
+    use super::*;
+    use std::os::linux::net::SocketAddrExt;
+    use std::os::unix::ffi::OsStrExt;
+
+    /// The abstract name of `addr`, if it has one: for the OS, a path that begins with a zero.
+    pub(super) fn of(addr: &SocketAddr) -> Option<io::Result<SockAddr>> {
+        let name = [b"\0", addr.as_abstract_name()?].concat();
+        Some(SockAddr::unix(std::ffi::OsStr::from_bytes(&name)))
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod abstract_name {
+    use super::*;
+
+    /// Only Linux has abstract names.
+    pub(super) fn of(_: &SocketAddr) -> Option<io::Result<SockAddr>> {
+        None
+    }
+}
+
+#[derive(Debug)]
+struct Accept<'a> {
+    listener: &'a UnixListener,
+    accepting: Accepting,
+}
+
+impl Future for Accept<'_> {
+    type Output = io::Result<(UnixStream, SocketAddr)>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let listener = self.listener;
+        let (fd, _) = ready!(self.accepting.poll_accept(&listener.fd, cx))?;
+        let stream = std::os::unix::net::UnixStream::from(fd);
+        let peer = stream.peer_addr()?;
+        Poll::Ready(Ok((UnixStream::accepted(stream)?, peer)))
+    }
+}
+
+impl Drop for Accept<'_> {
+    fn drop(&mut self) {
+        self.accepting.leave(&self.listener.fd);
+    }
+}

@@ -1,0 +1,99 @@
+//! A stream to another process of this host.
+
+use crate::fd::{Direction, Fd, common_calls};
+use crate::stream::{
+    futures_read, futures_write, read, read_vectored, stream_calls, write, write_vectored,
+};
+use crate::sys::Os;
+use futures::io::{AsyncRead, AsyncWrite};
+use rustix::io::Errno;
+use socket2::{Domain, SockAddr, Socket, Type};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::net::Shutdown;
+use std::os::unix::net::SocketAddr;
+use std::path::Path;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// A stream to another process of this host (Go: `net.UnixConn`).
+///
+/// # Examples
+///
+/// ```
+/// # gmp_rt::block_on(async {
+/// let (a, b) = gmp_net::UnixStream::pair()?;
+/// a.write_all(b"ping").await?;
+/// let mut buf = [0; 4];
+/// b.read_exact(&mut buf).await?;
+/// assert_eq!(&buf, b"ping");
+/// # std::io::Result::Ok(())
+/// # }).unwrap();
+/// ```
+pub struct UnixStream {
+    fd: Fd<std::os::unix::net::UnixStream>,
+}
+
+common_calls!(UnixStream, "Closes the stream, in both directions.");
+stream_calls!(UnixStream, std::os::unix::net::UnixStream);
+futures_read!(UnixStream);
+futures_write!(UnixStream);
+futures_read!(&UnixStream);
+futures_write!(&UnixStream);
+
+impl UnixStream {
+    /// Connects to a listener by its path.
+    ///
+    /// # Errors
+    ///
+    /// What the OS says, with the path in the text.
+    pub async fn connect(path: impl AsRef<Path>) -> io::Result<Self> {
+        let path = path.as_ref();
+        let named = |error: io::Error| {
+            io::Error::new(error.kind(), format!("connect to {}: {error}", path.display()))
+        };
+        Self::connect_to(SockAddr::unix(path)?).await.map_err(named)
+    }
+
+    /// Connects to a listener by its address, which may be an abstract name on Linux.
+    pub async fn connect_addr(addr: &SocketAddr) -> io::Result<Self> {
+        Self::connect_to(super::listener::sock_addr(addr)?).await
+    }
+
+    async fn connect_to(addr: SockAddr) -> io::Result<Self> {
+        let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+        socket.set_nonblocking(true)?;
+        let mut nap = Duration::from_millis(1);
+        // The listener's queue is full: the OS has no way to wait for that without blocking.
+        while let Err(error) = socket.connect(&addr) {
+            match Errno::from_io_error(&error) {
+                Some(Errno::AGAIN) => gmp_rt::sleep(nap).await,
+                Some(Errno::INTR) => {}
+                _ => return Err(error),
+            }
+            nap = (2 * nap).min(Duration::from_millis(50));
+        }
+        Ok(Self { fd: Fd::new(socket.into(), Os::STREAMS)? })
+    }
+
+    /// Two streams that are connected to each other.
+    pub fn pair() -> io::Result<(Self, Self)> {
+        let (a, b) = std::os::unix::net::UnixStream::pair()?;
+        Ok((Self::from_std(a)?, Self::from_std(b)?))
+    }
+
+    /// A stream that is non-blocking already.
+    pub(super) fn accepted(stream: std::os::unix::net::UnixStream) -> io::Result<Self> {
+        Ok(Self { fd: Fd::new(stream, Os::STREAMS)? })
+    }
+
+    /// The address of this end.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.fd.get().local_addr()
+    }
+
+    /// The address of the other end.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        self.fd.get().peer_addr()
+    }
+}

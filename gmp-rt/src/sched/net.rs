@@ -1,0 +1,190 @@
+//! Who waits for the network, and when (Go: `netpoll` in `findRunnable`).
+//!
+//! No thread is set aside for it. An M that has nothing to do sleeps in the netpoller instead of on its
+//! note, one at a time, and wakes for the next timer too. A P that runs out of goroutines asks without
+//! waiting, before it steals; one that never does asks every 61st slice. If all are busy with one
+//! goroutine each, sysmon sends somebody who has a P to spare, or asks itself.
+//!
+//! What is told is kept as wakers until the M has a P. Then all are woken as one batch onto its ring,
+//! and one more thread is woken if that makes work for two. If there is no P to be had, they go to the
+//! inbox for those who run.
+//!
+//! # The bell
+//!
+//! An M in the netpoller is woken by an event of its own, which another M that just asks may take from
+//! it. So an M says that it waits, in `waits`, before anybody may ring for it
+//! ([`Note::sleep_in`](crate::m::note::Note::sleep_in)), and who took a ring looks there and rings again.
+//!
+//! # Orderings
+//!
+//! | id | op | pairs with | makes visible |
+//! |----|----|-----------|----------------|
+//! | O1 | SeqCst store of `waits` in [`Worker::sleep_in_netpoll`], then the exchange on the note | the swap in `Note::wake`, the ring, the poll that takes it, then the SeqCst load in [`Net::is_awaited`] | that the ring was meant for somebody else |
+
+use super::Sched;
+use super::run::Worker;
+use crate::g::waker::wake_contained;
+use crate::netpoll::{Bell, Delay, Netpoll, Ready};
+use crate::p::OwnedP;
+use crate::prim::AtomicBool;
+use crate::prim::Ordering::SeqCst;
+use crate::tuning::{NET_BATCH, RUNQ_CAP};
+use crate::util::clock;
+use std::io;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// Whether a runtime has a netpoller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Network {
+    /// It has.
+    There,
+    /// There was no socket yet.
+    None,
+}
+
+/// The network of a runtime. See the [module](self).
+#[derive(Debug)]
+pub(crate) struct Net {
+    netpoll: OnceLock<Arc<dyn Netpoll>>,
+    /// An M sleeps in the netpoller, or is about to. O1.
+    waits: AtomicBool,
+}
+
+impl Default for Net {
+    fn default() -> Self {
+        Self { netpoll: OnceLock::new(), waits: AtomicBool::new(false) }
+    }
+}
+
+impl Net {
+    pub(super) fn network(&self) -> Network {
+        if self.netpoll.get().is_some() { Network::There } else { Network::None }
+    }
+
+    /// Whether an M sleeps in the netpoller, or is about to.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.waits.load(SeqCst) // O1
+    }
+
+    /// The netpoller, if something is registered with it.
+    #[inline]
+    pub(super) fn in_use(&self) -> Option<&Arc<dyn Netpoll>> {
+        self.netpoll.get().filter(|netpoll| netpoll.is_used())
+    }
+
+    /// Whether anybody waits for an event.
+    pub(super) fn has_waiters(&self) -> bool {
+        self.netpoll.get().is_some_and(|netpoll| netpoll.has_waiters())
+    }
+
+    /// Asks without waiting, on any thread.
+    pub(super) fn ask(&self, netpoll: &dyn Netpoll, limit: usize, ready: &mut Ready) {
+        if netpoll.poll(Delay::Now, limit, ready) == Bell::Rang && self.is_awaited() {
+            netpoll.wake();
+        }
+    }
+
+    /// The runtime has ended: those who still wait get an error.
+    pub(super) fn shut(&self) {
+        if let Some(netpoll) = self.netpoll.get() {
+            let mut ready = Ready::default();
+            netpoll.shut(&mut ready);
+            ready.drain().for_each(wake_contained);
+        }
+    }
+}
+
+impl Sched {
+    /// The runtime's netpoller; the one that `make` builds if there is none yet.
+    pub(crate) fn netpoll(
+        &self,
+        make: impl FnOnce() -> io::Result<Arc<dyn Netpoll>>,
+    ) -> io::Result<Arc<dyn Netpoll>> {
+        if self.is_closing() {
+            return Err(io::Error::other(
+                "the gmp runtime is shutting down: it takes no new sockets",
+            ));
+        }
+        if let Some(netpoll) = self.net.netpoll.get() {
+            return Ok(netpoll.clone());
+        }
+        let made = make()?;
+        // Another thread may have been faster.
+        let netpoll = self.net.netpoll.get_or_init(|| made).clone();
+        self.send_to_netpoll();
+        Ok(netpoll)
+    }
+
+    /// Has a sleeping M, if there is one and none is there yet, sleep in the netpoller. Those that
+    /// run come to it when they are out of work.
+    fn send_to_netpoll(&self) {
+        // The netpoller is set: an M that enters the pool from now on sees it.
+        let m = self.idle.with(|lists| match lists.poller {
+            Some(_) => None,
+            None => lists.pool.last().cloned(),
+        });
+        if let Some(m) = m {
+            m.note.wake();
+        }
+    }
+}
+
+impl Worker<'_> {
+    /// Asks the network without waiting; what it tells is on the own ring then.
+    pub(super) fn ask_network(&mut self) {
+        let net = &self.local.sched.net;
+        let Some(netpoll) = net.in_use() else { return };
+        if net.is_awaited() {
+            return; // somebody will be told
+        }
+        let p = self.local.p();
+        p.counters.netpolls.add(1);
+        net.ask(&**netpoll, free_slots(&p), &mut self.ready);
+        drop(p);
+        self.wake_ready();
+    }
+
+    /// Sleeps in the netpoller until an event, a wake-up or the moment `until`.
+    pub(super) fn sleep_in_netpoll(&mut self, until: u64) {
+        let net = &self.local.sched.net;
+        let netpoll = net.netpoll.get().expect("the role is given only if it is there");
+        net.waits.store(true, SeqCst); // O1
+        let ready = &mut self.ready;
+        let _ = self.local.m.note.sleep_in(netpoll, || {
+            let delay = match until {
+                clock::FOREVER => Delay::Forever,
+                until => match until.saturating_sub(clock::now()) {
+                    0 => Delay::Now,
+                    left => Delay::For(Duration::from_nanos(left)),
+                },
+            };
+            let _ = netpoll.poll(delay, NET_BATCH, ready);
+        });
+        net.waits.store(false, SeqCst); // O1
+        self.local.sched.idle.with(|lists| lists.poller = None);
+    }
+
+    /// Wakes those whose event has come, with a P: as one batch.
+    pub(super) fn wake_ready(&mut self) {
+        if self.ready.is_empty() {
+            return;
+        }
+        let ready = &mut self.ready;
+        self.local.in_batch(|| ready.drain().for_each(wake_contained));
+    }
+
+    /// Wakes them without a P: for those who run.
+    pub(super) fn wake_ready_outside(&mut self) {
+        if self.ready.is_empty() {
+            return;
+        }
+        let ready = &mut self.ready;
+        self.local.outside(|| ready.drain().for_each(wake_contained));
+    }
+}
+
+/// How many goroutines the ring has room for; at least one.
+fn free_slots(p: &OwnedP) -> usize {
+    RUNQ_CAP.saturating_sub(p.runq.len()).clamp(1, NET_BATCH)
+}
