@@ -4,6 +4,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"runtime"
 	"sort"
@@ -249,6 +251,79 @@ func lateness(n int, work func()) float64 {
 	return float64((<-worst).Nanoseconds()) / 1000
 }
 
+func serve(c net.Conn) {
+	buf := make([]byte, 64)
+	for {
+		n, err := c.Read(buf)
+		if err != nil {
+			return
+		}
+		if _, err := c.Write(buf[:n]); err != nil {
+			panic(err)
+		}
+	}
+}
+
+func roundTrips(c net.Conn, rounds int) {
+	ping, pong := make([]byte, 64), make([]byte, 64)
+	for i := range ping {
+		ping[i] = 7
+	}
+	for i := 0; i < rounds; i++ {
+		if _, err := c.Write(ping); err != nil {
+			panic(err)
+		}
+		if _, err := io.ReadFull(c, pong); err != nil {
+			panic(err)
+		}
+		if string(pong) != string(ping) {
+			panic("wrong echo")
+		}
+	}
+}
+
+func echo() float64 {
+	const connections, rounds = 100, 300
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				panic(err)
+			}
+			go serve(c)
+		}
+	}()
+	var clients []net.Conn
+	for i := 0; i < connections; i++ {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			panic(err)
+		}
+		clients = append(clients, c)
+	}
+	var times []float64
+	for part := 0; part < 6; part++ {
+		start := time.Now()
+		var wg sync.WaitGroup
+		for _, c := range clients {
+			wg.Add(1)
+			go func() {
+				roundTrips(c, rounds)
+				wg.Done()
+			}()
+		}
+		wg.Wait()
+		if part > 0 {
+			times = append(times, float64(time.Since(start).Nanoseconds())/(connections*rounds))
+		}
+	}
+	return median(times)
+}
+
 func main() {
 	var v float64
 	switch os.Args[1] {
@@ -292,6 +367,8 @@ func main() {
 		v = perOp(40000, func() { toFew(4, 0) })
 	case "select":
 		v = perOp(20000, selects)
+	case "echo":
+		v = echo()
 	default:
 		fmt.Fprintln(os.Stderr, "unknown workload", os.Args[1])
 		os.Exit(1)

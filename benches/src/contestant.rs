@@ -1,12 +1,17 @@
 //! The Rust runtimes behind one face, so that a workload is written once and none is favoured.
 
 use std::future::Future;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// A runtime under test. All calls are static and inlined.
 pub(crate) trait Contestant: 'static {
     /// What spawning gives; its output is the goroutine's.
     type Handle<T: Send + 'static>: Future<Output = T> + Send;
+    /// What accepts connections.
+    type Listener: Send + Sync;
+    /// A connection.
+    type Stream: Send;
 
     /// Runs the workload as the runtime's first task.
     fn run<T: Send + 'static>(main: impl Future<Output = T> + Send + 'static) -> T;
@@ -29,6 +34,23 @@ pub(crate) trait Contestant: 'static {
         duration: Duration,
         future: impl Future<Output = ()> + Send,
     ) -> impl Future<Output = bool> + Send;
+
+    /// Listens at a free port of this host.
+    fn listen() -> impl Future<Output = (Self::Listener, SocketAddr)> + Send;
+    /// Takes the next connection.
+    fn accept(listener: &Self::Listener) -> impl Future<Output = Self::Stream> + Send;
+    /// Connects.
+    fn connect(addr: SocketAddr) -> impl Future<Output = Self::Stream> + Send;
+    /// Reads some; 0 at the end.
+    fn read(
+        stream: &mut Self::Stream,
+        buf: &mut [u8],
+    ) -> impl Future<Output = std::io::Result<usize>> + Send;
+    /// Writes all.
+    fn write_all(
+        stream: &mut Self::Stream,
+        buf: &[u8],
+    ) -> impl Future<Output = std::io::Result<()>> + Send;
 }
 
 /// gmp.
@@ -48,6 +70,8 @@ impl<T> Future for GmpHandle<T> {
 
 impl Contestant for Gmp {
     type Handle<T: Send + 'static> = GmpHandle<T>;
+    type Listener = gmp_net::TcpListener;
+    type Stream = gmp_net::TcpStream;
 
     fn run<T: Send + 'static>(main: impl Future<Output = T> + Send + 'static) -> T {
         gmp_rt::block_on(gmp_rt::spawn(main)).unwrap()
@@ -70,6 +94,23 @@ impl Contestant for Gmp {
     async fn timeout(duration: Duration, future: impl Future<Output = ()> + Send) -> bool {
         gmp_rt::timeout(duration, future).await.is_ok()
     }
+    async fn listen() -> (Self::Listener, SocketAddr) {
+        let listener = gmp_net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = listener.local_addr().unwrap();
+        (listener, addr)
+    }
+    async fn accept(listener: &Self::Listener) -> Self::Stream {
+        listener.accept().await.unwrap().0
+    }
+    async fn connect(addr: SocketAddr) -> Self::Stream {
+        gmp_net::TcpStream::connect(addr).await.unwrap()
+    }
+    async fn read(stream: &mut Self::Stream, buf: &mut [u8]) -> std::io::Result<usize> {
+        stream.read(buf).await
+    }
+    async fn write_all(stream: &mut Self::Stream, buf: &[u8]) -> std::io::Result<()> {
+        stream.write_all(buf).await
+    }
 }
 
 /// Tokio's multi-thread runtime.
@@ -89,6 +130,8 @@ impl<T> Future for TokioHandle<T> {
 
 impl Contestant for Tokio {
     type Handle<T: Send + 'static> = TokioHandle<T>;
+    type Listener = tokio::net::TcpListener;
+    type Stream = tokio::net::TcpStream;
 
     fn run<T: Send + 'static>(main: impl Future<Output = T> + Send + 'static) -> T {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
@@ -114,6 +157,25 @@ impl Contestant for Tokio {
     async fn timeout(duration: Duration, future: impl Future<Output = ()> + Send) -> bool {
         tokio::time::timeout(duration, future).await.is_ok()
     }
+    async fn listen() -> (Self::Listener, SocketAddr) {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = listener.local_addr().unwrap();
+        (listener, addr)
+    }
+    async fn accept(listener: &Self::Listener) -> Self::Stream {
+        listener.accept().await.unwrap().0
+    }
+    async fn connect(addr: SocketAddr) -> Self::Stream {
+        tokio::net::TcpStream::connect(addr).await.unwrap()
+    }
+    async fn read(stream: &mut Self::Stream, buf: &mut [u8]) -> std::io::Result<usize> {
+        use tokio::io::AsyncReadExt;
+        stream.read(buf).await
+    }
+    async fn write_all(stream: &mut Self::Stream, buf: &[u8]) -> std::io::Result<()> {
+        use tokio::io::AsyncWriteExt;
+        stream.write_all(buf).await
+    }
 }
 
 /// smol's global executor, a thread per core.
@@ -121,6 +183,8 @@ pub(crate) struct Smol;
 
 impl Contestant for Smol {
     type Handle<T: Send + 'static> = smol::Task<T>;
+    type Listener = smol::net::TcpListener;
+    type Stream = smol::net::TcpStream;
 
     fn run<T: Send + 'static>(main: impl Future<Output = T> + Send + 'static) -> T {
         smol::block_on(smol::spawn(main))
@@ -150,5 +214,24 @@ impl Contestant for Smol {
             true
         };
         smol::future::or(in_time, late).await
+    }
+    async fn listen() -> (Self::Listener, SocketAddr) {
+        let listener = smol::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = listener.local_addr().unwrap();
+        (listener, addr)
+    }
+    async fn accept(listener: &Self::Listener) -> Self::Stream {
+        listener.accept().await.unwrap().0
+    }
+    async fn connect(addr: SocketAddr) -> Self::Stream {
+        smol::net::TcpStream::connect(addr).await.unwrap()
+    }
+    async fn read(stream: &mut Self::Stream, buf: &mut [u8]) -> std::io::Result<usize> {
+        use smol::io::AsyncReadExt;
+        stream.read(buf).await
+    }
+    async fn write_all(stream: &mut Self::Stream, buf: &[u8]) -> std::io::Result<()> {
+        use smol::io::AsyncWriteExt;
+        stream.write_all(buf).await
     }
 }

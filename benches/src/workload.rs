@@ -33,6 +33,7 @@ pub(crate) const ALL: &[(&str, &str)] = &[
     ("many", "ns"),
     ("rendezvous", "ns"),
     ("select", "ns"),
+    ("echo", "ns"),
 ];
 
 /// Runs a workload; returns its figure.
@@ -52,6 +53,7 @@ pub(crate) fn run<C: Contestant>(name: &str) -> Option<f64> {
         "blocked" => C::run(lateness::<C>(4, || std::thread::sleep(Duration::from_millis(500)))),
         "hogs2" => C::run(lateness::<C>(2, || compute(Duration::from_millis(800)))),
         "hogs4" => C::run(lateness::<C>(4, || compute(Duration::from_millis(800)))),
+        "echo" => C::run(echo::<C>()),
         _ => return None,
     })
 }
@@ -316,4 +318,56 @@ async fn lateness<C: Contestant>(n: usize, work: fn()) -> f64 {
         });
     }
     ticker.await.as_secs_f64() * 1e6
+}
+
+/// 100 connections within this process, 64 bytes there and back, one after the other on each: nanoseconds
+/// per round trip, the median of five parts.
+async fn echo<C: Contestant>() -> f64 {
+    const CONNECTIONS: usize = 100;
+    const ROUNDS: usize = 300;
+    let (listener, addr) = C::listen().await;
+    C::go(async move {
+        loop {
+            let mut stream = C::accept(&listener).await;
+            C::go(async move {
+                let mut buf = [0; 64];
+                while let Ok(n @ 1..) = C::read(&mut stream, &mut buf).await {
+                    C::write_all(&mut stream, &buf[..n]).await.unwrap();
+                }
+            });
+        }
+    });
+    let mut clients = Vec::new();
+    for _ in 0..CONNECTIONS {
+        clients.push(C::connect(addr).await);
+    }
+    let mut times = Vec::new();
+    for part in 0..6 {
+        let start = Instant::now();
+        let running: Vec<_> =
+            clients.drain(..).map(|client| C::spawn(round_trips::<C>(client, ROUNDS))).collect();
+        for client in running {
+            clients.push(client.await);
+        }
+        // The first part warms up.
+        if part > 0 {
+            times.push(start.elapsed().as_nanos() as f64 / (CONNECTIONS * ROUNDS) as f64);
+        }
+    }
+    median(times)
+}
+
+async fn round_trips<C: Contestant>(mut stream: C::Stream, rounds: usize) -> C::Stream {
+    let (ping, mut pong) = ([7; 64], [0; 64]);
+    for _ in 0..rounds {
+        C::write_all(&mut stream, &ping).await.unwrap();
+        let mut got = 0;
+        while got < pong.len() {
+            let n = C::read(&mut stream, &mut pong[got..]).await.unwrap();
+            assert!(n > 0, "the server hung up");
+            got += n;
+        }
+        assert_eq!(pong, ping);
+    }
+    stream
 }
