@@ -69,6 +69,8 @@ pub use gmp_sync::{WaitGroup, chan, select, unbounded_chan};
 
 /// The network.
 pub mod net {
+    #[cfg(target_os = "linux")]
+    pub use gmp_net::UCred;
     #[cfg(unix)]
     pub use gmp_net::{
         Async, Incoming, OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, TcpListener,

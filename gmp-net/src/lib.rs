@@ -52,5 +52,7 @@ pub use crate::tcp::{
 };
 #[cfg(unix)]
 pub use crate::udp::UdpSocket;
+#[cfg(target_os = "linux")]
+pub use crate::unix::UCred;
 #[cfg(unix)]
 pub use crate::unix::{UnixDatagram, UnixListener, UnixStream};

@@ -1,0 +1,267 @@
+//! TCP: what goes in comes out, in every way there is to read and write.
+
+use super::support::{runtime, until};
+use futures::{AsyncReadExt, AsyncWriteExt, StreamExt};
+use gmp::go;
+use gmp::net::{TcpListener, TcpSocket, TcpStream};
+use std::io::{ErrorKind, IoSlice, IoSliceMut};
+use std::net::Shutdown;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Two ends of a connection.
+pub(crate) async fn pair() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    let (server, peer) = listener.accept().await.unwrap();
+    assert_eq!(peer, client.local_addr().unwrap());
+    (client, server)
+}
+
+/// Echoes until the end.
+pub(crate) async fn echo(stream: TcpStream) {
+    let mut buf = [0; 4096];
+    while let Ok(n @ 1..) = stream.read(&mut buf).await {
+        if stream.write_all(&buf[..n]).await.is_err() {
+            return;
+        }
+    }
+}
+
+#[gmp::test]
+async fn a_megabyte_there_and_back() {
+    let (client, server) = pair().await;
+    go!(echo(server));
+    let data: Vec<u8> = (0..1 << 20).map(|n: u32| (n % 251) as u8).collect();
+    let (mut reader, mut writer) = client.into_split();
+    let sent = data.clone();
+    let writing = go!(async move { writer.write_all(&sent).await });
+    let mut back = vec![0; data.len()];
+    reader.read_exact(&mut back).await.unwrap();
+    writing.await.unwrap().unwrap();
+    assert!(back == data);
+    // The writer is dropped, so the echo ends, so the connection does.
+    assert_eq!(reader.read(&mut back).await.unwrap(), 0);
+}
+
+/// The end comes right behind the data, perhaps in one event: a read that took the data must not
+/// believe that it has to wait for the next.
+#[gmp::test]
+async fn the_end_right_behind_the_data_is_seen() {
+    for round in 0..2000 {
+        let (client, server) = pair().await;
+        let reader = go!(async move {
+            let (mut buf, mut got) = ([0; 64], 0);
+            loop {
+                match server.read(&mut buf).await.unwrap() {
+                    0 => return got,
+                    n => got += n,
+                }
+            }
+        });
+        if round % 2 == 0 {
+            gmp::yield_now().await;
+        }
+        client.write_all(b"the last words").await.unwrap();
+        client.shutdown(Shutdown::Write).unwrap();
+        assert_eq!(reader.await.unwrap(), 14);
+    }
+}
+
+#[gmp::test]
+async fn futures_traits_and_halves() {
+    let (mut client, mut server) = pair().await;
+    AsyncWriteExt::write_all(&mut client, b"ping").await.unwrap();
+    let mut buf = [0; 4];
+    AsyncReadExt::read_exact(&mut server, &mut buf).await.unwrap();
+    assert_eq!(&buf, b"ping");
+    {
+        let (mut r, mut w) = TcpStream::split(&mut server);
+        let mut other = &client;
+        futures::AsyncWriteExt::write_all(&mut w, b"pong").await.unwrap();
+        futures::AsyncReadExt::read_exact(&mut other, &mut buf).await.unwrap();
+        assert_eq!(&buf, b"pong");
+        AsyncWriteExt::close(&mut client).await.unwrap();
+        assert_eq!(AsyncReadExt::read(&mut r, &mut buf).await.unwrap(), 0);
+    }
+    let (r, w) = server.into_split();
+    let (other_r, other_w) = pair().await.0.into_split();
+    let error = r.reunite(other_w).unwrap_err();
+    let server = w.reunite(error.0).unwrap();
+    drop((other_r, server));
+}
+
+#[gmp::test]
+async fn vectored_and_peek() {
+    let (client, server) = pair().await;
+    let bufs = [IoSlice::new(b"one "), IoSlice::new(b"two")];
+    assert_eq!(client.write_vectored(&bufs).await.unwrap(), 7);
+    let mut peeked = [0; 3];
+    assert_eq!(server.peek(&mut peeked).await.unwrap(), 3);
+    assert_eq!(&peeked, b"one");
+    let (mut a, mut b) = ([0; 4], [0; 16]);
+    let mut bufs = [IoSliceMut::new(&mut a), IoSliceMut::new(&mut b)];
+    assert_eq!(server.read_vectored(&mut bufs).await.unwrap(), 7);
+    assert_eq!((&a, &b[..3]), (b"one ", &b"two"[..]));
+    assert_eq!(server.try_read(&mut a).unwrap_err().kind(), ErrorKind::WouldBlock);
+    client.try_write(b"x").unwrap();
+    server.readable().await.unwrap();
+    assert_eq!(server.try_read(&mut a).unwrap(), 1);
+    server.writable().await.unwrap();
+}
+
+#[gmp::test]
+async fn options_are_what_was_set() {
+    let (client, _server) = pair().await;
+    client.set_nodelay(true).unwrap();
+    assert!(client.nodelay().unwrap());
+    client.set_keepalive(Some(Duration::from_secs(30))).unwrap();
+    assert!(client.keepalive().unwrap());
+    client.set_keepalive(None).unwrap();
+    assert!(!client.keepalive().unwrap());
+    client.set_linger(Some(Duration::from_secs(1))).unwrap();
+    assert_eq!(client.linger().unwrap(), Some(Duration::from_secs(1)));
+    client.set_linger(None).unwrap();
+    client.set_ttl(17).unwrap();
+    assert_eq!(client.ttl().unwrap(), 17);
+    assert!(client.take_error().unwrap().is_none());
+    let std = client.into_std();
+    assert_eq!(std.ttl().unwrap(), 17);
+    assert_eq!(TcpStream::from_std(std).unwrap().ttl().unwrap(), 17);
+}
+
+#[gmp::test]
+async fn half_close_leaves_the_other_half() {
+    let (client, server) = pair().await;
+    client.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(server.read(&mut [0; 8]).await.unwrap(), 0);
+    server.write_all(b"still here").await.unwrap();
+    let mut buf = [0; 10];
+    client.read_exact(&mut buf).await.unwrap();
+    assert_eq!(client.write(b"x").await.unwrap_err().kind(), ErrorKind::BrokenPipe);
+    drop(server);
+    assert_eq!(client.read_exact(&mut [0; 1]).await.unwrap_err().kind(), ErrorKind::UnexpectedEof);
+}
+
+#[gmp::test]
+async fn many_accept_on_one_listener() {
+    let listener = Arc::new(TcpListener::bind("127.0.0.1:0").await.unwrap());
+    let addr = listener.local_addr().unwrap();
+    for _ in 0..8 {
+        let listener = listener.clone();
+        go!(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                go!(echo(stream));
+            }
+        });
+    }
+    let clients: Vec<_> = (0..200u32)
+        .map(|n| {
+            go!(async move {
+                let stream = TcpStream::connect(addr).await.unwrap();
+                let mut back = [0; 4];
+                stream.write_all(&n.to_le_bytes()).await.unwrap();
+                stream.read_exact(&mut back).await.unwrap();
+                assert_eq!(u32::from_le_bytes(back), n);
+            })
+        })
+        .collect();
+    for client in clients {
+        client.await.unwrap();
+    }
+    listener.close();
+}
+
+#[gmp::test]
+async fn incoming_is_a_stream_that_ends() {
+    let listener = TcpListener::bind(("localhost", 0)).await.unwrap();
+    let addr = listener.local_addr().unwrap();
+    let clients = go!(async move {
+        for _ in 0..3 {
+            TcpStream::connect(addr).await.unwrap();
+        }
+    });
+    let mut incoming = listener.incoming();
+    for _ in 0..3 {
+        incoming.next().await.unwrap().unwrap();
+    }
+    clients.await.unwrap();
+    listener.close();
+    assert!(incoming.next().await.unwrap().is_err());
+    assert!(incoming.next().await.is_none());
+}
+
+/// A name that resolves to addresses of which only the last listens.
+#[gmp::test]
+async fn connect_goes_on_to_the_next_address() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let good = listener.local_addr().unwrap();
+    let refused = {
+        let gone = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        gone.local_addr().unwrap()
+    };
+    let stream = TcpStream::connect(&[refused, refused, good][..]).await.unwrap();
+    assert_eq!(stream.peer_addr().unwrap(), good);
+    let error = TcpStream::connect(&[refused, refused][..]).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+    assert!(error.to_string().contains(&refused.to_string()), "{error}");
+    let error = TcpStream::connect("no such host.invalid:1").await.unwrap_err();
+    assert!(error.to_string().contains("no such host"), "{error}");
+}
+
+/// An address that does not answer is not waited for when there is another. The one that does not answer
+/// is a listener whose queue is full, so that no route of the machine is needed.
+#[gmp::test]
+async fn connect_does_not_wait_for_the_silent() {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let full = socket.listen(0).unwrap();
+    let silent = full.local_addr().unwrap();
+    let mut stuffing = Vec::new();
+    let waits = loop {
+        let connect = TcpStream::connect_timeout(silent, Duration::from_millis(300)).await;
+        match connect {
+            Ok(stream) => stuffing.push(stream),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(waits.kind(), ErrorKind::TimedOut);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let good = listener.local_addr().unwrap();
+    let start = std::time::Instant::now();
+    let stream = TcpStream::connect(&[silent, good][..]).await.unwrap();
+    assert_eq!(stream.peer_addr().unwrap(), good);
+    assert!(start.elapsed() >= Duration::from_millis(250), "the first has a head start");
+    assert!(start.elapsed() < Duration::from_secs(5));
+}
+
+/// One P, and a connection that is never out of data: others run too.
+#[test]
+fn a_busy_connection_gives_way() {
+    let runtime = runtime(1);
+    let busy = runtime.spawn(async {
+        let (client, server) = pair().await;
+        let mut buf = [0; 1];
+        loop {
+            client.write_all(b"x").await.unwrap();
+            server.read_exact(&mut buf).await.unwrap();
+        }
+    });
+    until(|| runtime.handle().stats().polls > 5);
+    gmp::block_on(runtime.spawn(async {})).unwrap();
+    busy.abort();
+    assert!(gmp::block_on(busy).is_err());
+}
+
+#[gmp::test]
+async fn a_dump_says_who_waits_for_io() {
+    let (client, server) = pair().await;
+    let reader = gmp::spawn_named("reader", async move { server.read(&mut [0; 1]).await });
+    let shown = || {
+        let dump = gmp::runtime::dump();
+        dump.contains("[IO wait") && dump.contains("{name: reader}")
+    };
+    until(shown);
+    client.write_all(b"x").await.unwrap();
+    assert_eq!(reader.await.unwrap().unwrap(), 1);
+}
