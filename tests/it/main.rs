@@ -7,6 +7,7 @@ mod err_group;
 mod facade;
 mod foreign;
 mod go;
+mod golang_chan;
 mod idle;
 mod inside;
 mod memory;

@@ -78,3 +78,11 @@ pub(crate) fn until(mut condition: impl FnMut() -> bool) {
         std::thread::yield_now();
     }
 }
+
+/// Gives way until `count` goroutines of this runtime wait for `reason`, as a dump shows it.
+pub(crate) async fn waiting(reason: &str, count: usize) {
+    let shown = format!(" [{reason}]");
+    while gmp::runtime::dump().matches(&shown).count() < count {
+        gmp::yield_now().await;
+    }
+}
