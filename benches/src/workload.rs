@@ -1,6 +1,7 @@
 //! The workloads. Each checks its own result, so that a wrong answer cannot be fast.
 
 use crate::contestant::Contestant;
+use crate::row::median;
 use futures::channel::oneshot;
 use std::future::Future;
 use std::pin::Pin;
@@ -73,11 +74,6 @@ where
         times.push(round_start.elapsed().as_nanos() as f64 / f64::from(ops));
     }
     median(times)
-}
-
-pub(crate) fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 /// Tasks that count down; the last one says so.

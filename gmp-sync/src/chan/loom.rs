@@ -53,6 +53,17 @@ fn loom_close() {
     });
 }
 
+/// A close against a send that nobody receives: the value goes back.
+#[test]
+fn loom_close_ends_a_send() {
+    ::loom::model(|| {
+        let (tx, rx) = chan(0);
+        let sender = thread::spawn(move || block_on(tx.send(7)).is_err());
+        rx.close();
+        assert!(sender.join().unwrap());
+    });
+}
+
 /// A receive that is dropped in any moment: the value goes to the next one.
 #[test]
 fn loom_dropped_receive() {
