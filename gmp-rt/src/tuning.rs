@@ -49,8 +49,9 @@ pub(crate) const MAX_THREADS: usize = 512;
 /// Most threads a runtime may be allowed. Go: `maxmcount`.
 pub(crate) const THREAD_LIMIT: usize = 10_000;
 
-/// An M beyond `max_procs` exits after this long without work (Go never frees them).
-pub(crate) const M_IDLE_EXIT: Duration = Duration::from_secs(10);
+/// An M beyond `max_procs` exits after this long without work, by default (Go never frees them;
+/// Tokio: 10 s).
+pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 /// Goroutine ids a P takes at a time. Go: `goidcache`, 16; larger, because ours come from one
 /// counter shared by all runtimes.
@@ -108,7 +109,15 @@ pub(crate) const COMPUTING_AFTER: Duration = Duration::from_millis(5);
 /// A goroutine that goes on this long, in CPU time, after it was asked to give way is deaf.
 pub(crate) const DEAF_AFTER: Duration = Duration::from_micros(500);
 
-/// A thread seen asleep this long within a poll is taken for blocked.
+/// A thread that sleeps for a lock or a page this long within a poll is taken for blocked. Longer than
+/// for a call: most locks are held for a moment.
+pub(crate) const LOCKED_AFTER: Duration = Duration::from_millis(1);
+
+/// The CPU time a thread may need to let go of a lock that others wait for. Beside eight busy processes
+/// on two CPUs a lock of the allocator was waited for up to 120 ms, because who held it was not running.
+pub(crate) const LOCK_HELD: Duration = Duration::from_micros(200);
+
+/// A thread seen asleep in a call this long within a poll is taken for blocked.
 pub(crate) const BLOCKED_AFTER: Duration = Duration::from_micros(100);
 
 /// Most events a poll of the network takes: as many goroutines as a ring has slots.

@@ -14,6 +14,7 @@ mod memory;
 mod net_deadline;
 mod net_other;
 mod net_tcp;
+mod overload;
 mod procs;
 mod promise;
 mod quit;

@@ -67,6 +67,30 @@ fn shrinking_stops_parallel_running() {
 }
 
 #[test]
+fn shrinking_lets_threads_go() {
+    let builder = gmp::Builder::new().max_procs(4);
+    let runtime = builder.thread_keep_alive(std::time::Duration::from_millis(20)).build().unwrap();
+    let arrived = Arc::new(AtomicU64::new(0));
+    let handles: Vec<_> = (0..4)
+        .map(|_| {
+            let arrived = arrived.clone();
+            runtime.spawn(async move {
+                arrived.fetch_add(1, Ordering::AcqRel);
+                until(|| arrived.load(Ordering::Acquire) == 4);
+            })
+        })
+        .collect();
+    for handle in handles {
+        gmp::block_on(handle).unwrap();
+    }
+    until(|| runtime.handle().stats().idle_threads == runtime.handle().stats().threads);
+    assert!(runtime.handle().stats().threads >= 4);
+    assert_eq!(runtime.handle().set_max_procs(1), Ok(4));
+    until(|| runtime.handle().stats().threads == 1);
+    gmp::block_on(runtime.spawn(async {})).unwrap();
+}
+
+#[test]
 fn growing_wakes_more_threads() {
     let runtime = runtime(1);
     let arrived = Arc::new(AtomicU64::new(0));

@@ -212,3 +212,27 @@ fn threads_of_a_burst_are_reused() {
     let stats = runtime.handle().stats();
     assert!(stats.threads <= 40, "{} threads: none was reused", stats.threads);
 }
+
+#[test]
+fn threads_of_a_burst_go_away() {
+    let builder = gmp::Builder::new().max_procs(2).thread_keep_alive(50 * MS);
+    let runtime = builder.build().unwrap();
+    // A timer keeps one of the threads busy waiting for it.
+    let sleeper = runtime.spawn(gmp::sleep(Duration::from_secs(3600)));
+    for _ in 0..2 {
+        let work: Vec<_> =
+            (0..30).map(|_| runtime.spawn(async { std::thread::sleep(30 * MS) })).collect();
+        let marked: Vec<_> = (0..30)
+            .map(|_| runtime.spawn(async { gmp::blocking(|| std::thread::sleep(30 * MS)) }))
+            .collect();
+        let mut most = 0;
+        for work in work.into_iter().chain(marked) {
+            gmp::block_on(work).unwrap();
+            most = most.max(runtime.handle().stats().threads);
+        }
+        assert!(most > 4, "there was no burst: {most} threads");
+        until(|| runtime.handle().stats().threads <= 2);
+    }
+    assert_eq!(runtime.handle().stats().timers, 1);
+    sleeper.abort();
+}

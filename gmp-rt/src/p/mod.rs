@@ -239,6 +239,11 @@ impl P {
         self.m.load(Relaxed) // Relaxed: a hint
     }
 
+    /// Whether an M has it.
+    pub(crate) fn is_owned(&self) -> bool {
+        matches!(self.status(), PStatus::Running | PStatus::Displaced)
+    }
+
     /// Whether its goroutine is in a blocking call, or lost its P in one.
     pub(crate) fn is_away(&self) -> bool {
         self.calls.get().is_under_way() || self.status() == PStatus::Displaced

@@ -6,6 +6,7 @@ use crate::sched::{Config, PanicPolicy, Sched, procs, registry};
 use crate::tuning::{MAX_THREADS, THREAD_LIMIT};
 use std::fmt;
 use std::io;
+use std::time::Duration;
 
 /// Configures and builds a [`Runtime`].
 ///
@@ -50,6 +51,24 @@ impl Builder {
     /// More than `max_procs` are only needed for goroutines that block their thread.
     pub fn max_threads(mut self, threads: usize) -> Self {
         self.max_threads = Some(threads);
+        self
+    }
+
+    /// How long a thread beyond `max_procs` is kept without work, for the next goroutine that blocks
+    /// its thread. Default: 10 seconds. After a burst of blocking calls the runtime is back to
+    /// `max_procs` threads when this time has passed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use gmp_rt as gmp;
+    /// use std::time::Duration;
+    ///
+    /// let runtime = gmp::Builder::new().thread_keep_alive(Duration::from_secs(60)).build().unwrap();
+    /// # drop(runtime);
+    /// ```
+    pub fn thread_keep_alive(mut self, span: Duration) -> Self {
+        self.config.keep_alive = span;
         self
     }
 

@@ -39,8 +39,9 @@ use crate::p::{OwnedP, P};
 use crate::prim::Ordering::{Acquire, Release};
 use crate::prim::{AtomicUsize, CachePadded};
 use crate::sys::cpu_limit::Machine;
-use crate::tuning::MAX_PROCS;
+use crate::tuning::{KEEP_ALIVE, MAX_PROCS};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// What happens when a goroutine panics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,6 +62,8 @@ pub(crate) struct Config {
     pub(crate) auto_procs: bool,
     pub(crate) machine: Machine,
     pub(crate) max_threads: usize,
+    /// How long a thread beyond `procs` is kept without work.
+    pub(crate) keep_alive: Duration,
     pub(crate) stack_size: Option<usize>,
     pub(crate) name: String,
     pub(crate) panic_policy: PanicPolicy,
@@ -77,6 +80,7 @@ impl Default for Config {
             auto_procs: false,
             machine: Machine::default(),
             max_threads: 1,
+            keep_alive: KEEP_ALIVE,
             stack_size: None,
             name: "gmp".to_owned(),
             panic_policy: PanicPolicy::default(),

@@ -12,9 +12,9 @@ use crate::g::heap;
 use crate::m::note::Slept;
 use crate::m::{M, MId};
 use crate::p::PStatus;
-use crate::tuning::M_IDLE_EXIT;
 use crate::util::clock;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// For how long an M sleeps.
 #[derive(Clone, Copy, Debug)]
@@ -146,8 +146,8 @@ impl Worker<'_> {
     fn nap(&mut self, next: u64) -> Awake {
         let m = &self.local.m;
         let sched = &self.local.sched;
-        let network = sched.net.network();
-        match sched.idle.with(|lists| lists.nap(m.id, next, network)) {
+        let (network, keep_alive) = (sched.net.network(), sched.config.keep_alive);
+        match sched.idle.with(|lists| lists.nap(m.id, next, network, keep_alive)) {
             Nap::Skip => Awake::Fresh,
             Nap::Forever => {
                 m.note.sleep();
@@ -199,7 +199,7 @@ impl Lists {
     /// How long the M `id` in the pool may sleep, if the next timer is at `next`. The first to
     /// sleep until the next timer does so for all; a later one with an earlier timer replaces it.
     /// If there is a network, one M sleeps there, for the timer too if that is its business.
-    fn nap(&mut self, id: MId, next: u64, network: Network) -> Nap {
+    fn nap(&mut self, id: MId, next: u64, network: Network, keep_alive: Duration) -> Nap {
         if self.stopping {
             return Nap::Skip;
         }
@@ -222,7 +222,7 @@ impl Lists {
             return Nap::Timer(next);
         }
         if self.threads > self.procs {
-            Nap::Surplus(clock::after(M_IDLE_EXIT))
+            Nap::Surplus(clock::after(keep_alive))
         } else {
             Nap::Forever
         }

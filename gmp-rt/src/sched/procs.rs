@@ -99,14 +99,16 @@ impl Sched {
     }
 
     fn change_procs(self: &Arc<Self>, procs: usize, may: impl FnOnce(&mut Lists) -> bool) -> usize {
-        let before = self.idle.with(|lists| {
+        let (before, surplus) = self.idle.with(|lists| {
             let before = lists.procs;
             if may(lists) {
                 lists.procs = procs;
                 self.settle_procs(lists);
             }
-            before
+            (before, if lists.procs < before { lists.pool.clone() } else { Vec::new() })
         });
+        // Some are too many now, and lie down anew for a limited time.
+        surplus.iter().for_each(|m| m.note.wake());
         self.idle.word.parked();
         if self.any_work() {
             self.wakep();

@@ -7,10 +7,15 @@
 //! - asks for a yield when a slice is over ([`P::ask_yield`]),
 //! - displaces a P whose M is in a marked blocking call, if there is work for the P, or after 10 ms,
 //! - displaces a P whose M is stuck in an unmarked poll, if there is work that nobody else can do: at
-//!   once if the OS says that the thread sleeps, after 10 ms if it computes, never if it merely waits for
-//!   a CPU,
+//!   once if the OS says that the thread sleeps in a call, soon if it sleeps for a lock, after 10 ms if
+//!   it computes, never if it merely waits for a CPU,
 //! - wakes a thief for a `runnext` that its M does not come to, or for work left lying,
 //! - sends an M into the netpoller that nobody has asked for a while, or asks itself.
+//!
+//! A machine with too much to do looks like many stalls: threads stand still for milliseconds, and the one
+//! that stands still with a lock (of the allocator, of a queue) holds up the others. So a sleep counts only
+//! if it is one sleep: not a nanosecond of CPU used between two looks. And one for a lock does not count
+//! while another M of ours has waited for a CPU ever since: it may be the one with the lock.
 //!
 //! While somebody runs it sleeps between 20 µs and 1 ms, and not past the next timer by more than
 //! that. When nobody does, it sleeps until somebody takes a P: an idle runtime makes no wake-ups.
@@ -31,31 +36,43 @@ use crate::m::note::Note;
 use crate::netpoll::Ready;
 use crate::p::call::Call;
 use crate::p::{P, PStatus};
-use crate::sys::thread_state::{self, ThreadState};
+use crate::sys::thread_state::{self, Sleep, ThreadState};
 use crate::tuning::{
-    BLOCKED_AFTER, COMPUTING_AFTER, DEAF_AFTER, NET_BATCH, NET_RESCUE, PROCS_UPDATE, SLICE,
-    SUSPECT_AFTER, SYSMON_BUSY_NAP, SYSMON_IDLE_ROUNDS, SYSMON_MAX_NAP, SYSMON_NAP, TIMER_RESCUE,
+    BLOCKED_AFTER, COMPUTING_AFTER, DEAF_AFTER, LOCK_HELD, LOCKED_AFTER, NET_BATCH, NET_RESCUE,
+    PROCS_UPDATE, SLICE, SUSPECT_AFTER, SYSMON_BUSY_NAP, SYSMON_IDLE_ROUNDS, SYSMON_MAX_NAP,
+    SYSMON_NAP, TIMER_RESCUE,
 };
 use crate::util::clock;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// What sysmon remembers of a P between rounds.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Seen {
-    polls: u64,
-    /// When this poll was first seen.
-    poll_since: u64,
-    slices: u64,
-    /// When this slice was first seen.
-    slice_since: u64,
-    call: Call,
-    /// When this blocking call was first seen.
-    call_since: u64,
-    /// The thread as it was when it came under suspicion, and when that was.
-    suspect: Option<(u64, ThreadState)>,
+    marks: Marks,
+    suspect: Option<Suspect>,
     /// The CPU time of the thread when it was seen with the request to give way.
     asked: Option<u64>,
+}
+
+/// The counts of a P, and when each was first seen.
+#[derive(Clone, Copy, Debug, Default)]
+struct Marks {
+    polls: u64,
+    poll_since: u64,
+    slices: u64,
+    slice_since: u64,
+    call: Call,
+    call_since: u64,
+}
+
+/// A thread as it was when it came under suspicion.
+#[derive(Clone, Debug)]
+struct Suspect {
+    since: u64,
+    state: ThreadState,
+    /// If it sleeps for a lock, the CPU time of the other threads that have a P, by the P's number.
+    others: Vec<(usize, u64)>,
 }
 
 /// Whether a round changed anything.
@@ -207,23 +224,25 @@ impl Sysmon {
         let (polls, slices) = (p.counters.polls.get(), p.counters.slices.get());
         let call = p.calls.get();
         let Some(seen) = self.seen.get_mut(p.id) else { return Round::Quiet };
-        let same_call = seen.call == call;
+        let marks = &mut seen.marks;
+        let same_call = marks.call == call;
         if !same_call {
-            (seen.call, seen.call_since) = (call, now);
+            (marks.call, marks.call_since) = (call, now);
         }
-        if seen.slices != slices {
-            (seen.slices, seen.slice_since) = (slices, now);
+        if marks.slices != slices {
+            (marks.slices, marks.slice_since) = (slices, now);
         }
         // Also if polls come and go: a `runnext` chain is one slice.
         let runs = p.status() == PStatus::Running && !call.is_under_way();
-        if runs && now - seen.slice_since >= clock::nanos(SLICE) {
+        if runs && now - marks.slice_since >= clock::nanos(SLICE) {
             p.ask_yield();
         }
-        if seen.polls != polls {
-            *seen = Seen { polls, poll_since: now, suspect: None, asked: None, ..*seen };
+        if marks.polls != polls {
+            (marks.polls, marks.poll_since) = (polls, now);
+            (seen.suspect, seen.asked) = (None, None);
             return Round::Quiet;
         }
-        let seen = *seen;
+        let seen = *marks;
         match p.status() {
             PStatus::Running if !call.is_under_way() => self.look_at_poll(p, seen, now),
             PStatus::Running if same_call => self.look_at_call(p, seen, now),
@@ -233,7 +252,7 @@ impl Sysmon {
     }
 
     /// A marked blocking call that was there in the last round.
-    fn look_at_call(&self, p: &P, seen: Seen, now: u64) -> Round {
+    fn look_at_call(&self, p: &P, seen: Marks, now: u64) -> Round {
         let long = now - seen.call_since >= clock::nanos(SLICE);
         let stuck = || p.calls.get() == seen.call;
         if (long || self.is_wanted(p, now)) && self.sched.displace(p, stuck) {
@@ -243,7 +262,7 @@ impl Sysmon {
     }
 
     /// An unmarked poll that was there in the last round.
-    fn look_at_poll(&mut self, p: &P, seen: Seen, now: u64) -> Round {
+    fn look_at_poll(&mut self, p: &P, seen: Marks, now: u64) -> Round {
         let stuck = now - seen.poll_since;
         if stuck < clock::nanos(SUSPECT_AFTER) || p.goid() == 0 {
             return Round::Quiet;
@@ -258,10 +277,10 @@ impl Sysmon {
         if !long && !self.is_wanted(p, now) {
             return Round::Quiet;
         }
-        let Some(kind) = self.classify(p, seen, now) else {
-            let suspect = self.seen.get(p.id).and_then(|seen| seen.suspect);
-            let asleep = suspect.is_some_and(|(_, state)| state.asleep);
-            return if asleep { Round::Watching } else { Round::Quiet };
+        let Some(kind) = self.classify(p, now) else {
+            let suspect = self.seen.get(p.id).and_then(|seen| seen.suspect.as_ref());
+            let in_call = suspect.is_some_and(|suspect| suspect.state.sleep == Sleep::Call);
+            return if in_call { Round::Watching } else { Round::Quiet };
         };
         let displaces = match kind {
             StallKind::Blocked => true,
@@ -284,23 +303,48 @@ impl Sysmon {
     }
 
     /// What the thread of `p` does, if that can be told yet. `None` too if it only waits for a CPU.
-    fn classify(&mut self, p: &P, seen: Seen, now: u64) -> Option<StallKind> {
+    fn classify(&mut self, p: &P, now: u64) -> Option<StallKind> {
         let state = thread_state::look(p.thread())?;
-        let Some((since, before)) = seen.suspect else {
-            self.seen.get_mut(p.id)?.suspect = Some((now, state));
+        let seen = self.seen.get(p.id)?;
+        let same = |suspect: &&Suspect| match state.sleep {
+            Sleep::No => suspect.state.sleep == Sleep::No,
+            // One sleep, not the next one.
+            Sleep::Call | Sleep::Lock => suspect.state == state,
+        };
+        let Some(suspect) = seen.suspect.as_ref().filter(same) else {
+            let others = if state.sleep == Sleep::Lock { self.others(p) } else { Vec::new() };
+            self.seen.get_mut(p.id)?.suspect = Some(Suspect { since: now, state, others });
             return None;
         };
-        let (wall, cpu) = (now - since, state.cpu.saturating_sub(before.cpu));
-        if state.asleep && before.asleep && cpu < wall / 4 && wall >= clock::nanos(BLOCKED_AFTER) {
-            return Some(StallKind::Blocked);
-        }
-        if state.asleep != before.asleep {
-            // It woke or fell asleep meanwhile: look anew.
-            self.seen.get_mut(p.id)?.suspect = Some((now, state));
-            return None;
-        }
-        let computes = cpu > wall / 2 || cpu >= clock::nanos(COMPUTING_AFTER);
-        (computes && self.is_deaf(p, state.cpu)?).then_some(StallKind::Computing)
+        let (wall, cpu) = (now - suspect.since, state.cpu.saturating_sub(suspect.state.cpu));
+        let patience = match state.sleep {
+            Sleep::No => {
+                let computes = cpu >= clock::nanos(COMPUTING_AFTER);
+                return (computes && self.is_deaf(p, state.cpu)?).then_some(StallKind::Computing);
+            }
+            Sleep::Call => BLOCKED_AFTER,
+            Sleep::Lock => LOCKED_AFTER,
+        };
+        let blocked = wall >= clock::nanos(patience) && !self.somebody_starves(&suspect.others);
+        blocked.then_some(StallKind::Blocked)
+    }
+
+    /// The CPU time of the other threads that have a P.
+    fn others(&self, p: &P) -> Vec<(usize, u64)> {
+        let others = self.sched.ps.iter().filter(|q| q.id != p.id && q.is_owned());
+        others.filter_map(|q| Some((q.id, thread_state::look(q.thread())?.cpu))).collect()
+    }
+
+    /// Whether one of those threads wants a CPU and has not had it since. One that has, has let go of
+    /// what it held.
+    fn somebody_starves(&self, others: &[(usize, u64)]) -> bool {
+        others.iter().any(|(id, before)| {
+            let thread = self.sched.ps.get(*id).map(|q| q.thread());
+            thread.and_then(thread_state::look).is_some_and(|state| {
+                let cpu = state.cpu.saturating_sub(*before);
+                state.sleep == Sleep::No && cpu < clock::nanos(LOCK_HELD)
+            })
+        })
     }
 
     /// Whether the thread went on for a while after it was asked to give way.

@@ -116,7 +116,6 @@ impl Sched {
 
     /// All Ms by number: those that own a P, those that sleep, and sysmon, which prints this.
     fn ms(&self) -> BTreeMap<MId, MLine> {
-        let owns = |p: &&Arc<P>| matches!(p.status(), PStatus::Running | PStatus::Displaced);
         let line = |p: &Arc<P>| {
             let has_right = p.status() == PStatus::Running;
             let curg = Some(p.goid()).filter(|goid| *goid != 0);
@@ -124,7 +123,7 @@ impl Sched {
             MLine { p: has_right.then_some(p.id), curg, spinning, blocked: false }
         };
         let mut ms: BTreeMap<MId, MLine> =
-            self.ps.iter().filter(owns).map(|p| (p.m(), line(p))).collect();
+            self.ps.iter().filter(|p| p.is_owned()).map(|p| (p.m(), line(p))).collect();
         let asleep = MLine { blocked: true, ..MLine::default() };
         // Later: one that sleeps may have been the last owner of a P that is on its way to another.
         self.idle.with(|lists| ms.extend(lists.pool.iter().map(|m| (m.id, asleep))));

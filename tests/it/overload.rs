@@ -1,0 +1,107 @@
+//! On a machine that has too much to do, threads wait for a CPU. That is nobody's stall: taking Ps away
+//! then would only make more threads that wait.
+
+use super::support::{child, is_child, runtime};
+use gmp::go;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Processes that compute until they are dropped.
+struct Busy(Vec<Child>);
+
+impl Busy {
+    fn new(n: usize) -> Self {
+        let start = |_| {
+            let mut shell = Command::new("sh");
+            // Not for longer than this process lives, whatever becomes of it.
+            let compute = "while kill -0 $PPID; do :; done 2>/dev/null";
+            shell.args(["-c", compute]).stdin(Stdio::null()).spawn().unwrap()
+        };
+        Self((0..n).map(start).collect())
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// A hundred goroutines that give way a hundred times.
+async fn yields() {
+    let round = || async {
+        for _ in 0..100 {
+            gmp::yield_now().await;
+        }
+    };
+    let goroutines: Vec<_> = (0..100).map(|_| go!(round())).collect();
+    for goroutine in goroutines {
+        goroutine.await.unwrap();
+    }
+}
+
+/// Two thousand at once, more than local queues hold.
+async fn spawns() {
+    let goroutines: Vec<_> = (0..2_000u64).map(|n| go!(async move { n })).collect();
+    let mut sum = 0;
+    for goroutine in goroutines {
+        sum += goroutine.await.unwrap();
+    }
+    assert_eq!(sum, 1_999 * 1_000);
+}
+
+/// Each spawns the next.
+async fn chain() {
+    fn link(left: u32) -> gmp::JoinHandle<u32> {
+        go!(async move { if left == 0 { 0 } else { 1 + link_boxed(left - 1).await } })
+    }
+    fn link_boxed(left: u32) -> std::pin::Pin<Box<dyn Future<Output = u32> + Send>> {
+        Box::pin(async move { link(left).await.unwrap() })
+    }
+    assert_eq!(link(500).await.unwrap(), 500);
+}
+
+/// Sleepers, which make timers that are due.
+async fn sleeps() {
+    let sleep = |n: u64| gmp::sleep(Duration::from_micros(50 * n));
+    let goroutines: Vec<_> = (0..20).map(|n| go!(sleep(n))).collect();
+    for goroutine in goroutines {
+        goroutine.await.unwrap();
+    }
+}
+
+#[test]
+fn nothing_is_displaced_beside_eight_busy_processes() {
+    let name = "overload::nothing_is_displaced_beside_eight_busy_processes";
+    if !is_child() {
+        let _busy = Busy::new(8);
+        let output = child(name, &[]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        return;
+    }
+    let seconds = std::env::var("GMP_STRESS_SECONDS").ok().and_then(|s| s.parse().ok());
+    let end = Instant::now() + Duration::from_secs_f64(seconds.unwrap_or(3.0));
+    let runtime = runtime(2);
+    let rounds = runtime.block_on(async {
+        gmp::runtime::on_stall(|stall| eprintln!("{stall}"));
+        go!({
+            let mut rounds = 0;
+            while Instant::now() < end {
+                yields().await;
+                spawns().await;
+                chain().await;
+                sleeps().await;
+                rounds += 1;
+            }
+            rounds
+        })
+        .await
+        .unwrap()
+    });
+    let stats = runtime.handle().stats();
+    assert_eq!(stats.stalls, 0, "in {rounds} rounds");
+    assert!(rounds > 0 && stats.threads <= 3, "{stats:?}");
+}
