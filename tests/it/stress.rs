@@ -4,7 +4,7 @@
 //! goroutine ends, none is polled by two threads at once, no future and no output leaks.
 //! `GMP_STRESS_SECONDS=60` makes it run for a minute; see CONTRIBUTING for the sanitizers.
 
-use super::support::until;
+use super::support::{child, is_child, until};
 use gmp::go;
 use std::future::Future;
 use std::pin::Pin;
@@ -22,6 +22,10 @@ struct Counts {
     finished: AtomicU64,
     cancelled: AtomicU64,
     panicked: AtomicU64,
+    /// Times a goroutine stopped its thread.
+    stopped: AtomicU64,
+    /// Times the number of Ps was changed.
+    resized: AtomicU64,
 }
 
 /// Counts itself: in every future and every output.
@@ -55,7 +59,66 @@ struct Work {
     posted: Option<u32>,
 }
 
+/// How a goroutine goes on whose thread it has stopped.
+#[derive(PartialEq, Eq)]
+enum Displaced {
+    Goes,
+    Ends,
+}
+
 impl Work {
+    /// True once in `n` times, whatever the last number chose.
+    fn once_in(&mut self, n: u64) -> bool {
+        // The low bits are taken: they chose.
+        (self.next() >> 16).is_multiple_of(n)
+    }
+
+    /// Stops the thread, in one of the ways there are; if others wait, its P is taken.
+    fn stop_thread(&mut self) {
+        self.counts.stopped.fetch_add(1, Ordering::Relaxed);
+        let span = Duration::from_micros((self.next() >> 16) % 3000);
+        match (self.next() >> 16) % 8 {
+            0..=2 => std::thread::sleep(span),
+            3 => gmp::blocking(|| std::thread::sleep(span)),
+            4 => {
+                // For a lock: looks different to the OS.
+                let (_tx, rx) = std::sync::mpsc::channel::<()>();
+                let _ = rx.recv_timeout(span);
+            }
+            5 => gmp::block_on(gmp::sleep(span)),
+            _ => {
+                // Computes, sometimes for longer than a slice.
+                let span = if self.once_in(4) { Duration::from_millis(15) } else { span };
+                let start = Instant::now();
+                while start.elapsed() < span {
+                    std::hint::spin_loop();
+                }
+            }
+        }
+    }
+
+    /// In the same poll, so without a P if that was taken.
+    fn go_on_displaced(&mut self, cx: &mut Context<'_>) -> Displaced {
+        match (self.next() >> 16) % 8 {
+            0 => panic!("{EXPECTED}"),
+            1 => drop(spawn(&self.counts, &self.board, self.random, 2)),
+            2 => spawn(&self.counts, &self.board, self.random, 2).abort(),
+            3 => wake_some(&self.board, 8),
+            4 => cx.waker().wake_by_ref(),
+            5 => {
+                // Through a channel, to a goroutine that waits for it by now or not.
+                let (tx, rx) = futures::channel::oneshot::channel();
+                let received = go!(async move { rx.await.is_ok() });
+                std::thread::sleep(Duration::from_micros(500));
+                let _ = tx.send(());
+                drop(received);
+            }
+            6 => return Displaced::Ends,
+            _ => self.sleep = Some(gmp::sleep(Duration::from_micros(100))),
+        }
+        Displaced::Goes
+    }
+
     fn next(&mut self) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
@@ -106,23 +169,18 @@ impl Work {
                 5..=7 => self.posted = Some(0),
                 8 => drop(spawn(&self.counts, &self.board, self.random, 2)),
                 9 => spawn(&self.counts, &self.board, self.random, 2).abort(),
-                10 if self.random.is_multiple_of(64) => panic!("expected by the stress test"),
-                11 if self.random.is_multiple_of(32) => {
+                10 if self.once_in(64) => panic!("{EXPECTED}"),
+                11 if self.once_in(32) => {
                     gmp::block_on(gmp::sleep(Duration::from_micros(50)));
                 }
-                12 if self.random.is_multiple_of(64) => {
-                    // Unmarked: the P is taken if others wait.
-                    std::thread::sleep(Duration::from_micros(self.random % 3000));
-                }
-                13 if self.random.is_multiple_of(32) => {
-                    gmp::blocking(|| std::thread::sleep(Duration::from_micros(300)));
-                }
-                14 if self.random.is_multiple_of(512) => {
-                    // Computes for longer than a slice.
-                    let start = Instant::now();
-                    while start.elapsed() < Duration::from_millis(12) {
-                        std::hint::spin_loop();
+                12 if self.once_in(64) => {
+                    self.stop_thread();
+                    if self.go_on_displaced(cx) == Displaced::Ends {
+                        return Poll::Ready(Probe::new(&self.counts));
                     }
+                }
+                13 if self.once_in(32) => {
+                    drop(gmp::spawn_blocking(|| std::thread::sleep(Duration::from_micros(200))));
                 }
                 _ => {}
             }
@@ -190,8 +248,10 @@ fn outside(handle: &gmp::Handle, counts: &Arc<Counts>, board: &Board, seed: u64,
             }
             5 => held.truncate(held.len() / 2),
             6 => held.iter().step_by(3).for_each(gmp::JoinHandle::abort),
-            7 if random.is_multiple_of(8) => {
-                let _ = handle.set_max_procs(1 + (random >> 8) as usize % 6);
+            // Not the low bits: they chose.
+            7 if (random >> 16).is_multiple_of(8) => {
+                counts.resized.fetch_add(1, Ordering::Relaxed);
+                let _ = handle.set_max_procs(1 + (random >> 24) as usize % 6);
             }
             8 => {
                 if let Some(goroutine) = held.pop() {
@@ -220,15 +280,30 @@ fn count_end(counts: &Counts, end: Result<Probe, gmp::JoinError>) {
     .fetch_add(1, Ordering::Relaxed);
 }
 
+/// In a process of its own: thousands of panics that nobody joins are part of it, and each is told.
 #[test]
 fn random_mix() {
+    if is_child() {
+        return mix();
+    }
+    let output = child("stress::random_mix", &[]);
+    let told = String::from_utf8_lossy(&output.stderr);
+    let expected = |line: &&str| line.contains(EXPECTED) || line.contains("tests/it/stress.rs:");
+    let told: Vec<&str> = told.lines().filter(|line| !expected(line)).collect();
+    assert!(output.status.success(), "{}: {}", output.status, told.join("\n"));
+    print!("{}", String::from_utf8_lossy(&output.stdout));
+}
+
+/// What panics say that are part of it.
+const EXPECTED: &str = "expected by the stress test";
+
+fn mix() {
     let seconds = std::env::var("GMP_STRESS_SECONDS").ok().and_then(|s| s.parse().ok());
     let end = Instant::now() + Duration::from_secs_f64(seconds.unwrap_or(3.0));
-    // The panics are part of it; a few lines of them would be thousands.
+    // The panics are part of it.
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
-        let text = info.payload_as_str().unwrap_or_default();
-        if !text.contains("expected by the stress test") {
+        if !info.to_string().contains(EXPECTED) {
             hook(info);
         }
     }));
@@ -253,8 +328,12 @@ fn random_mix() {
     runtime.shutdown(Duration::from_secs(60)).unwrap();
     assert_eq!(counts.alive.load(Ordering::Relaxed), 0, "futures or outputs leaked");
     assert!(spawned > 100, "only {spawned} goroutines: nothing was stressed");
+    let (stopped, resized) =
+        (counts.stopped.load(Ordering::Relaxed), counts.resized.load(Ordering::Relaxed));
+    assert!(stopped > 0 && resized > 0, "{stopped} stopped their thread, {resized} resizes");
     println!(
-        "{spawned} goroutines, {} cancelled and {} panicked at a join, {stalls} stalls",
+        "{spawned} goroutines, {} cancelled and {} panicked at a join, {stopped} stopped their thread, \
+         {stalls} stalls, {resized} resizes",
         counts.cancelled.load(Ordering::Relaxed),
         counts.panicked.load(Ordering::Relaxed),
     );
