@@ -13,13 +13,16 @@ fn a_dump_shows_state_name_parent_and_site() {
         go!({
             let sleeper = go!(name = "sleeper", gmp::sleep(Duration::from_secs(60)));
             let joiner = go!(name = "joiner", async { std::future::pending::<()>().await });
-            let call = go!(name = "caller", async {
-                gmp::blocking(|| std::thread::sleep(Duration::from_millis(50)));
-            });
+            let (tx, rx) = std::sync::mpsc::channel();
+            let call = go!(name = "caller", async move { gmp::blocking(|| rx.recv()) });
             // The caller blocks the only P: when this goes on, that was taken from it.
-            gmp::sleep(Duration::from_millis(20)).await;
-            let dump = gmp::runtime::dump();
-            call.await.unwrap();
+            let mut dump = String::new();
+            while !["[sleep]", "[await]", "[syscall]"].iter().all(|state| dump.contains(state)) {
+                gmp::sleep(Duration::from_millis(1)).await;
+                dump = gmp::runtime::dump();
+            }
+            tx.send(()).unwrap();
+            call.await.unwrap().unwrap();
             sleeper.abort();
             joiner.abort();
             dump

@@ -173,7 +173,8 @@ impl P {
             cache: Cache::default(),
             rand: Rand::new(id as u64 ^ crate::util::clock::now()),
             looks: Cell::new(0),
-            fair_slice: Cell::new(u64::MAX),
+            // Not the first slice of all: what is on the global queue had no turn to miss yet.
+            fair_slice: Cell::new(0),
             inbox_first: Cell::new(false),
             stamp: Cell::new(0),
             goids: Cell::new((0, 0)),

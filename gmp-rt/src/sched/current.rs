@@ -97,12 +97,18 @@ impl Local {
     pub(crate) fn acquire_p(&self, p: OwnedP) {
         p.install_cache();
         p.own().last_m.set(self.m.id);
-        p.own().stamp.set(clock::now());
+        let now = clock::now();
+        p.own().stamp.set(now);
         p.set_owner(self.m.id, self.m.thread);
         let before = self.p.replace(Some(p));
         debug_assert!(before.is_none(), "an M with two Ps");
         // Before the first poll, which may block: somebody has to notice.
         self.sched.idle.rouse_sysmon();
+        // Whoever had this right before may have left timers behind, in a poll that does not end. They
+        // go first, as timers do on any P; else a goroutine that hogs this one too might.
+        if self.sched.next_timer() <= now {
+            self.fire_all(now);
+        }
     }
 
     /// Gives its P up.

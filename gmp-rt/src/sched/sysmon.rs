@@ -320,7 +320,8 @@ impl Sysmon {
         let patience = match state.sleep {
             Sleep::No => {
                 let computes = cpu >= clock::nanos(COMPUTING_AFTER);
-                return (computes && self.is_deaf(p, state.cpu)?).then_some(StallKind::Computing);
+                // Asked first in any case: it notes when it was.
+                return (self.is_deaf(p, state.cpu)? && computes).then_some(StallKind::Computing);
             }
             Sleep::Call => BLOCKED_AFTER,
             Sleep::Lock => LOCKED_AFTER,
