@@ -40,6 +40,7 @@ const PROOF_FILES: &[&str] = &[
     "gmp-rt/src/m/note.rs",
     "gmp-rt/src/sched/idle.rs",
     "gmp-net/src/poll_desc.rs",
+    "gmp-sync/src/raw_mutex.rs",
     // Counters: no other memory depends on them.
     "gmp-rt/src/sched/goid.rs",
     "gmp-rt/src/sched/live.rs",

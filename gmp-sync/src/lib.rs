@@ -11,6 +11,18 @@ mod context;
 mod err_group;
 #[expect(unsafe_code, reason = "holds several locks at once, pins nodes into several queues")]
 mod select;
+#[cfg(not(gmp_loom))]
+mod const_fn;
+#[cfg(gmp_loom)]
+#[path = "const_fn_loom.rs"]
+mod const_fn;
+#[expect(unsafe_code, reason = "a value behind a lock")]
+mod mutex;
+#[expect(unsafe_code, reason = "has the value while it has the lock")]
+mod mutex_guard;
+#[expect(unsafe_code, reason = "is the home of waiters")]
+mod raw_mutex;
+mod tuning;
 #[expect(unsafe_code, reason = "is the home of waiters")]
 mod wait_group;
 #[expect(unsafe_code, reason = "pins nodes into the queue of a primitive")]
@@ -28,4 +40,6 @@ pub use crate::err_group::{ErrGroup, GroupError, GroupWait, Start};
 #[doc(hidden)]
 pub use crate::select::__expansion as __select;
 pub use crate::select::{SelectCase, select_cases};
+pub use crate::mutex::{Lock, LockOwned, Mutex};
+pub use crate::mutex_guard::{MappedMutexGuard, MutexGuard, OwnedMutexGuard};
 pub use crate::wait_group::{Wait, WaitGroup};

@@ -56,8 +56,8 @@ struct State {
     waiting: Queue<()>,
 }
 
-// SAFETY: one lock, one queue behind it, both as old as the `Arc`.
-unsafe impl Home for Arc<Shared> {
+// SAFETY: one lock, one queue behind it.
+unsafe impl Home for Shared {
     type State = State;
     type Data = ();
 
@@ -69,7 +69,7 @@ unsafe impl Home for Arc<Shared> {
         &mut state.waiting
     }
 
-    fn abandoned(_: &mut State, (): &mut (), _: Abandoned) -> Wakers {
+    fn abandoned(&self, _: &mut State, (): &mut (), _: Abandoned) -> Wakers {
         Wakers::None
     }
 }

@@ -11,6 +11,7 @@ use pin_project_lite::pin_project;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 /// What a [`Waiter`] waits at: a lock, and a queue behind it.
@@ -34,7 +35,47 @@ pub(crate) unsafe trait Home {
 
     /// A wait is given up: it was in the queue until now, or fired without having noticed. What it
     /// was given has to go to somebody else.
-    fn abandoned(state: &mut Self::State, data: &mut Self::Data, how: Abandoned) -> Wakers;
+    fn abandoned(&self, state: &mut Self::State, data: &mut Self::Data, how: Abandoned) -> Wakers;
+}
+
+// SAFETY: what is borrowed stays where it is.
+unsafe impl<H: Home + ?Sized> Home for &H {
+    type State = H::State;
+    type Data = H::Data;
+
+    #[inline]
+    fn with<R>(&self, f: impl FnOnce(&mut H::State) -> R) -> R {
+        (**self).with(f)
+    }
+
+    #[inline]
+    fn queue(state: &mut H::State) -> &mut Queue<H::Data> {
+        H::queue(state)
+    }
+
+    fn abandoned(&self, state: &mut H::State, data: &mut H::Data, how: Abandoned) -> Wakers {
+        (**self).abandoned(state, data, how)
+    }
+}
+
+// SAFETY: what is shared stays where it is.
+unsafe impl<H: Home + ?Sized> Home for Arc<H> {
+    type State = H::State;
+    type Data = H::Data;
+
+    #[inline]
+    fn with<R>(&self, f: impl FnOnce(&mut H::State) -> R) -> R {
+        (**self).with(f)
+    }
+
+    #[inline]
+    fn queue(state: &mut H::State) -> &mut Queue<H::Data> {
+        H::queue(state)
+    }
+
+    fn abandoned(&self, state: &mut H::State, data: &mut H::Data, how: Abandoned) -> Wakers {
+        (**self).abandoned(state, data, how)
+    }
 }
 
 /// How a wait was given up.
@@ -67,6 +108,15 @@ impl<H: Home> fmt::Debug for Waiter<H> {
     }
 }
 
+/// An end of the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Where newcomers wait.
+    Back,
+    /// For one that has waited before, and keeps its turn.
+    Front,
+}
+
 /// How a wait ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Ended<R> {
@@ -87,6 +137,12 @@ impl<H: Home> Waiter<H> {
         &self.home
     }
 
+    /// Where it is. `Queued` may be outdated at once.
+    #[inline]
+    pub(crate) fn state(&self) -> State {
+        self.node.state()
+    }
+
     /// Runs `attempt` if the wait has not begun, and waits if that says `Continue`. Returns when
     /// the attempt succeeds or the wait is fired.
     #[inline]
@@ -95,18 +151,36 @@ impl<H: Home> Waiter<H> {
         cx: &Context<'_>,
         attempt: impl FnOnce(&mut H::State, &mut H::Data) -> ControlFlow<R>,
     ) -> Poll<Ended<R>> {
+        self.poll_wait_at(End::Back, cx, |_, state, data| attempt(state, data))
+    }
+
+    /// As [`poll_wait`](Self::poll_wait), joining the queue at this end; the attempt gets the home
+    /// as well.
+    #[inline]
+    pub(crate) fn poll_wait_at<R>(
+        self: Pin<&mut Self>,
+        end: End,
+        cx: &Context<'_>,
+        attempt: impl FnOnce(&H, &mut H::State, &mut H::Data) -> ControlFlow<R>,
+    ) -> Poll<Ended<R>> {
         let mut this = self.project();
         match this.node.state() {
             State::Fired => return Poll::Ready(Ended::Fired),
             State::Queued => return Self::wait_on(this.home, this.node, cx),
             State::Idle => {}
         }
-        this.home.with(|state| match this.node.as_mut().own(|data| attempt(state, data)) {
+        let home = &*this.home;
+        home.with(|state| match this.node.as_mut().own(|data| attempt(home, state, data)) {
             ControlFlow::Break(result) => Poll::Ready(Ended::AtOnce(result)),
             ControlFlow::Continue(()) => {
                 // SAFETY: pinned as this is; `give_up` removes it from the same queue under the
                 // same lock (`Home`'s promise) before it is dropped.
-                unsafe { H::queue(state).push_back(this.node, cx.waker().clone()) };
+                unsafe {
+                    match end {
+                        End::Back => H::queue(state).push_back(this.node, cx.waker().clone()),
+                        End::Front => H::queue(state).push_front(this.node, cx.waker().clone()),
+                    }
+                }
                 Poll::Pending
             }
         })
@@ -166,7 +240,7 @@ impl<H: Home> Waiter<H> {
             };
             // SAFETY: there is but one queue for it.
             let old = unsafe { H::queue(state).remove(this.node.as_mut()) };
-            (this.node.as_mut().own(|data| H::abandoned(state, data, how)), old)
+            (this.node.as_mut().own(|data| this.home.abandoned(state, data, how)), old)
         });
         this.node.reset();
         wakers.wake_all();

@@ -8,8 +8,8 @@
 //! it. The waker is woken after the lock is released ([`Fired`] says so). The future sees the
 //! mark without the lock: from then on nobody else looks at the node.
 //!
-//! Primitives with one lock and one queue use [`Waiter`], which cannot be dropped while queued
-//! without leaving the queue. Channels and select, which wait in several queues at once, use
+//! Primitives with one lock and one queue use [`Waiter`](crate::waiter::Waiter), which cannot be
+//! dropped while queued without leaving the queue. Channels and select, which wait in several queues at once, use
 //! nodes directly.
 //!
 //! Not a slab inside the primitive: that is safe code, but costs a growing allocation per
@@ -72,6 +72,8 @@ pub(crate) enum Verdict<R> {
     Unlink,
     /// It stays, and the next one is looked at.
     Skip,
+    /// It stays, and no other is looked at.
+    Stop,
 }
 
 /// A waker to wake after the lock is released.
@@ -176,7 +178,7 @@ unsafe impl<D: Send> Send for Queue<D> {}
 
 impl<D> Default for Queue<D> {
     fn default() -> Self {
-        Self { head: ptr::null(), tail: ptr::null() }
+        Self::new()
     }
 }
 
@@ -187,6 +189,11 @@ impl<D> fmt::Debug for Queue<D> {
 }
 
 impl<D> Queue<D> {
+    /// A queue of nobody.
+    pub(crate) const fn new() -> Self {
+        Self { head: ptr::null(), tail: ptr::null() }
+    }
+
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.head.is_null()
@@ -215,6 +222,17 @@ impl<D> Queue<D> {
     ) {
         // SAFETY: the caller's promise; the node sits behind the last one.
         unsafe { self.link(node, waker.into(), self.tail, ptr::null()) };
+    }
+
+    /// Puts a node before all others.
+    ///
+    /// # Safety
+    ///
+    /// As [`push_back`](Self::push_back).
+    #[inline]
+    pub(crate) unsafe fn push_front(&mut self, node: Pin<&mut Node<D>>, waker: Waker) {
+        // SAFETY: the caller's promise; the node sits before the first one.
+        unsafe { self.link(node, Some(waker), ptr::null(), self.head) };
     }
 
     /// # Safety
@@ -332,14 +350,19 @@ impl<D> Queue<D> {
         }
     }
 
-    /// The data of the first node.
-    #[inline]
-    pub(crate) fn front<R>(&mut self, f: impl FnOnce(&mut D) -> R) -> Option<R> {
-        if self.is_empty() {
-            return None;
+    /// Runs `f` on the data of each node, the first one first, until it says `Some`.
+    pub(crate) fn find_map<R>(&mut self, mut f: impl FnMut(&mut D) -> Option<R>) -> Option<R> {
+        let mut node = self.head;
+        while !node.is_null() {
+            // SAFETY: reached from the head, so in this queue.
+            let (found, next) =
+                unsafe { Self::inner(node, |inner| (f(&mut inner.data), inner.next)) };
+            if found.is_some() {
+                return found;
+            }
+            node = next;
         }
-        // SAFETY: the head is in this queue.
-        Some(unsafe { Self::inner(self.head, |inner| f(&mut inner.data)) })
+        None
     }
 
     /// Fires the first node: `f` has its data a last time.
@@ -404,6 +427,7 @@ impl<D> Queue<D> {
                 // SAFETY: as above. Its waker stays in it: not ours to drop under the lock.
                 Verdict::Unlink => unsafe { self.leave(node, IDLE, |_| ()) },
                 Verdict::Skip => {}
+                Verdict::Stop => return None,
             }
             node = next;
         }

@@ -1,0 +1,25 @@
+//! Every number the primitives are tuned by, with where it comes from.
+
+use std::time::Duration;
+
+/// A waiter for a mutex that has waited longer gets it handed to, past all who come later.
+/// Go: `starvationThresholdNs`.
+#[cfg(not(gmp_loom))]
+pub(crate) const STARVING_AFTER: Duration = Duration::from_millis(1);
+/// In the models: at the first try that fails, for they have no clock.
+#[cfg(gmp_loom)]
+pub(crate) const STARVING_AFTER: Duration = Duration::ZERO;
+
+/// Looks at a held mutex before a goroutine parks. Go: `active_spin`.
+#[cfg(not(gmp_loom))]
+pub(crate) const MUTEX_SPINS: u32 = 4;
+/// In the models one is enough to get to each state.
+#[cfg(gmp_loom)]
+pub(crate) const MUTEX_SPINS: u32 = 1;
+
+/// `spin_loop` hints between two looks. Go: `active_spin_cnt`.
+#[cfg(not(gmp_loom))]
+pub(crate) const MUTEX_PAUSES: u32 = 30;
+/// In the models each is a switch to another thread.
+#[cfg(gmp_loom)]
+pub(crate) const MUTEX_PAUSES: u32 = 1;
