@@ -20,8 +20,11 @@ mod const_fn;
 mod mutex;
 #[expect(unsafe_code, reason = "has the value while it has the lock")]
 mod mutex_guard;
+mod permit;
 #[expect(unsafe_code, reason = "is the home of waiters")]
 mod raw_mutex;
+#[expect(unsafe_code, reason = "is the home of waiters")]
+mod semaphore;
 mod tuning;
 #[expect(unsafe_code, reason = "is the home of waiters")]
 mod wait_group;
@@ -42,4 +45,6 @@ pub use crate::select::__expansion as __select;
 pub use crate::select::{SelectCase, select_cases};
 pub use crate::mutex::{Lock, LockOwned, Mutex};
 pub use crate::mutex_guard::{MappedMutexGuard, MutexGuard, OwnedMutexGuard};
+pub use crate::permit::{OwnedPermit, Permit};
+pub use crate::semaphore::{Acquire, AcquireOwned, Semaphore};
 pub use crate::wait_group::{Wait, WaitGroup};
