@@ -11,6 +11,8 @@ mod context;
 mod err_group;
 #[expect(unsafe_code, reason = "holds several locks at once, pins nodes into several queues")]
 mod select;
+#[expect(unsafe_code, reason = "is the home of waiters")]
+mod barrier;
 #[cfg(not(gmp_loom))]
 mod const_fn;
 #[cfg(gmp_loom)]
@@ -43,6 +45,7 @@ pub use crate::err_group::{ErrGroup, GroupError, GroupWait, Start};
 #[doc(hidden)]
 pub use crate::select::__expansion as __select;
 pub use crate::select::{SelectCase, select_cases};
+pub use crate::barrier::{Barrier, BarrierWait, BarrierWaitResult};
 pub use crate::mutex::{Lock, LockOwned, Mutex};
 pub use crate::mutex_guard::{MappedMutexGuard, MutexGuard, OwnedMutexGuard};
 pub use crate::permit::{OwnedPermit, Permit};
