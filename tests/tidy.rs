@@ -41,6 +41,7 @@ const PROOF_FILES: &[&str] = &[
     "gmp-rt/src/sched/idle.rs",
     "gmp-net/src/poll_desc.rs",
     "gmp-sync/src/raw_mutex.rs",
+    "gmp-sync/src/raw_rw_lock.rs",
     "gmp-sync/src/semaphore.rs",
     // Counters: no other memory depends on them.
     "gmp-rt/src/sched/goid.rs",

@@ -26,6 +26,12 @@ mod permit;
 #[expect(unsafe_code, reason = "is the home of waiters")]
 mod raw_mutex;
 #[expect(unsafe_code, reason = "is the home of waiters")]
+mod raw_rw_lock;
+#[expect(unsafe_code, reason = "a value behind a lock")]
+mod rw_lock;
+#[expect(unsafe_code, reason = "has the value while it is inside the lock")]
+mod rw_lock_guard;
+#[expect(unsafe_code, reason = "is the home of waiters")]
 mod semaphore;
 mod tuning;
 #[expect(unsafe_code, reason = "is the home of waiters")]
@@ -49,5 +55,9 @@ pub use crate::barrier::{Barrier, BarrierWait, BarrierWaitResult};
 pub use crate::mutex::{Lock, LockOwned, Mutex};
 pub use crate::mutex_guard::{MappedMutexGuard, MutexGuard, OwnedMutexGuard};
 pub use crate::permit::{OwnedPermit, Permit};
+pub use crate::rw_lock::{ReadLock, ReadLockOwned, RwLock, WriteLock, WriteLockOwned};
+pub use crate::rw_lock_guard::{
+    OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLockReadGuard, RwLockWriteGuard,
+};
 pub use crate::semaphore::{Acquire, AcquireOwned, Semaphore};
 pub use crate::wait_group::{Wait, WaitGroup};
