@@ -13,6 +13,8 @@ mod err_group;
 mod select;
 #[expect(unsafe_code, reason = "is the home of waiters")]
 mod barrier;
+#[expect(unsafe_code, reason = "is the home of waiters")]
+mod cond;
 #[cfg(not(gmp_loom))]
 mod const_fn;
 #[cfg(gmp_loom)]
@@ -52,6 +54,7 @@ pub use crate::err_group::{ErrGroup, GroupError, GroupWait, Start};
 pub use crate::select::__expansion as __select;
 pub use crate::select::{SelectCase, select_cases};
 pub use crate::barrier::{Barrier, BarrierWait, BarrierWaitResult};
+pub use crate::cond::{Cond, CondWait};
 pub use crate::mutex::{Lock, LockOwned, Mutex};
 pub use crate::mutex_guard::{MappedMutexGuard, MutexGuard, OwnedMutexGuard};
 pub use crate::permit::{OwnedPermit, Permit};

@@ -1,0 +1,238 @@
+//! `Cond`: goroutines that wait until what a mutex guards has changed.
+//!
+//! A queue of those who wait, in the order in which they began (Go: `notifyList` and its tickets). A wait is in
+//! the queue before it lets go of the mutex, so a signal given under the mutex after it is for
+//! it. One that was signalled keeps that until it has the mutex again: dropped before, it passes the signal
+//! on.
+
+use crate::const_fn::const_fn;
+use crate::mutex::Mutex;
+use crate::mutex_guard::MutexGuard;
+use crate::raw_mutex::RawLock;
+use crate::waiter::{Abandoned, Home, Waiter};
+use crate::waitq::Queue;
+use crate::wakers::Wakers;
+use gmp_rt::park::{WaitReason, note_wait};
+use gmp_rt::prim::Mutex as Lock;
+use pin_project_lite::pin_project;
+use std::fmt;
+use std::ops::ControlFlow;
+use std::pin::Pin;
+use std::ptr;
+use std::task::{Context, Poll};
+
+/// Goroutines that wait for something to change (Go: `sync.Cond`).
+///
+/// There are no wake-ups without a signal. The usual loop is needed nevertheless: between the signal and
+/// the moment when the waiter has the mutex again, somebody else may have had it.
+/// [`wait_while`](Self::wait_while) is that loop.
+///
+/// A condition is to be used with one mutex at a time.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_sync as gmp;
+/// use gmp::{Cond, Mutex};
+/// use std::sync::Arc;
+///
+/// gmp_rt::block_on(async {
+///     let shared = Arc::new((Mutex::new(false), Cond::new()));
+///     let other = shared.clone();
+///     gmp_rt::spawn(async move {
+///         *other.0.lock().await = true;
+///         other.1.signal();
+///     });
+///     let (ready, cond) = &*shared;
+///     let mut guard = ready.lock().await;
+///     while !*guard {
+///         guard = cond.wait(guard).await;
+///     }
+/// });
+/// ```
+pub struct Cond {
+    waiting: Lock<Queue<Signal>>,
+}
+
+/// What a waiter was woken by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Signal {
+    /// A signal for one: if that one does not want it, it is the next one's.
+    One,
+    /// A signal for all.
+    All,
+}
+
+impl Cond {
+    const_fn! {
+        /// A condition that nobody waits for.
+        #[must_use]
+        pub const fn new() -> Self {
+            Self { waiting: Lock::new(Queue::new()) }
+        }
+    }
+
+    /// Unlocks the mutex, waits for a signal, and locks it again.
+    ///
+    /// From the first poll it is in line; the mutex is unlocked after that.
+    ///
+    /// # Cancel safety
+    ///
+    /// A dropped wait unlocks the mutex if it has not begun yet, and is no longer in line. If it was
+    /// [signalled](Self::signal) already, the one that has waited longest gets that signal. The
+    /// guard is lost: lock again.
+    pub fn wait<'a, T: ?Sized>(&'a self, guard: MutexGuard<'a, T>) -> CondWait<'a, T> {
+        CondWait {
+            mutex: MutexGuard::mutex(&guard),
+            guard: Some(guard),
+            waiter: Waiter::new(self, Signal::One),
+            lock: RawLock::new(),
+        }
+    }
+
+    /// Waits as long as `condition` holds. It is asked first, and after each signal, with the
+    /// mutex locked.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`wait`](Self::wait).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use gmp_sync as gmp;
+    /// use gmp::{Cond, Mutex};
+    ///
+    /// let (queue, cond) = (Mutex::new(vec![1]), Cond::new());
+    /// gmp_rt::block_on(async {
+    ///     let mut queue = cond.wait_while(queue.lock().await, |queue| queue.is_empty()).await;
+    ///     assert_eq!(queue.pop(), Some(1));
+    /// });
+    /// ```
+    pub async fn wait_while<'a, T: ?Sized>(
+        &'a self,
+        mut guard: MutexGuard<'a, T>,
+        mut condition: impl FnMut(&mut T) -> bool,
+    ) -> MutexGuard<'a, T> {
+        while condition(&mut guard) {
+            guard = self.wait(guard).await;
+        }
+        guard
+    }
+
+    /// [`wait`](Self::wait), blocking the thread. For threads outside; within a goroutine it works as
+    /// well, as a blocking call.
+    pub fn wait_blocking<'a, T: ?Sized>(&'a self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+        gmp_rt::block_on(self.wait(guard))
+    }
+
+    /// Wakes the one that has waited longest, if there is one. The mutex may be locked or not.
+    #[doc(alias = "notify_one")]
+    pub fn signal(&self) {
+        let wakers = self.with(signal_next);
+        wakers.wake_all();
+    }
+
+    /// Wakes all that wait. The mutex may be locked or not.
+    #[doc(alias = "notify_all")]
+    pub fn broadcast(&self) {
+        let mut wakers = Wakers::None;
+        self.with(|waiting| {
+            while let Some(((), fired)) = waiting.fire_front(|signal| *signal = Signal::All) {
+                wakers.push(fired);
+            }
+        });
+        wakers.wake_all();
+    }
+}
+
+fn signal_next(waiting: &mut Queue<Signal>) -> Wakers {
+    let fired = waiting.fire_front(|signal| *signal = Signal::One);
+    fired.map_or(Wakers::None, |((), fired)| fired.into())
+}
+
+impl Default for Cond {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Cond {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cond").finish_non_exhaustive()
+    }
+}
+
+// SAFETY: one lock, one queue behind it.
+unsafe impl Home for Cond {
+    type State = Queue<Signal>;
+    type Data = Signal;
+
+    fn with<R>(&self, f: impl FnOnce(&mut Queue<Signal>) -> R) -> R {
+        f(&mut self.waiting.lock())
+    }
+
+    fn queue(state: &mut Queue<Signal>) -> &mut Queue<Signal> {
+        state
+    }
+
+    fn abandoned(
+        &self,
+        waiting: &mut Queue<Signal>,
+        signal: &mut Signal,
+        how: Abandoned,
+    ) -> Wakers {
+        match (how, *signal) {
+            (Abandoned::Fired, Signal::One) => signal_next(waiting),
+            (Abandoned::Fired, Signal::All) | (Abandoned::Queued, _) => Wakers::None,
+        }
+    }
+}
+
+pin_project! {
+    /// The future of [`Cond::wait`].
+    #[must_use = "futures do nothing unless awaited"]
+    pub struct CondWait<'a, T: ?Sized> {
+        mutex: &'a Mutex<T>,
+        // Until it is in line.
+        guard: Option<MutexGuard<'a, T>>,
+        // Before `waiter`: the mutex is given up before the signal is passed on.
+        #[pin]
+        lock: RawLock<&'a Mutex<T>>,
+        #[pin]
+        waiter: Waiter<&'a Cond>,
+    }
+}
+
+impl<'a, T: ?Sized> Future for CondWait<'a, T> {
+    type Output = MutexGuard<'a, T>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        let waits = |_: &mut Queue<Signal>, _: &mut Signal| ControlFlow::<()>::Continue(());
+        if this.waiter.as_mut().poll_wait(cx, waits).is_pending() {
+            note_wait(cx, WaitReason::CondWait, ptr::from_ref(*this.waiter.home()).addr());
+            // In line now; whoever signals may have the mutex.
+            *this.guard = None;
+            return Poll::Pending;
+        }
+        let mutex = *this.mutex;
+        if this.lock.poll_lock(mutex.raw(), || mutex, cx).is_pending() {
+            note_wait(cx, WaitReason::MutexLock, mutex.addr());
+            return Poll::Pending;
+        }
+        // From here on the signal is the caller's.
+        this.waiter.reset();
+        Poll::Ready(MutexGuard::new(mutex))
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for CondWait<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CondWait").field("waiter", &self.waiter).field("lock", &self.lock).finish()
+    }
+}
+
+#[cfg(all(test, gmp_loom))]
+#[path = "cond_loom.rs"]
+mod loom;

@@ -1,0 +1,85 @@
+//! Models of the condition: signals against waits that begin, end and are dropped.
+
+use crate::{Cond, Mutex};
+use ::loom::future::block_on;
+use ::loom::sync::Arc;
+use ::loom::thread;
+use std::task::{Context, Waker};
+
+type Shared = Arc<(Mutex<usize>, Cond)>;
+
+fn shared() -> Shared {
+    Arc::new((Mutex::new(0), Cond::new()))
+}
+
+fn take_one((mutex, cond): &(Mutex<usize>, Cond)) {
+    block_on(async {
+        let mut items = mutex.lock().await;
+        while *items == 0 {
+            items = cond.wait(items).await;
+        }
+        *items -= 1;
+    });
+}
+
+fn put_one((mutex, cond): &(Mutex<usize>, Cond)) {
+    let mut items = block_on(mutex.lock());
+    *items += 1;
+    // Under the mutex: who is signalled may find it locked, and be dropped then.
+    cond.signal();
+}
+
+fn model(f: impl Fn() + Sync + Send + 'static) {
+    let mut builder = ::loom::model::Builder::new();
+    builder.preemption_bound = Some(2);
+    builder.check(f);
+}
+
+/// No signal falls between looking and waiting.
+#[test]
+fn loom_signal_against_wait() {
+    model(|| {
+        let shared = shared();
+        let other = shared.clone();
+        let puts = thread::spawn(move || put_one(&other));
+        take_one(&shared);
+        puts.join().unwrap();
+    });
+}
+
+/// A wait that is dropped when it may have been signalled passes the signal on.
+#[test]
+fn loom_dropped_wait() {
+    model(|| {
+        let shared = shared();
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut dropped = Box::pin(shared.1.wait(shared.0.try_lock().unwrap()));
+        assert!(dropped.as_mut().poll(&mut cx).is_pending());
+        let (taker, putter) = (shared.clone(), shared.clone());
+        let takes = thread::spawn(move || take_one(&taker));
+        let puts = thread::spawn(move || put_one(&putter));
+        // May have the mutex again, wait for it, or not be signalled yet.
+        let _ = dropped.as_mut().poll(&mut cx).map(|guard| {
+            // Took the signal: it is its own to pass on.
+            drop(guard);
+            shared.1.signal();
+        });
+        drop(dropped);
+        takes.join().unwrap();
+        puts.join().unwrap();
+        assert_eq!(*shared.0.try_lock().unwrap(), 0);
+    });
+}
+
+/// A signal for all is one for each that waits, and is not passed on to others.
+#[test]
+fn loom_broadcast() {
+    model(|| {
+        let shared = shared();
+        let other = shared.clone();
+        let takes = thread::spawn(move || take_one(&other));
+        *block_on(shared.0.lock()) += 1;
+        shared.1.broadcast();
+        takes.join().unwrap();
+    });
+}
