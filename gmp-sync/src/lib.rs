@@ -20,10 +20,17 @@ mod const_fn;
 #[cfg(gmp_loom)]
 #[path = "const_fn_loom.rs"]
 mod const_fn;
+#[expect(unsafe_code, reason = "is the home of waiters")]
+mod init;
+#[expect(unsafe_code, reason = "a place that one at a time may change")]
+mod lazy;
 #[expect(unsafe_code, reason = "a value behind a lock")]
 mod mutex;
 #[expect(unsafe_code, reason = "has the value while it has the lock")]
 mod mutex_guard;
+mod once;
+#[expect(unsafe_code, reason = "a value that is set once")]
+mod once_cell;
 mod permit;
 #[expect(unsafe_code, reason = "is the home of waiters")]
 mod raw_mutex;
@@ -55,8 +62,11 @@ pub use crate::select::__expansion as __select;
 pub use crate::select::{SelectCase, select_cases};
 pub use crate::barrier::{Barrier, BarrierWait, BarrierWaitResult};
 pub use crate::cond::{Cond, CondWait};
+pub use crate::lazy::Lazy;
 pub use crate::mutex::{Lock, LockOwned, Mutex};
 pub use crate::mutex_guard::{MappedMutexGuard, MutexGuard, OwnedMutexGuard};
+pub use crate::once::Once;
+pub use crate::once_cell::{OnceCell, SetError};
 pub use crate::permit::{OwnedPermit, Permit};
 pub use crate::rw_lock::{ReadLock, ReadLockOwned, RwLock, WriteLock, WriteLockOwned};
 pub use crate::rw_lock_guard::{

@@ -1,0 +1,226 @@
+//! Something that is done once: whose turn it is to do it, and who waits for that.
+//!
+//! What [`Once`](crate::Once), [`OnceCell`](crate::OnceCell) and [`Lazy`](crate::Lazy) have in common. One at a
+//! time has the [`Turn`]. It says that it is [done](Turn::done), which is for good, or drops its turn, which
+//! then is the next one's. That it is done is also in an atomic, so that later nobody takes the
+//! lock.
+
+use crate::const_fn::const_fn;
+use crate::waiter::{Abandoned, End, Ended, Home, Waiter};
+use crate::waitq::{Queue, State as At};
+use crate::wakers::Wakers;
+use gmp_rt::park::{WaitReason, note_wait, poll_go_on};
+use gmp_rt::prim::{AtomicBool, Mutex, Ordering};
+use pin_project_lite::pin_project;
+use std::mem::ManuallyDrop;
+use std::ops::ControlFlow;
+use std::pin::Pin;
+use std::ptr;
+use std::task::{Context, Poll, ready};
+
+/// Something that is done once.
+#[derive(Debug)]
+pub(crate) struct Init {
+    done: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+pub(crate) struct State {
+    phase: Phase,
+    waiting: Queue<Wait>,
+}
+
+/// How far it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Nobody has the turn.
+    New,
+    /// Somebody has the turn, or is given it.
+    Running,
+    /// For good.
+    Done,
+}
+
+/// A wait, and what it ended with.
+#[derive(Debug)]
+pub(crate) struct Wait {
+    wants: Wants,
+    gave: Gave,
+}
+
+/// What one waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wants {
+    /// The turn, unless it is done.
+    Turn,
+    /// That somebody else has done it.
+    Done,
+}
+
+/// What a wait ended with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Gave {
+    Turn,
+    Done,
+}
+
+impl Init {
+    const_fn! {
+        /// Something still to be done.
+        pub(crate) const fn new() -> Self {
+            let state = State { phase: Phase::New, waiting: Queue::new() };
+            Self { done: AtomicBool::new(false), state: Mutex::new(state) }
+        }
+    }
+
+    /// Whether it is done. What was done by then is seen.
+    #[inline]
+    pub(crate) fn is_done(&self) -> bool {
+        // Acquire: pairs with `Turn::done`.
+        self.done.load(Ordering::Acquire)
+    }
+
+    /// Waits for the turn; `None` if it is done.
+    pub(crate) fn enter(&self) -> Enter<'_> {
+        self.wait_for(Wants::Turn)
+    }
+
+    /// Waits until it is done, by others: the result is `None`.
+    pub(crate) fn finished(&self) -> Enter<'_> {
+        self.wait_for(Wants::Done)
+    }
+
+    fn wait_for(&self, wants: Wants) -> Enter<'_> {
+        Enter { waiter: Waiter::new(self, Wait { wants, gave: Gave::Done }) }
+    }
+
+    /// The turn, if nobody has it; otherwise how far it is.
+    pub(crate) fn try_enter(&self) -> Result<Turn<'_>, Phase> {
+        self.with(|state| match state.phase {
+            Phase::New => {
+                state.phase = Phase::Running;
+                Ok(Turn { init: self })
+            }
+            phase => Err(phase),
+        })
+    }
+
+    /// Somebody has given up its turn: it is the next one's.
+    fn pass_turn(state: &mut State) -> Wakers {
+        let fired = state.waiting.fire_first(|wait| match wait.wants {
+            Wants::Done => ControlFlow::Continue(()),
+            Wants::Turn => {
+                wait.gave = Gave::Turn;
+                ControlFlow::Break(Some(()))
+            }
+        });
+        match fired {
+            Some(((), fired)) => fired.into(),
+            None => {
+                state.phase = Phase::New;
+                Wakers::None
+            }
+        }
+    }
+}
+
+// SAFETY: one lock, one queue behind it.
+unsafe impl Home for Init {
+    type State = State;
+    type Data = Wait;
+
+    fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> R {
+        f(&mut self.state.lock())
+    }
+
+    fn queue(state: &mut State) -> &mut Queue<Wait> {
+        &mut state.waiting
+    }
+
+    fn abandoned(&self, state: &mut State, wait: &mut Wait, how: Abandoned) -> Wakers {
+        match (how, wait.gave) {
+            (Abandoned::Fired, Gave::Turn) => Self::pass_turn(state),
+            (Abandoned::Fired, Gave::Done) | (Abandoned::Queued, _) => Wakers::None,
+        }
+    }
+}
+
+/// The right to do it. Dropping it lets the next one try.
+#[derive(Debug)]
+pub(crate) struct Turn<'a> {
+    init: &'a Init,
+}
+
+impl Turn<'_> {
+    /// It is done, for good. All that wait are woken.
+    pub(crate) fn done(self) {
+        let init = ManuallyDrop::new(self).init;
+        let mut wakers = Wakers::None;
+        init.with(|state| {
+            state.phase = Phase::Done;
+            // Release: pairs with `is_done`; those in the queue have the Release of being fired.
+            init.done.store(true, Ordering::Release);
+            while let Some(((), fired)) = state.waiting.fire_front(|wait| wait.gave = Gave::Done) {
+                wakers.push(fired);
+            }
+        });
+        wakers.wake_all();
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let wakers = self.init.with(Init::pass_turn);
+        wakers.wake_all();
+    }
+}
+
+pin_project! {
+    /// A wait for the turn.
+    #[derive(Debug)]
+    pub(crate) struct Enter<'a> {
+        #[pin]
+        waiter: Waiter<&'a Init>,
+    }
+}
+
+impl<'a> Future for Enter<'a> {
+    type Output = Option<Turn<'a>>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut waiter = self.project().waiter;
+        let init: &'a Init = waiter.home();
+        if waiter.state() == At::Idle {
+            ready!(poll_go_on(cx));
+            if init.is_done() {
+                return Poll::Ready(None);
+            }
+        }
+        let attempt = |_: &_, state: &mut State, wait: &mut Wait| match (state.phase, wait.wants) {
+            (Phase::Done, _) => ControlFlow::Break(Gave::Done),
+            (Phase::New, Wants::Turn) => {
+                state.phase = Phase::Running;
+                ControlFlow::Break(Gave::Turn)
+            }
+            _ => ControlFlow::Continue(()),
+        };
+        let gave = match waiter.as_mut().poll_wait_at(End::Back, cx, attempt) {
+            Poll::Pending => {
+                note_wait(cx, WaitReason::OnceDo, ptr::from_ref(init).addr());
+                return Poll::Pending;
+            }
+            Poll::Ready(Ended::AtOnce(gave)) => gave,
+            Poll::Ready(Ended::Fired) => {
+                waiter.as_mut().reset();
+                waiter.own(|wait| wait.gave)
+            }
+        };
+        // Made only if it is ours: dropping a turn passes it on.
+        Poll::Ready((gave == Gave::Turn).then(|| Turn { init }))
+    }
+}
+
+#[cfg(all(test, gmp_loom))]
+#[path = "init_loom.rs"]
+mod loom;

@@ -1,0 +1,113 @@
+//! Models of what is done once: turns that end well or are given up, and those who wait.
+
+use super::{Init, Phase};
+use ::loom::cell::UnsafeCell;
+use ::loom::future::block_on;
+use ::loom::sync::Arc;
+use ::loom::thread;
+use std::task::{Context, Waker};
+
+/// A number that loom watches over: written by who has the turn, read when it is done.
+struct Watched {
+    init: Init,
+    value: UnsafeCell<usize>,
+}
+
+// SAFETY: what the models are about: turns are exclusive, and what is done does not change.
+unsafe impl Sync for Watched {}
+
+impl Watched {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { init: Init::new(), value: UnsafeCell::new(0) })
+    }
+
+    /// Does it, unless it is done.
+    fn get(&self) -> usize {
+        if let Some(turn) = block_on(self.init.enter()) {
+            self.bump();
+            turn.done();
+        }
+        self.look()
+    }
+
+    /// Tries, and gives its turn up.
+    fn fail(&self) {
+        if let Some(turn) = block_on(self.init.enter()) {
+            // SAFETY: we have the turn.
+            self.value.with_mut(|value| unsafe { assert_eq!(*value, 0) });
+            drop(turn);
+        }
+    }
+
+    fn bump(&self) {
+        // SAFETY: the caller has the turn.
+        self.value.with_mut(|value| unsafe { *value += 1 });
+    }
+
+    /// Done, and for good.
+    fn assert_done(&self) {
+        assert!(matches!(self.init.try_enter(), Err(Phase::Done)));
+    }
+
+    fn look(&self) -> usize {
+        // SAFETY: it is done.
+        self.value.with(|value| unsafe { *value })
+    }
+}
+
+fn model(f: impl Fn() + Sync + Send + 'static) {
+    let mut builder = ::loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(f);
+}
+
+/// Two who want it done, and one who looks whether it is: it is done once, and seen by all.
+#[test]
+fn loom_done_once() {
+    model(|| {
+        let watched = Watched::new();
+        let (other, looker) = (watched.clone(), watched.clone());
+        let gets = thread::spawn(move || other.get());
+        let looks = thread::spawn(move || !looker.init.is_done() || looker.look() == 1);
+        assert_eq!(watched.get(), 1);
+        assert_eq!(gets.join().unwrap(), 1);
+        assert!(looks.join().unwrap());
+        watched.assert_done();
+    });
+}
+
+/// One gives its turn up: the next one has it, and who only waits sees the end.
+#[test]
+fn loom_turn_given_up() {
+    model(|| {
+        let watched = Watched::new();
+        let (fails, waits) = (watched.clone(), watched.clone());
+        let fails = thread::spawn(move || fails.fail());
+        let waits = thread::spawn(move || {
+            assert!(block_on(waits.init.finished()).is_none());
+            assert_eq!(waits.look(), 1);
+        });
+        assert_eq!(watched.get(), 1);
+        fails.join().unwrap();
+        waits.join().unwrap();
+        watched.assert_done();
+    });
+}
+
+/// One is given the turn and is dropped without having noticed: it is the next one's.
+#[test]
+fn loom_dropped_after_it_was_given_the_turn() {
+    model(|| {
+        let watched = Watched::new();
+        let turn = watched.init.try_enter().unwrap();
+        let mut dropped = Box::pin(watched.init.enter());
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(dropped.as_mut().poll(&mut cx).is_pending());
+        let other = watched.clone();
+        let gets = thread::spawn(move || other.get());
+        drop(turn);
+        drop(dropped);
+        assert_eq!(gets.join().unwrap(), 1);
+        watched.assert_done();
+    });
+}
