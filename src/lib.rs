@@ -27,7 +27,9 @@
 //! # Where to look
 //!
 //! - Starting and joining: [`go!`], [`spawn`], [`JoinHandle`], [`block_on`], [`blocking`], [`yield_now`].
-//! - Waiting for each other: [`chan`], [`select!`], [`WaitGroup`], and all of [`sync`].
+//! - Waiting for each other: [`chan`], [`select!`], [`WaitGroup`], and in [`sync`] the rest of Go's:
+//!   [`sync::Mutex`], [`sync::RwLock`], [`sync::Cond`], [`sync::Once`], [`sync::OnceCell`], [`sync::Lazy`],
+//!   [`sync::Semaphore`], [`sync::Barrier`].
 //! - Ending work early: [`sync::Context`], [`sync::ErrGroup`].
 //! - The network: [`net::TcpListener`], [`net::TcpStream`], [`net::UdpSocket`], [`net::UnixStream`],
 //!   [`net::Async`] for any descriptor, [`net::resolve`].
@@ -90,4 +92,10 @@ pub mod sync {
         unbounded_chan,
     };
     pub use gmp_sync::{Wait, WaitGroup};
+    pub use gmp_sync::{
+        Acquire, AcquireOwned, Barrier, BarrierWait, BarrierWaitResult, Cond, CondWait, Lazy, Lock,
+        LockOwned, MappedMutexGuard, Mutex, MutexGuard, Once, OnceCell, OwnedMutexGuard,
+        OwnedPermit, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, Permit, ReadLock, ReadLockOwned,
+        RwLock, RwLockReadGuard, RwLockWriteGuard, Semaphore, SetError, WriteLock, WriteLockOwned,
+    };
 }

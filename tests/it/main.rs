@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod context;
+mod cancel;
 mod crash;
 mod err_group;
 mod facade;
@@ -15,6 +16,7 @@ mod net_deadline;
 mod net_other;
 mod net_tcp;
 mod overload;
+mod other_executors;
 mod procs;
 mod promise;
 mod quit;
@@ -22,4 +24,12 @@ mod sched;
 mod shutdown;
 mod stress;
 mod support;
+mod sync_barrier;
+mod sync_cancel;
+mod sync_cond;
+mod sync_inside;
+mod sync_mutex;
+mod sync_once;
+mod sync_rw_lock;
+mod sync_semaphore;
 mod time;

@@ -1,0 +1,417 @@
+//! Every future of the locks and their kin, dropped at every possible moment: nothing is lost.
+
+use super::cancel::{Dropped, Polled, Scene, everywhere, held, step};
+use super::support::Gate;
+use gmp::sync::{
+    Barrier, BarrierWaitResult, Cond, Lazy, Mutex, Once, OnceCell, RwLock, Semaphore, WaitGroup,
+};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Something that steps put into and take out of.
+type Slot<T> = Rc<RefCell<Option<T>>>;
+
+fn slot<T>(value: T) -> Slot<T> {
+    Rc::new(RefCell::new(Some(value)))
+}
+
+/// A waiter beside the one that is dropped: at the end it has to have had what it waits for.
+fn ends<T>(other: &Slot<Polled<'_, T>>) -> T {
+    other.borrow_mut().as_mut().unwrap().poll().expect("the other one is left waiting for ever")
+}
+
+/// Who else wants what the dropped one wants.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Line {
+    Before,
+    Behind,
+}
+
+/// A mutex: held, unlocked, taken again by one that barges in, unlocked. Another one waits before or
+/// behind.
+fn mutex_scene(line: Line, starving: Duration) {
+    everywhere(
+        || Mutex::new(()),
+        |mutex| {
+            let guard = slot(mutex.try_lock().unwrap());
+            let mut future = held(mutex.lock());
+            let other = slot(Polled::new(mutex.lock()));
+            let wait = |other: &Slot<Polled<'_, _>>| {
+                assert!(other.borrow_mut().as_mut().unwrap().poll().is_none());
+            };
+            match line {
+                Line::Before => wait(&other),
+                Line::Behind => {
+                    assert!(future.poll().is_none());
+                    wait(&other);
+                }
+            }
+            std::thread::sleep(starving);
+            let (unlocks, barges, again, again_other, last) =
+                (guard.clone(), guard.clone(), guard.clone(), other.clone(), other);
+            Scene {
+                future,
+                steps: vec![
+                    step(move || *unlocks.borrow_mut() = None),
+                    // May fail: who has waited too long has it handed to.
+                    step(move || *barges.borrow_mut() = mutex.try_lock()),
+                    // The other one looks, perhaps in vain, and perhaps it is its turn.
+                    step(move || {
+                        let polled = &mut *again_other.borrow_mut();
+                        if polled.as_mut().unwrap().poll().is_some() {
+                            *polled = Some(Polled::new(mutex.lock()));
+                        }
+                    }),
+                    step(move || *again.borrow_mut() = None),
+                ],
+                check: Box::new(move |_| {
+                    drop(ends(&last));
+                    assert!(mutex.try_lock().is_some(), "left locked, or starving");
+                }),
+            }
+        },
+    );
+}
+
+#[test]
+fn mutex_lock() {
+    mutex_scene(Line::Before, Duration::ZERO);
+    mutex_scene(Line::Behind, Duration::ZERO);
+}
+
+#[test]
+fn mutex_lock_starving() {
+    mutex_scene(Line::Before, Duration::from_micros(1200));
+    mutex_scene(Line::Behind, Duration::from_micros(1200));
+}
+
+/// A semaphore of three: a dropped request for two, others for one and three around it.
+#[test]
+fn semaphore_acquire() {
+    for line in [Line::Before, Line::Behind] {
+        everywhere(
+            || Semaphore::new(3),
+            |semaphore| {
+                let permits = slot(semaphore.try_acquire(2).unwrap());
+                let mut future = held(semaphore.acquire(2));
+                if line == Line::Behind {
+                    assert!(future.poll().is_none());
+                }
+                let all = slot(Polled::waiting(semaphore.acquire(3)));
+                let one = slot(Polled::waiting(semaphore.acquire(1)));
+                let (gives_one, gives_two) = (permits.clone(), permits);
+                let (all_again, all_last) = (all.clone(), all);
+                Scene {
+                    future,
+                    steps: vec![
+                        step(move || {
+                            drop(gives_one.borrow_mut().as_mut().unwrap().split(1).unwrap());
+                        }),
+                        step(move || *gives_two.borrow_mut() = None),
+                        step(move || {
+                            let mut all = all_again.borrow_mut();
+                            if let Some(permits) = all.as_mut().unwrap().poll() {
+                                drop(permits);
+                                *all = Some(Polled::new(semaphore.acquire(3)));
+                            }
+                        }),
+                    ],
+                    check: Box::new(move |_| {
+                        // Which of the two comes first depends on who was where.
+                        let all = all_last.borrow_mut().as_mut().unwrap().poll();
+                        let had_all = all.is_some();
+                        drop(all);
+                        drop(ends(&one));
+                        if !had_all {
+                            drop(ends(&all_last));
+                        }
+                        assert_eq!(semaphore.available(), 3);
+                        assert!(semaphore.try_acquire(3).is_some());
+                    }),
+                }
+            },
+        );
+    }
+}
+
+/// A dropped reader among a writer inside, one that waits, and another reader.
+#[test]
+fn rw_lock_read() {
+    everywhere(
+        || RwLock::new(()),
+        |lock| {
+            let inside = slot(lock.try_write().unwrap());
+            let writer = slot(Polled::waiting(lock.write()));
+            let reader = slot(Polled::waiting(lock.read()));
+            let (reads, last) = (reader.clone(), reader);
+            Scene {
+                future: held(lock.read()),
+                steps: vec![
+                    step(move || *inside.borrow_mut() = None),
+                    step(move || {
+                        let polled = &mut *reads.borrow_mut();
+                        drop(polled.as_mut().unwrap().poll().expect("its turn"));
+                        *polled = Some(Polled::new(lock.read()));
+                    }),
+                ],
+                check: Box::new(move |_| {
+                    drop(ends(&writer));
+                    drop(ends(&last));
+                    assert!(lock.try_write().is_some());
+                }),
+            }
+        },
+    );
+}
+
+/// A dropped writer: readers inside, readers it blocks, and a writer behind.
+#[test]
+fn rw_lock_write() {
+    everywhere(
+        || RwLock::new(()),
+        |lock| {
+            let inside = [slot(lock.try_read().unwrap()), slot(lock.try_read().unwrap())];
+            let [first, second] = inside;
+            let blocked: Slot<Polled<'_, _>> = slot(Polled::new(lock.read()));
+            let (comes, last) = (blocked.clone(), blocked);
+            let next = slot(Polled::new(lock.write()));
+            let (writes, next_last) = (next.clone(), next);
+            Scene {
+                future: held(lock.write()),
+                steps: vec![
+                    step(move || *first.borrow_mut() = None),
+                    // Comes in, or is blocked by a writer that waits.
+                    step(move || {
+                        let polled = &mut *comes.borrow_mut();
+                        if polled.as_mut().unwrap().poll().is_some() {
+                            *polled = Some(Polled::new(lock.read()));
+                        }
+                    }),
+                    step(move || {
+                        let polled = &mut *writes.borrow_mut();
+                        if polled.as_mut().unwrap().poll().is_some() {
+                            *polled = Some(Polled::new(lock.write()));
+                        }
+                    }),
+                    step(move || *second.borrow_mut() = None),
+                ],
+                check: Box::new(move |_| {
+                    // Which of the two comes first depends on who was where.
+                    let reader = last.borrow_mut().as_mut().unwrap().poll();
+                    let read = reader.is_some();
+                    drop(reader);
+                    drop(ends(&next_last));
+                    if !read {
+                        drop(ends(&last));
+                    }
+                    assert!(lock.try_write().is_some());
+                }),
+            }
+        },
+    );
+}
+
+/// A dropped wait: one signal, and another waiter behind. The signal is had by one of the two.
+#[test]
+fn cond_wait() {
+    everywhere(
+        || (Mutex::new(()), Cond::new()),
+        |(mutex, cond)| {
+            let mut future = held(cond.wait(mutex.try_lock().unwrap()));
+            assert!(future.poll().is_none());
+            let other = Polled::waiting(cond.wait(mutex.try_lock().unwrap()));
+            let guard: Slot<_> = Rc::default();
+            let (locks, unlocks) = (guard.clone(), guard);
+            Scene {
+                future,
+                steps: vec![
+                    step(move || *locks.borrow_mut() = mutex.try_lock()),
+                    step(move || cond.signal()),
+                    step(move || *unlocks.borrow_mut() = None),
+                ],
+                check: Box::new(move |dropped| {
+                    let mut other = other;
+                    let passed_on = !matches!(dropped, Dropped::Ready(_));
+                    assert_eq!(other.is_woken(), passed_on);
+                    if passed_on {
+                        drop(other.poll().expect("the mutex is free"));
+                    }
+                    assert!(mutex.try_lock().is_some());
+                }),
+            }
+        },
+    );
+}
+
+/// A dropped `do_once` that waits, or does it: at the end it is done, by one of the two.
+#[test]
+fn once() {
+    everywhere(
+        || (Once::new(), Gate::default(), Cell::new(0)),
+        |(once, gate, begun)| {
+            let work = async move || {
+                begun.set(begun.get() + 1);
+                gate.wait().await;
+            };
+            let other = slot(Polled::new(once.do_once(work)));
+            let (polls, last) = (other.clone(), other);
+            let over = Rc::new(Cell::new(false));
+            let (ended, was_over) = (over.clone(), over);
+            Scene {
+                future: held(once.do_once(work)),
+                steps: vec![
+                    step(move || ended.set(polls.borrow_mut().as_mut().unwrap().poll().is_some())),
+                    step(move || gate.open()),
+                ],
+                check: Box::new(move |_| {
+                    if !was_over.get() {
+                        ends(&last);
+                    }
+                    assert!(once.is_done());
+                    assert_eq!(begun.get(), 1);
+                }),
+            }
+        },
+    );
+}
+
+/// A dropped initialiser: the value is set at the end, by it or by the other one.
+#[test]
+fn once_cell_get_or_init() {
+    everywhere(
+        || (OnceCell::new(), Gate::default()),
+        |(cell, gate)| {
+            let make = |n: u32| {
+                cell.get_or_init(move || async move {
+                    gate.wait().await;
+                    n
+                })
+            };
+            let other = slot(Polled::new(make(2)));
+            let waits = slot(Polled::waiting(cell.wait()));
+            let (polls, last) = (other.clone(), other);
+            let over = Rc::new(Cell::new(None));
+            let (ended, was_over) = (over.clone(), over);
+            Scene {
+                future: held(make(1)),
+                steps: vec![
+                    step(move || ended.set(polls.borrow_mut().as_mut().unwrap().poll().copied())),
+                    step(move || gate.open()),
+                ],
+                check: Box::new(move |dropped| {
+                    let value = was_over.get().unwrap_or_else(|| *ends(&last));
+                    assert_eq!(cell.get(), Some(&value));
+                    assert_eq!(*ends(&waits), value);
+                    if matches!(dropped, Dropped::Pending(_)) {
+                        assert_eq!(value, 2, "who was dropped cannot have set it");
+                    }
+                }),
+            }
+        },
+    );
+}
+
+/// A lazy value: whoever is dropped, it is made once and is there at the end.
+#[test]
+fn lazy_get() {
+    everywhere(
+        || {
+            let (gate, begun) = (Arc::new(Gate::default()), Arc::new(Mutex::new(0)));
+            let (wait, count) = (gate.clone(), begun.clone());
+            let lazy = Lazy::new(async move {
+                *count.lock().await += 1;
+                wait.wait().await;
+                42
+            });
+            (lazy, gate, begun)
+        },
+        |(lazy, gate, begun)| {
+            let other = slot(Polled::new(lazy.get()));
+            let (polls, last) = (other.clone(), other);
+            let over = Rc::new(Cell::new(None));
+            let (ended, was_over) = (over.clone(), over);
+            Scene {
+                future: held(lazy.get()),
+                steps: vec![
+                    step(move || ended.set(polls.borrow_mut().as_mut().unwrap().poll().copied())),
+                    step(move || gate.open()),
+                ],
+                check: Box::new(move |_| {
+                    assert_eq!(was_over.get().unwrap_or_else(|| *ends(&last)), 42);
+                    assert_eq!(*begun.try_lock().unwrap(), 1);
+                }),
+            }
+        },
+    );
+}
+
+/// A step: one more comes to a barrier, and is counted if it passes.
+fn comes<'a>(
+    other: &Slot<Polled<'a, BarrierWaitResult>>,
+    passed: &Rc<Cell<usize>>,
+) -> Box<dyn FnMut() + 'a> {
+    let (other, passed) = (other.clone(), passed.clone());
+    step(move || {
+        let ended = other.borrow_mut().as_mut().unwrap().poll().is_some();
+        passed.set(passed.get() + usize::from(ended));
+    })
+}
+
+/// A barrier of three: a dropped wait has come only if it has passed.
+#[test]
+fn barrier_wait() {
+    everywhere(
+        || Barrier::new(3),
+        |barrier| {
+            let others = [slot(Polled::new(barrier.wait())), slot(Polled::new(barrier.wait()))];
+            let [first, second] = others;
+            let passed = Rc::new(Cell::new(0));
+            let steps = vec![comes(&first, &passed), comes(&second, &passed)];
+            Scene {
+                future: held(barrier.wait()),
+                steps,
+                check: Box::new(move |dropped| {
+                    let woken = [&first, &second]
+                        .iter()
+                        .filter(|other| other.borrow().as_ref().unwrap().is_woken())
+                        .count();
+                    match dropped {
+                        // Two are there; the third is still to come.
+                        Dropped::Pending(steps) if woken + passed.get() == 0 => {
+                            assert!(steps <= 2);
+                            assert!(barrier.wait_blocking().is_leader());
+                        }
+                        // All had come: the dropped one had passed, or had not noticed yet.
+                        _ => assert_eq!(woken + passed.get(), 2),
+                    }
+                    assert_eq!(format!("{barrier:?}"), "Barrier { size: 3, come: 0 }");
+                }),
+            }
+        },
+    );
+}
+
+/// A wait group: a dropped wait is gone, the other one ends.
+#[test]
+fn wait_group_wait() {
+    everywhere(
+        || {
+            let group = WaitGroup::new();
+            group.add(2);
+            group
+        },
+        |group| {
+            let other = slot(Polled::waiting(group.wait()));
+            Scene {
+                future: held(group.wait()),
+                steps: vec![step(|| group.done()), step(|| group.done())],
+                check: Box::new(move |dropped| {
+                    assert_ne!(dropped, Dropped::Ready(1));
+                    ends(&other);
+                }),
+            }
+        },
+    );
+}

@@ -1,0 +1,176 @@
+//! The condition, after Go's `cond_test.go`.
+
+use super::cancel::Polled;
+use super::support::{runtime, until};
+use gmp::sync::{Cond, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// `TestCondSignal`: each signal wakes exactly one.
+#[test]
+fn a_signal_wakes_one() {
+    const N: usize = 10;
+    let runtime = runtime(2);
+    let shared = Arc::new((Mutex::new(0), Cond::new()));
+    let awake = Arc::new(AtomicUsize::new(0));
+    let handles: Vec<_> = (0..N)
+        .map(|_| {
+            let (shared, awake) = (shared.clone(), awake.clone());
+            runtime.spawn(async move {
+                let mut running = shared.0.lock().await;
+                *running += 1;
+                drop(shared.1.wait(running).await);
+                awake.fetch_add(1, Ordering::Relaxed);
+            })
+        })
+        .collect();
+    // Whoever counts itself has the mutex until it waits.
+    until(|| *shared.0.lock_blocking() == N);
+    assert_eq!(awake.load(Ordering::Relaxed), 0, "awake without a signal");
+    for n in 1..=N {
+        let guard = shared.0.lock_blocking();
+        shared.1.signal();
+        drop(guard);
+        until(|| awake.load(Ordering::Relaxed) == n);
+    }
+    shared.1.signal();
+    for handle in handles {
+        gmp::block_on(handle).unwrap();
+    }
+}
+
+/// `TestCondSignalGenerations`: a signal wakes the one that has waited longest.
+#[test]
+fn a_signal_wakes_the_oldest() {
+    let (mutex, cond) = (Mutex::new(()), Cond::new());
+    let mut waits: Vec<_> =
+        (0..100).map(|_| Polled::waiting(cond.wait(mutex.try_lock().unwrap()))).collect();
+    for n in 0..100 {
+        cond.signal();
+        assert!(waits[n].is_woken());
+        assert!(waits[n + 1..].iter().all(|wait| !wait.is_woken()), "more than one, at {n}");
+        assert!(waits[n].poll().is_some());
+    }
+}
+
+/// `TestCondBroadcast`: all of them, each time, and none without.
+#[test]
+fn a_broadcast_wakes_all() {
+    const N: usize = 20;
+    const ROUNDS: usize = 10;
+    let runtime = runtime(2);
+    let shared = Arc::new((Mutex::new(0), Cond::new()));
+    let passed = Arc::new(AtomicUsize::new(0));
+    let handles: Vec<_> = (0..N)
+        .map(|_| {
+            let (shared, passed) = (shared.clone(), passed.clone());
+            runtime.spawn(async move {
+                let mut guard = shared.0.lock().await;
+                for _ in 0..ROUNDS {
+                    *guard += 1;
+                    guard = shared.1.wait(guard).await;
+                    passed.fetch_add(1, Ordering::Relaxed);
+                }
+            })
+        })
+        .collect();
+    for round in 1..=ROUNDS {
+        until(|| *shared.0.lock_blocking() == N * round);
+        assert_eq!(passed.load(Ordering::Relaxed), N * (round - 1), "awake without a signal");
+        shared.1.broadcast();
+    }
+    for handle in handles {
+        gmp::block_on(handle).unwrap();
+    }
+    assert_eq!(passed.load(Ordering::Relaxed), N * ROUNDS);
+}
+
+/// `TestRace`: what one wrote under the mutex the next one sees.
+#[test]
+fn what_was_written_is_seen() {
+    let runtime = runtime(2);
+    let shared = Arc::new((Mutex::new(0), Cond::new()));
+    let step = |from: u32, to: u32| {
+        let shared = shared.clone();
+        runtime.spawn(async move {
+            let mut x = shared.1.wait_while(shared.0.lock().await, |x| *x != from).await;
+            *x = to;
+            shared.1.broadcast();
+        })
+    };
+    let handles = [step(2, 3), step(1, 2), step(0, 1)];
+    for handle in handles {
+        gmp::block_on(handle).unwrap();
+    }
+    assert_eq!(*shared.0.lock_blocking(), 3);
+}
+
+/// `TestCondSignalStealing`: a newer waiter does not take what an older one was woken with.
+#[test]
+fn a_signal_is_not_stolen() {
+    for _ in 0..100 {
+        let (mutex, cond) = (Mutex::new(false), Cond::new());
+        // The first waits, is signalled, and has not run yet.
+        let mut first = Polled::waiting(cond.wait(mutex.try_lock().unwrap()));
+        cond.signal();
+        // A newer one waits, with the mutex.
+        let mut second = Polled::waiting(cond.wait(mutex.try_lock().unwrap()));
+        assert!(first.is_woken() && !second.is_woken());
+        *mutex.try_lock().unwrap() = true;
+        cond.broadcast();
+        assert!(*first.poll().unwrap());
+        assert!(*second.poll().unwrap());
+    }
+}
+
+/// A wait that was signalled and is dropped before it has the mutex passes the signal on.
+#[test]
+fn a_dropped_wait_passes_the_signal_on() {
+    let (mutex, cond) = (Mutex::new(()), Cond::new());
+    let mut first = Polled::waiting(cond.wait(mutex.try_lock().unwrap()));
+    let mut second = Polled::waiting(cond.wait(mutex.try_lock().unwrap()));
+    let mut third = Polled::waiting(cond.wait(mutex.try_lock().unwrap()));
+    cond.signal();
+    first.cancel();
+    assert!(second.is_woken() && !third.is_woken());
+    // Half-way: it has noticed the signal and waits for the mutex.
+    let guard = mutex.try_lock().unwrap();
+    assert!(second.poll().is_none());
+    second.cancel();
+    assert!(third.is_woken());
+    drop(guard);
+    assert!(third.poll().is_some());
+    assert!(mutex.try_lock().is_some());
+    // A signal for all is not passed on: who comes later was not meant.
+    let mut fourth = Polled::waiting(cond.wait(mutex.try_lock().unwrap()));
+    cond.broadcast();
+    let fifth = Polled::waiting(cond.wait(mutex.try_lock().unwrap()));
+    fourth.cancel();
+    assert!(!fifth.is_woken());
+}
+
+#[test]
+fn threads_wait_too() {
+    let (mutex, cond) = (Mutex::new(0), Cond::new());
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for n in 0..100 {
+                let mut guard = mutex.lock_blocking();
+                while *guard != 2 * n + 1 {
+                    guard = cond.wait_blocking(guard);
+                }
+                *guard += 1;
+                cond.signal();
+            }
+        });
+        for n in 0..100 {
+            let mut guard = mutex.lock_blocking();
+            while *guard != 2 * n {
+                guard = cond.wait_blocking(guard);
+            }
+            *guard += 1;
+            cond.signal();
+        }
+    });
+    assert_eq!(mutex.into_inner(), 200);
+}

@@ -1,0 +1,126 @@
+//! What dumps say about those who wait, and what may go from thread to thread.
+
+use super::cancel::Polled;
+use super::support::{runtime, until};
+use futures::future::BoxFuture;
+use gmp::sync::{
+    Acquire, Barrier, BarrierWait, Cond, CondWait, Lazy, Lock, LockOwned, MappedMutexGuard, Mutex,
+    MutexGuard, Once, OnceCell, OwnedMutexGuard, OwnedPermit, OwnedRwLockReadGuard,
+    OwnedRwLockWriteGuard, Permit, ReadLock, RwLock, RwLockReadGuard, RwLockWriteGuard, Semaphore,
+    WriteLock,
+};
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// What goroutines wait at below.
+struct Waited {
+    mutex: Mutex<()>,
+    other_mutex: Mutex<()>,
+    lock: RwLock<()>,
+    cond: Cond,
+    once: Once,
+    cell: OnceCell<()>,
+    semaphore: Semaphore,
+    barrier: Barrier,
+}
+
+static WAITED: Waited = Waited {
+    mutex: Mutex::new(()),
+    other_mutex: Mutex::new(()),
+    lock: RwLock::new(()),
+    cond: Cond::new(),
+    once: Once::new(),
+    cell: OnceCell::new(),
+    semaphore: Semaphore::new(0),
+    barrier: Barrier::new(2),
+};
+
+/// Waits that nothing ends, and what a dump calls them.
+fn waits() -> Vec<(&'static str, BoxFuture<'static, ()>)> {
+    let w = &WAITED;
+    vec![
+        ("sync.Mutex.Lock", Box::pin(async { drop(w.mutex.lock().await) })),
+        ("sync.RWMutex.RLock", Box::pin(async { drop(w.lock.read().await) })),
+        ("sync.RWMutex.Lock", Box::pin(async { drop(w.lock.write().await) })),
+        ("sync.Cond.Wait", Box::pin(async { drop(w.cond.wait(w.other_mutex.lock().await).await) })),
+        ("sync.Once.Do", Box::pin(async { w.once.do_once(|| async {}).await })),
+        ("sync.Once.Do", Box::pin(async { _ = w.cell.wait().await })),
+        ("semacquire", Box::pin(async { drop(w.semaphore.acquire(1).await) })),
+        ("sync.Barrier.Wait", Box::pin(async { _ = w.barrier.wait().await })),
+    ]
+}
+
+#[test]
+fn dumps_say_why_they_wait() {
+    let runtime = runtime(2);
+    let guards = (WAITED.mutex.lock_blocking(), WAITED.lock.write_blocking());
+    let _doing = Polled::waiting(WAITED.once.do_once(std::future::pending));
+    let handles: Vec<_> = waits()
+        .into_iter()
+        .enumerate()
+        .map(|(n, (reason, future))| {
+            (
+                format!(" [{reason}] {{name: {n}}}:\n"),
+                runtime.handle().spawn_named(n.to_string(), future),
+            )
+        })
+        .collect();
+    for (line, _) in &handles {
+        until(|| runtime.block_on(async { gmp::runtime::dump() }).contains(line));
+    }
+    for (_, handle) in handles {
+        handle.abort();
+    }
+    drop(guards);
+}
+
+#[test]
+fn what_may_go_from_thread_to_thread() {
+    fn both<T: Send + Sync>() {}
+    fn send<T: Send>() {}
+    both::<Mutex<Cell<u8>>>();
+    both::<RwLock<u8>>();
+    both::<(Cond, Once, OnceCell<u8>, Lazy<u8>, Semaphore, Barrier)>();
+    both::<(MutexGuard<'_, u8>, OwnedMutexGuard<u8>, MappedMutexGuard<'_, u8>)>();
+    both::<(RwLockReadGuard<'_, u8>, RwLockWriteGuard<'_, u8>)>();
+    both::<(OwnedRwLockReadGuard<u8>, OwnedRwLockWriteGuard<u8>)>();
+    both::<(Permit<'_>, OwnedPermit)>();
+    // Futures go to another thread with the goroutine that waits.
+    send::<(Lock<'_, Cell<u8>>, LockOwned<Cell<u8>>, ReadLock<'_, u8>, WriteLock<'_, u8>)>();
+    send::<(Acquire<'_>, CondWait<'_, Cell<u8>>, BarrierWait<'_>)>();
+    send::<(MutexGuard<'_, Cell<u8>>, OwnedMutexGuard<Cell<u8>>, OnceCell<Cell<u8>>)>();
+}
+
+/// Fails to compile if `$type` is `$bound`: then both impls apply, and none can be chosen.
+macro_rules! not {
+    ($bound:ident: $($type:ty),+ $(,)?) => { $({
+        trait Ambiguous<A> {
+            fn check() {}
+        }
+        impl<T: ?Sized> Ambiguous<()> for T {}
+        impl<T: ?Sized + $bound> Ambiguous<u8> for T {}
+        <$type as Ambiguous<_>>::check();
+    })+ };
+}
+
+#[test]
+fn what_may_not_go_from_thread_to_thread() {
+    type NotSend = Rc<u8>;
+    type NotSync = Cell<u8>;
+    not!(Sync: Mutex<NotSend>, RwLock<NotSend>, RwLock<NotSync>, OnceCell<NotSync>, Lazy<NotSync>);
+    not!(Send: Mutex<NotSend>, RwLock<NotSend>, OnceCell<NotSend>);
+    not!(Sync: MutexGuard<'static, NotSync>, OwnedMutexGuard<NotSync>);
+    not!(Sync: MappedMutexGuard<'static, NotSync>, RwLockWriteGuard<'static, NotSync>);
+    not!(Send: MutexGuard<'static, NotSend>, OwnedMutexGuard<NotSend>);
+    not!(Send: MappedMutexGuard<'static, NotSend>, RwLockReadGuard<'static, NotSync>);
+    not!(Send: OwnedRwLockReadGuard<NotSync>, OwnedRwLockWriteGuard<NotSend>);
+    not!(Send: Lock<'static, NotSend>, ReadLock<'static, NotSync>, WriteLock<'static, NotSend>);
+}
+
+/// What a goroutine that waits keeps: a million of them wait on one semaphore.
+#[test]
+fn waits_are_small() {
+    assert!(size_of::<Acquire<'_>>() <= 56, "{}", size_of::<Acquire<'_>>());
+    assert!(size_of::<Lock<'_, u8>>() <= 88, "{}", size_of::<Lock<'_, u8>>());
+    assert!(size_of::<Mutex<()>>() <= 24 + 8, "{}", size_of::<Mutex<()>>());
+}

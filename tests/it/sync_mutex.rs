@@ -1,0 +1,225 @@
+//! The mutex, after Go's `mutex_test.go`.
+
+use super::cancel::Polled;
+use super::support::runtime;
+use gmp::go;
+use gmp::sync::{Mutex, MutexGuard};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// `TestMutex`: what `try_lock` says, and ten goroutines that lock and try.
+#[test]
+fn ten_goroutines_lock_and_try() {
+    let mutex = Mutex::new(());
+    let guard = mutex.try_lock().unwrap();
+    assert!(mutex.try_lock().is_none());
+    drop(guard);
+    let guard = mutex.try_lock().unwrap();
+    drop(guard);
+    assert!(mutex.try_lock().is_some());
+
+    let runtime = runtime(2);
+    let count = Arc::new(Mutex::new(0u32));
+    let handles: Vec<_> = (0..10)
+        .map(|_| {
+            let count = count.clone();
+            runtime.spawn(async move {
+                let mut tried = 0;
+                for n in 0..1000 {
+                    if n % 3 == 0
+                        && let Some(mut guard) = count.try_lock()
+                    {
+                        *guard += 1;
+                        tried += 1;
+                        continue;
+                    }
+                    *count.lock().await += 1;
+                }
+                tried
+            })
+        })
+        .collect();
+    for handle in handles {
+        assert!(gmp::block_on(handle).unwrap() <= 334);
+    }
+    assert_eq!(*count.lock_blocking(), 10_000);
+}
+
+/// The same with waits inside of the lock, so that all of them queue.
+#[test]
+fn locks_held_across_awaits() {
+    let runtime = runtime(2);
+    let count = Arc::new(Mutex::new(0u32));
+    let handles: Vec<_> = (0..16)
+        .map(|_| {
+            let count = count.clone();
+            runtime.spawn(async move {
+                for _ in 0..100 {
+                    let mut guard = count.lock().await;
+                    let before = *guard;
+                    gmp::yield_now().await;
+                    *guard = before + 1;
+                }
+            })
+        })
+        .collect();
+    for handle in handles {
+        gmp::block_on(handle).unwrap();
+    }
+    assert_eq!(*count.lock_blocking(), 1600);
+}
+
+/// `TestMutexFairness`: one that comes now and then gets it against one that always has it.
+#[gmp::test]
+async fn a_hog_does_not_starve_others() {
+    let mutex = Arc::new(Mutex::new(()));
+    let stop = Arc::new(AtomicBool::new(false));
+    let hog = {
+        let (mutex, stop) = (mutex.clone(), stop.clone());
+        go!({
+            while !stop.load(Ordering::Relaxed) {
+                let _guard = mutex.lock().await;
+                gmp::sleep(Duration::from_micros(100)).await;
+            }
+        })
+    };
+    let ten_times = async {
+        for _ in 0..10 {
+            gmp::sleep(Duration::from_micros(100)).await;
+            drop(mutex.lock().await);
+        }
+    };
+    gmp::timeout(Duration::from_secs(10), ten_times).await.expect("starved");
+    stop.store(true, Ordering::Relaxed);
+    hog.await.unwrap();
+}
+
+/// One is woken at a time, and one that was woken in vain stays the first in line.
+#[test]
+fn woken_in_vain() {
+    let mutex = Mutex::new(());
+    let guard = mutex.try_lock().unwrap();
+    let mut first = Polled::waiting(mutex.lock());
+    let mut second = Polled::waiting(mutex.lock());
+    drop(guard);
+    assert!(first.is_woken() && !second.is_woken());
+    // Barges in; unlocking wakes nobody else meanwhile.
+    for _ in 0..3 {
+        drop(mutex.try_lock().expect("who runs goes first"));
+        assert!(!second.is_woken());
+    }
+    let guard = mutex.try_lock().unwrap();
+    assert!(first.poll().is_none());
+    drop(guard);
+    assert!(first.is_woken() && !second.is_woken());
+    drop(first.poll().expect("it is free"));
+    assert!(second.is_woken());
+    assert!(second.poll().is_some());
+}
+
+/// After a millisecond of waiting the lock is handed over, past those who come.
+#[test]
+fn starving() {
+    let mutex = Mutex::new(());
+    let guard = mutex.try_lock().unwrap();
+    let mut first = Polled::waiting(mutex.lock());
+    let mut second = Polled::waiting(mutex.lock());
+    std::thread::sleep(Duration::from_millis(2));
+    drop(guard);
+    let guard = mutex.try_lock().expect("not starving yet");
+    assert!(first.poll().is_none());
+    drop(guard);
+    assert!(mutex.try_lock().is_none(), "it is handed to the first");
+    let mut third = Polled::waiting(mutex.lock());
+    let guard = first.poll().expect("it has it");
+    assert!(mutex.try_lock().is_none());
+    drop(guard);
+    let guard = second.poll().expect("it has waited too long as well");
+    drop(guard);
+    // That one was the last to starve: who runs goes first again.
+    drop(third.poll().expect("woken"));
+    assert!(mutex.try_lock().is_some());
+}
+
+/// The lock is handed to one that is dropped: the next one has it.
+#[test]
+fn handed_to_one_that_is_dropped() {
+    let mutex = Mutex::new(());
+    let guard = mutex.try_lock().unwrap();
+    let mut first = Polled::waiting(mutex.lock());
+    let mut second = Polled::waiting(mutex.lock());
+    std::thread::sleep(Duration::from_millis(2));
+    drop(guard);
+    let guard = mutex.try_lock().unwrap();
+    assert!(first.poll().is_none());
+    drop(guard);
+    assert!(first.is_woken() && mutex.try_lock().is_none());
+    first.cancel();
+    assert!(second.poll().is_some());
+    assert!(mutex.try_lock().is_some(), "nobody starves any more");
+}
+
+#[test]
+fn threads_and_goroutines_share_one() {
+    let runtime = runtime(2);
+    let count = Arc::new(Mutex::new(0u32));
+    let handles: Vec<_> = (0..4)
+        .map(|_| {
+            let count = count.clone();
+            runtime.spawn(async move {
+                for _ in 0..500 {
+                    *count.clone().lock_owned().await += 1;
+                }
+            })
+        })
+        .collect();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                for n in 0..500 {
+                    match n % 2 {
+                        0 => *count.lock_blocking() += 1,
+                        _ => *count.clone().lock_owned_blocking() += 1,
+                    }
+                }
+            });
+        }
+    });
+    for handle in handles {
+        gmp::block_on(handle).unwrap();
+    }
+    assert_eq!(*count.lock_blocking(), 3000);
+}
+
+/// A panic unlocks; there is no poison.
+#[gmp::test]
+async fn a_panic_unlocks() {
+    let mutex = Arc::new(Mutex::new(1));
+    let inside = mutex.clone();
+    let panics = go!({
+        let mut guard = inside.lock().await;
+        *guard = 2;
+        panic!("expected by the test");
+    });
+    assert!(panics.await.unwrap_err().is_panic());
+    assert_eq!(*mutex.lock().await, 2);
+}
+
+#[test]
+fn guards_and_values() {
+    let mut mutex = Mutex::new((1, 2));
+    *mutex.get_mut() = (3, 4);
+    assert_eq!(format!("{mutex:?}"), "Mutex { value: (3, 4) }");
+    {
+        let mut second = MutexGuard::map(mutex.lock_blocking(), |pair| &mut pair.1);
+        *second += 1;
+        assert_eq!(format!("{second:?} {mutex:?}"), "5 Mutex { value: <locked> }");
+        assert!(mutex.is_locked());
+    }
+    assert_eq!(mutex.into_inner(), (3, 5));
+    // Of a size not known.
+    let unsized_: Arc<Mutex<[u8]>> = Arc::new(Mutex::new([1, 2, 3]));
+    unsized_.lock_blocking()[0] = 7;
+    assert_eq!(*unsized_.try_lock_owned().unwrap(), [7, 2, 3]);
+}
