@@ -85,6 +85,7 @@ pub mod net {
 /// Primitives for goroutines to wait for each other.
 pub mod sync {
     pub use gmp_sync::{AfterDone, CancelGuard, Canceller, Cause, Context, ContextError, Done};
+    pub use gmp_sync::{CallResult, SingleFlight};
     pub use gmp_sync::{ErrGroup, GroupError, GroupWait, Start};
     pub use gmp_sync::{
         IntoIter, Iter, Receiver, Recv, RecvError, RecvTimeoutError, SelectCase, Send, SendError,

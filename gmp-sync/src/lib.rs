@@ -43,6 +43,7 @@ mod rw_lock_guard;
 #[expect(unsafe_code, reason = "is the home of waiters")]
 mod semaphore;
 mod tuning;
+mod single_flight;
 #[expect(unsafe_code, reason = "is the home of waiters")]
 mod wait_group;
 #[expect(unsafe_code, reason = "pins nodes into the queue of a primitive")]
@@ -73,4 +74,5 @@ pub use crate::rw_lock_guard::{
     OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLockReadGuard, RwLockWriteGuard,
 };
 pub use crate::semaphore::{Acquire, AcquireOwned, Semaphore};
+pub use crate::single_flight::{CallResult, SingleFlight};
 pub use crate::wait_group::{Wait, WaitGroup};

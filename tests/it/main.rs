@@ -22,6 +22,7 @@ mod promise;
 mod quit;
 mod sched;
 mod shutdown;
+mod single_flight;
 mod stress;
 mod support;
 mod sync_barrier;

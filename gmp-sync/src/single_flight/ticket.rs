@@ -1,0 +1,102 @@
+//! `Ticket`: one caller's part in a call, given back however the caller ends.
+
+use super::call::{Call, Crew, Role, Told, Turn};
+use super::{CallResult, Shared};
+use crate::waiter::{Ended, Waiter};
+use gmp_rt::park::{WaitReason, note_wait, poll_go_on};
+use std::future::poll_fn;
+use std::hash::Hash;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+/// A part in the call for `key`.
+pub(super) struct Ticket<K: Hash + Eq, V> {
+    pub(super) shared: Arc<Shared<K, V>>,
+    pub(super) key: K,
+    pub(super) call: Arc<Call<V>>,
+    pub(super) role: Role,
+}
+
+impl<K: Hash + Eq, V: Clone> Ticket<K, V> {
+    /// Follows, or leads with `f`, until there is a value.
+    pub(super) async fn fly<F, R>(mut self, f: F) -> CallResult<V>
+    where
+        F: FnOnce() -> R,
+        R: Future<Output = V>,
+    {
+        if self.role == Role::Follower {
+            match follow(self.call.clone()).await {
+                Turn::Value(value) => {
+                    self.role = Role::Settled;
+                    return CallResult { value: Arc::unwrap_or_clone(value), shared: true };
+                }
+                Turn::Lead => self.lead(),
+            }
+        }
+        let value = f().await;
+        self.land(value)
+    }
+
+    fn lead(&mut self) {
+        self.role = Role::Leader;
+        self.call.with(|state| state.promote());
+    }
+
+    /// The call has given `value`: new callers begin a new call, followers take this.
+    fn land(mut self, value: V) -> CallResult<V> {
+        self.role = Role::Settled;
+        // From here on nobody joins.
+        self.shared.remove(&self.key, &self.call);
+        match self.call.finish(value) {
+            Ok(value) => CallResult { value: Arc::unwrap_or_clone(value), shared: true },
+            Err(value) => CallResult { value, shared: false },
+        }
+    }
+}
+
+/// Waits for its turn. Gone before the ticket is, so that a lead it was given is passed on before
+/// the call is looked at.
+async fn follow<V>(call: Arc<Call<V>>) -> Turn<V> {
+    let mut waiter = pin!(Waiter::new(call, Told::Nothing));
+    poll_fn(|cx| poll_follow(waiter.as_mut(), cx)).await
+}
+
+fn poll_follow<V>(
+    mut waiter: Pin<&mut Waiter<Arc<Call<V>>>>,
+    cx: &mut Context<'_>,
+) -> Poll<Turn<V>> {
+    ready!(poll_go_on(cx));
+    match waiter.as_mut().poll_wait(cx, |state, _| state.look()) {
+        Poll::Pending => {
+            let call = Arc::as_ptr(waiter.home());
+            note_wait(cx, WaitReason::WaitGroupWait, call.addr());
+            Poll::Pending
+        }
+        Poll::Ready(Ended::AtOnce(turn)) => Poll::Ready(turn),
+        Poll::Ready(Ended::Fired) => {
+            let told = waiter.as_mut().own(|told| std::mem::replace(told, Told::Nothing));
+            waiter.reset();
+            match told {
+                Told::Turn(turn) => Poll::Ready(turn),
+                Told::Nothing => unreachable!("fired, so told"),
+            }
+        }
+    }
+}
+
+impl<K: Hash + Eq, V> Drop for Ticket<K, V> {
+    fn drop(&mut self) {
+        if self.role == Role::Settled {
+            return;
+        }
+        // The map first: so nobody joins a call that is found deserted.
+        let (wakers, _forgotten) = self.shared.with(|calls| {
+            let (crew, wakers) = self.call.with(|state| state.quit(self.role));
+            let ours = calls.get(&self.key).is_some_and(|call| Arc::ptr_eq(call, &self.call));
+            let deserted = crew == Crew::Deserted && ours;
+            (wakers, deserted.then(|| calls.remove_entry(&self.key)))
+        });
+        wakers.wake_all();
+    }
+}

@@ -1,0 +1,165 @@
+//! Calls done once for many, after `x/sync`'s `singleflight_test.go`.
+
+use super::support::{Gate, runtime, until};
+use futures::FutureExt;
+use gmp::sync::{CallResult, SingleFlight, WaitGroup};
+use std::future::ready;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// `TestDo`.
+#[gmp::test]
+async fn a_call_gives_its_value() {
+    let flights = SingleFlight::new();
+    let result = flights.do_call("key", || ready("bar")).await;
+    assert_eq!(result, CallResult { value: "bar", shared: false });
+    assert_eq!(flights.do_call_blocking("key", || ready("again")).value, "again");
+    assert_eq!(format!("{flights:?}"), "SingleFlight { in_flight: 0 }");
+}
+
+/// `TestDoErr`.
+#[gmp::test]
+async fn an_error_is_a_value() {
+    let flights = SingleFlight::new();
+    let result = flights.do_call(1, || ready(Err::<(), _>("some error"))).await;
+    assert_eq!(result.value, Err("some error"));
+}
+
+/// `TestDoDupSuppress`: ten callers, one call.
+#[test]
+fn many_callers_one_call() {
+    let runtime = runtime(2);
+    let flights = SingleFlight::new();
+    let (gate, calls) = (Arc::new(Gate::default()), Arc::new(AtomicUsize::new(0)));
+    let callers: Vec<_> = (0..10)
+        .map(|_| {
+            let (flights, gate, calls) = (flights.clone(), gate.clone(), calls.clone());
+            runtime.spawn(async move {
+                let call = || async move {
+                    calls.fetch_add(1, Ordering::Relaxed);
+                    gate.wait().await;
+                    "bar"
+                };
+                flights.do_call("key", call).await
+            })
+        })
+        .collect();
+    // Nine wait for the one that runs the call: a dump shows them.
+    until(|| {
+        let dump = runtime.block_on(async { gmp::runtime::dump() });
+        dump.matches(" [sync.WaitGroup.Wait]").count() == 9
+    });
+    gate.open();
+    for caller in callers {
+        assert_eq!(gmp::block_on(caller).unwrap(), CallResult { value: "bar", shared: true });
+    }
+    assert_eq!(calls.load(Ordering::Relaxed), 1);
+}
+
+/// `TestForget`.
+#[gmp::test]
+async fn forget() {
+    let flights = SingleFlight::<String, u32>::new();
+    let gates: [Arc<Gate>; 2] = Default::default();
+    let call = |n: usize| {
+        let gate = gates[n].clone();
+        move || async move {
+            gate.wait().await;
+            n as u32 + 1
+        }
+    };
+    let first = flights.spawn_call("key".into(), call(0));
+    flights.forget("key");
+    let second = flights.spawn_call("key".into(), call(1));
+    gates[0].open();
+    assert_eq!(first.await.unwrap(), CallResult { value: 1, shared: false });
+    let third = flights.spawn_call("key".into(), || ready(3));
+    gates[1].open();
+    assert_eq!(second.await.unwrap(), CallResult { value: 2, shared: true });
+    assert_eq!(third.await.unwrap(), CallResult { value: 2, shared: true });
+}
+
+/// `TestDoChan`.
+#[gmp::test]
+async fn a_call_in_its_own_goroutine() {
+    let flights = SingleFlight::new();
+    let call = flights.spawn_call("key", || ready("bar"));
+    assert_eq!(call.await.unwrap().value, "bar");
+}
+
+/// `TestPanicDo`: all whose function panics see it, and nobody hangs.
+#[gmp::test]
+async fn a_panic_hits_each_caller() {
+    let (flights, group) = (SingleFlight::<_, ()>::new(), WaitGroup::new());
+    let panics = Arc::new(AtomicUsize::new(0));
+    for _ in 0..5 {
+        let (flights, panics) = (flights.clone(), panics.clone());
+        group.go(async move {
+            let call = flights.do_call("key", || async {
+                gmp::yield_now().await;
+                panic!("expected by the test")
+            });
+            if AssertUnwindSafe(call).catch_unwind().await.is_err() {
+                panics.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+    }
+    group.wait().await;
+    assert_eq!(panics.load(Ordering::Relaxed), 5);
+}
+
+/// One that panics does not harm the others: the next runs its own.
+#[gmp::test]
+async fn the_next_runs_its_own_after_a_panic() {
+    let (flights, gate) = (SingleFlight::new(), Arc::new(Gate::default()));
+    let first = flights.spawn_call("key", {
+        let gate = gate.clone();
+        || async move {
+            gate.wait().await;
+            panic!("expected by the test")
+        }
+    });
+    let second = flights.spawn_call("key", || ready(2));
+    gate.open();
+    assert!(first.await.unwrap_err().is_panic());
+    assert_eq!(second.await.unwrap().value, 2);
+}
+
+/// `TestGoexitDo`: a goroutine that ends in the middle, as by an abort, passes the call on.
+#[gmp::test]
+async fn an_aborted_leader_passes_the_call_on() {
+    let flights = SingleFlight::new();
+    let stuck = flights.spawn_call("key", std::future::pending);
+    let followers: Vec<_> = (0..5).map(|n| flights.spawn_call("key", move || ready(n))).collect();
+    gmp::yield_now().await;
+    stuck.abort();
+    assert!(stuck.await.unwrap_err().is_cancelled());
+    for follower in followers {
+        follower.await.unwrap();
+    }
+    assert_eq!(format!("{flights:?}"), "SingleFlight { in_flight: 0 }");
+}
+
+/// Different keys do not wait for each other; several threads, plain ones included.
+#[test]
+fn keys_are_apart() {
+    let flights = SingleFlight::<usize, usize>::new();
+    let stuck = flights.spawn_call(99, std::future::pending);
+    std::thread::scope(|scope| {
+        for n in 0..4 {
+            let flights = &flights;
+            scope.spawn(move || {
+                for round in 0..500 {
+                    let key = (round + n) % 3;
+                    let call = || async move {
+                        gmp::yield_now().await;
+                        key
+                    };
+                    assert_eq!(flights.do_call_blocking(key, call).value, key);
+                }
+            });
+        }
+    });
+    stuck.abort();
+}
