@@ -84,6 +84,12 @@ pub mod net {
 
 /// Primitives for goroutines to wait for each other.
 pub mod sync {
+    pub use gmp_sync::{
+        Acquire, AcquireOwned, Barrier, BarrierWait, BarrierWaitResult, Cond, CondWait, Lazy, Lock,
+        LockOwned, MappedMutexGuard, Mutex, MutexGuard, Once, OnceCell, OwnedMutexGuard,
+        OwnedPermit, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, Permit, ReadLock, ReadLockOwned,
+        RwLock, RwLockReadGuard, RwLockWriteGuard, Semaphore, SetError, WriteLock, WriteLockOwned,
+    };
     pub use gmp_sync::{AfterDone, CancelGuard, Canceller, Cause, Context, ContextError, Done};
     pub use gmp_sync::{CallResult, SingleFlight};
     pub use gmp_sync::{ErrGroup, GroupError, GroupWait, Start};
@@ -93,10 +99,4 @@ pub mod sync {
         unbounded_chan,
     };
     pub use gmp_sync::{Wait, WaitGroup};
-    pub use gmp_sync::{
-        Acquire, AcquireOwned, Barrier, BarrierWait, BarrierWaitResult, Cond, CondWait, Lazy, Lock,
-        LockOwned, MappedMutexGuard, Mutex, MutexGuard, Once, OnceCell, OwnedMutexGuard,
-        OwnedPermit, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, Permit, ReadLock, ReadLockOwned,
-        RwLock, RwLockReadGuard, RwLockWriteGuard, Semaphore, SetError, WriteLock, WriteLockOwned,
-    };
 }

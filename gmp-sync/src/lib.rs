@@ -3,16 +3,12 @@
 //! Each is an ordinary future that keeps a `Waker`: it works on any executor. Inside gmp it also
 //! says why its goroutine waits, through [`gmp_rt::park`].
 
+#[expect(unsafe_code, reason = "is the home of waiters")]
+mod barrier;
 #[expect(unsafe_code, reason = "pins nodes into the queues of channels")]
 mod chan;
 #[expect(unsafe_code, reason = "a waker that the winner takes")]
 mod claim;
-mod context;
-mod err_group;
-#[expect(unsafe_code, reason = "holds several locks at once, pins nodes into several queues")]
-mod select;
-#[expect(unsafe_code, reason = "is the home of waiters")]
-mod barrier;
 #[expect(unsafe_code, reason = "is the home of waiters")]
 mod cond;
 #[cfg(not(gmp_loom))]
@@ -20,6 +16,8 @@ mod const_fn;
 #[cfg(gmp_loom)]
 #[path = "const_fn_loom.rs"]
 mod const_fn;
+mod context;
+mod err_group;
 #[expect(unsafe_code, reason = "is the home of waiters")]
 mod init;
 #[expect(unsafe_code, reason = "a place that one at a time may change")]
@@ -40,10 +38,12 @@ mod raw_rw_lock;
 mod rw_lock;
 #[expect(unsafe_code, reason = "has the value while it is inside the lock")]
 mod rw_lock_guard;
+#[expect(unsafe_code, reason = "holds several locks at once, pins nodes into several queues")]
+mod select;
 #[expect(unsafe_code, reason = "is the home of waiters")]
 mod semaphore;
-mod tuning;
 mod single_flight;
+mod tuning;
 #[expect(unsafe_code, reason = "is the home of waiters")]
 mod wait_group;
 #[expect(unsafe_code, reason = "pins nodes into the queue of a primitive")]
@@ -52,17 +52,14 @@ mod waiter;
 mod waitq;
 mod wakers;
 
+pub use crate::barrier::{Barrier, BarrierWait, BarrierWaitResult};
 pub use crate::chan::{
     IntoIter, Iter, Receiver, Recv, RecvError, RecvTimeoutError, Send, SendError, SendTimeoutError,
     Sender, TryIter, TryRecvError, TrySendError, chan, unbounded_chan,
 };
+pub use crate::cond::{Cond, CondWait};
 pub use crate::context::{AfterDone, CancelGuard, Canceller, Cause, Context, ContextError, Done};
 pub use crate::err_group::{ErrGroup, GroupError, GroupWait, Start};
-#[doc(hidden)]
-pub use crate::select::__expansion as __select;
-pub use crate::select::{SelectCase, select_cases};
-pub use crate::barrier::{Barrier, BarrierWait, BarrierWaitResult};
-pub use crate::cond::{Cond, CondWait};
 pub use crate::lazy::Lazy;
 pub use crate::mutex::{Lock, LockOwned, Mutex};
 pub use crate::mutex_guard::{MappedMutexGuard, MutexGuard, OwnedMutexGuard};
@@ -73,6 +70,9 @@ pub use crate::rw_lock::{ReadLock, ReadLockOwned, RwLock, WriteLock, WriteLockOw
 pub use crate::rw_lock_guard::{
     OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLockReadGuard, RwLockWriteGuard,
 };
+#[doc(hidden)]
+pub use crate::select::__expansion as __select;
+pub use crate::select::{SelectCase, select_cases};
 pub use crate::semaphore::{Acquire, AcquireOwned, Semaphore};
 pub use crate::single_flight::{CallResult, SingleFlight};
 pub use crate::wait_group::{Wait, WaitGroup};

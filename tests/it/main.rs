@@ -1,8 +1,8 @@
 //! Black-box tests through the facade, one binary.
 
 mod bad_input;
-mod context;
 mod cancel;
+mod context;
 mod crash;
 mod err_group;
 mod facade;
@@ -13,10 +13,14 @@ mod idle;
 mod inside;
 mod memory;
 mod net_deadline;
+mod net_faults;
 mod net_other;
+mod net_promise;
+mod net_scale;
+mod net_strace;
 mod net_tcp;
-mod overload;
 mod other_executors;
+mod overload;
 mod procs;
 mod promise;
 mod quit;

@@ -28,6 +28,14 @@ pub(crate) fn child_command(name: &str, env: &[(&str, &str)]) -> Command {
     command
 }
 
+/// [`child`], started by another program: `command` and its arguments come before it.
+pub(crate) fn child_of(command: &[&str], name: &str) -> Output {
+    let mut start = Command::new(command[0]);
+    start.args(&command[1..]).arg(std::env::current_exe().expect("own path"));
+    start.args([name, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD, "1");
+    start.output().expect("start a child")
+}
+
 /// A gate that one future waits at until somebody opens it.
 #[derive(Debug, Default)]
 pub(crate) struct Gate(Mutex<GateState>);

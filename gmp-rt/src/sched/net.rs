@@ -25,7 +25,7 @@ use super::Sched;
 use super::run::Worker;
 use crate::g::waker::wake_contained;
 use crate::netpoll::{Bell, Delay, Netpoll, Ready};
-use crate::p::OwnedP;
+use crate::p::{Counter, OwnedP};
 use crate::prim::AtomicBool;
 use crate::prim::Ordering::SeqCst;
 use crate::tuning::{NET_BATCH, RUNQ_CAP};
@@ -49,11 +49,20 @@ pub(crate) struct Net {
     netpoll: OnceLock<Arc<dyn Netpoll>>,
     /// An M sleeps in the netpoller, or is about to. O1.
     waits: AtomicBool,
+    /// How often one did. Written by the one that has the role.
+    slept: Counter,
+    /// How often sysmon has asked. Written by sysmon.
+    rescued: Counter,
 }
 
 impl Default for Net {
     fn default() -> Self {
-        Self { netpoll: OnceLock::new(), waits: AtomicBool::new(false) }
+        Self {
+            netpoll: OnceLock::new(),
+            waits: AtomicBool::new(false),
+            slept: Counter::default(),
+            rescued: Counter::default(),
+        }
     }
 }
 
@@ -79,10 +88,23 @@ impl Net {
     }
 
     /// Asks without waiting, on any thread.
-    pub(super) fn ask(&self, netpoll: &dyn Netpoll, limit: usize, ready: &mut Ready) {
+    fn ask(&self, netpoll: &dyn Netpoll, limit: usize, ready: &mut Ready) {
         if netpoll.poll(Delay::Now, limit, ready) == Bell::Rang && self.is_awaited() {
             netpoll.wake();
         }
+    }
+
+    /// Asks without waiting, from sysmon, and wakes those whose event has come.
+    pub(super) fn rescue(&self, netpoll: &dyn Netpoll) {
+        self.rescued.add(1);
+        let mut ready = Ready::default();
+        self.ask(netpoll, NET_BATCH, &mut ready);
+        ready.drain().for_each(wake_contained);
+    }
+
+    /// How often the network was asked or waited for by others than Ps.
+    pub(super) fn polls(&self) -> u64 {
+        self.slept.get() + self.rescued.get()
     }
 
     /// The runtime has ended: those who still wait get an error.
@@ -149,6 +171,7 @@ impl Worker<'_> {
     pub(super) fn sleep_in_netpoll(&mut self, until: u64) {
         let net = &self.local.sched.net;
         let netpoll = net.netpoll.get().expect("the role is given only if it is there");
+        net.slept.add(1);
         net.waits.store(true, SeqCst); // O1
         let ready = &mut self.ready;
         let _ = self.local.m.note.sleep_in(netpoll, || {

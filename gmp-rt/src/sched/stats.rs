@@ -55,6 +55,8 @@ pub struct Stats {
     pub stalls: u64,
     /// Timers fired so far.
     pub timers_fired: u64,
+    /// Times the network was asked or waited for so far.
+    pub netpolls: u64,
     /// Bytes of goroutine memory mapped from the OS, by all runtimes of the process.
     pub heap_bytes: usize,
 }
@@ -87,6 +89,7 @@ impl Sched {
             overflows: sum(|c| &c.overflows),
             stalls: self.stall_count(),
             timers_fired: sum(|c| &c.timers_fired),
+            netpolls: self.net.polls() + sum(|c| &c.netpolls),
             heap_bytes: heap::stats().mapped_bytes,
         }
     }

@@ -31,16 +31,14 @@ use super::idle::Lists;
 use super::stall::{Stall, StallKind};
 use super::trace::Trace;
 use super::wake::Started;
-use crate::g::waker::wake_contained;
 use crate::m::note::Note;
-use crate::netpoll::Ready;
 use crate::p::call::Call;
 use crate::p::{P, PStatus};
 use crate::sys::thread_state::{self, Sleep, ThreadState};
 use crate::tuning::{
-    BLOCKED_AFTER, COMPUTING_AFTER, DEAF_AFTER, LOCK_HELD, LOCKED_AFTER, NET_BATCH, NET_RESCUE,
-    PROCS_UPDATE, SLICE, SUSPECT_AFTER, SYSMON_BUSY_NAP, SYSMON_IDLE_ROUNDS, SYSMON_MAX_NAP,
-    SYSMON_NAP, TIMER_RESCUE,
+    BLOCKED_AFTER, COMPUTING_AFTER, DEAF_AFTER, LOCK_HELD, LOCKED_AFTER, NET_RESCUE, PROCS_UPDATE,
+    SLICE, SUSPECT_AFTER, SYSMON_BUSY_NAP, SYSMON_IDLE_ROUNDS, SYSMON_MAX_NAP, SYSMON_NAP,
+    TIMER_RESCUE,
 };
 use crate::util::clock;
 use std::sync::Arc;
@@ -214,9 +212,7 @@ impl Sysmon {
             && (spinning > 0
                 || sched.start_spinning(sched.idle.word.spin_anyway()) == Started::Enough);
         if !sent {
-            let mut ready = Ready::default();
-            sched.net.ask(&**netpoll, NET_BATCH, &mut ready);
-            ready.drain().for_each(wake_contained);
+            sched.net.rescue(&**netpoll);
         }
     }
 

@@ -1,0 +1,230 @@
+//! What goes wrong in networks: no hang, no lost wake-up, no busy loop.
+
+use super::net_tcp::{echo, pair};
+use super::support::{child, child_of, is_child, until};
+use gmp::go;
+use gmp::net::{TcpListener, TcpStream};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::time::{ClockId, clock_gettime};
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+const MS: Duration = Duration::from_millis(1);
+
+/// CPU time of this process.
+fn cpu() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.try_into().unwrap(), time.tv_nsec.try_into().unwrap())
+}
+
+/// Runs this test again in a process of its own.
+fn in_child(name: &str) -> bool {
+    if is_child() {
+        return false;
+    }
+    let output = child(name, &[]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    true
+}
+
+#[gmp::test]
+async fn a_peer_that_resets_while_we_write() {
+    for _ in 0..20 {
+        let (client, server) = pair().await;
+        let client = Arc::new(client);
+        let (writes, reads) = (client.clone(), client.clone());
+        let writer = go!(async move {
+            let big = vec![1; 1 << 16];
+            loop {
+                if let Err(error) = writes.write_all(&big).await {
+                    return error.kind();
+                }
+            }
+        });
+        let reader = go!(async move { reads.read(&mut [0; 1]).await });
+        server.read_exact(&mut vec![0; 1 << 16]).await.unwrap();
+        // Throws away what it has not read, and resets.
+        server.set_linger(Some(Duration::ZERO)).unwrap();
+        drop(server);
+        let kind = writer.await.unwrap();
+        assert!(matches!(kind, ErrorKind::ConnectionReset | ErrorKind::BrokenPipe), "{kind:?}");
+        // The error of a socket is told once; the reader gets it, or the end.
+        let read = reader.await.unwrap();
+        assert!(read.is_err() || read.is_ok_and(|n| n == 0));
+    }
+}
+
+/// A reader that does not read: what is under way is bounded by the buffers of the OS, and all arrives
+/// when it reads again.
+#[gmp::test]
+async fn a_slow_reader_holds_its_writer_back() {
+    let (client, server) = pair().await;
+    let sent = Arc::new(AtomicUsize::new(0));
+    let counted = sent.clone();
+    const ALL: usize = 64 << 20;
+    let writer = go!(name = "writer", async move {
+        let piece = vec![7; 1 << 16];
+        for _ in 0..ALL >> 16 {
+            client.write_all(&piece).await.unwrap();
+            counted.fetch_add(1 << 16, Ordering::Relaxed);
+        }
+    });
+    until(|| gmp::runtime::dump().contains("[IO wait"));
+    let before = cpu();
+    gmp::sleep(100 * MS).await;
+    let held = sent.load(Ordering::Relaxed);
+    assert!(held < ALL / 2, "{held} bytes are under way, and nobody reads");
+    assert!(cpu() - before < 5000 * MS);
+    let (mut got, mut buf) = (0, vec![0; 100_000]);
+    loop {
+        match server.read(&mut buf).await.unwrap() {
+            0 => break,
+            n => got += n,
+        }
+    }
+    assert_eq!(got, ALL);
+    writer.await.unwrap();
+}
+
+/// Out of descriptors: a connect says so, an accept waits, and both work again afterwards.
+#[test]
+fn out_of_descriptors() {
+    if in_child("net_faults::out_of_descriptors") {
+        return;
+    }
+    let runtime = super::support::runtime(2);
+    let work = runtime.spawn(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = listener.local_addr().unwrap();
+        let server = go!(async move {
+            for _ in 0..3 {
+                let (stream, _) = listener.accept().await.unwrap();
+                go!(echo(stream));
+            }
+        });
+        // The first connection, so that everything is warm.
+        ping(TcpStream::connect(addr).await.unwrap()).await;
+        // One that is under way when there are no descriptors left for the other end.
+        let waiting = std::net::TcpStream::from(
+            socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap(),
+        );
+        let limit = getrlimit(Resource::Nofile);
+        let used = std::fs::read_dir("/proc/self/fd").unwrap().count() as u64;
+        setrlimit(Resource::Nofile, Rlimit { current: Some(used + 8), ..limit.clone() }).unwrap();
+        let mut files = Vec::new();
+        while let Ok(file) = std::fs::File::open("/dev/null") {
+            files.push(file);
+        }
+        let error = TcpStream::connect(addr).await.unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(24), "EMFILE: {error}");
+        let socket = socket2::SockRef::from(&waiting);
+        socket.connect(&addr.into()).unwrap();
+        let (start, before) = (Instant::now(), cpu());
+        gmp::sleep(400 * MS).await;
+        let (wall, cpu) = (start.elapsed(), cpu() - before);
+        assert!(cpu < wall / 4, "{cpu:?} of CPU in {wall:?}: a busy loop");
+        drop(files);
+        // The accept comes back by itself.
+        waiting.set_nonblocking(true).unwrap();
+        ping(TcpStream::from_std(waiting).unwrap()).await;
+        ping(TcpStream::connect(addr).await.unwrap()).await;
+        server.await.unwrap();
+        setrlimit(Resource::Nofile, limit).unwrap();
+    });
+    gmp::block_on(work).unwrap();
+}
+
+async fn ping(stream: TcpStream) {
+    stream.set_deadline(Some(Instant::now() + Duration::from_secs(60)));
+    stream.write_all(b"ping").await.unwrap();
+    let mut back = [0; 4];
+    stream.read_exact(&mut back).await.unwrap();
+    assert_eq!(&back, b"ping");
+}
+
+/// A close while an accept naps for want of descriptors ends the nap.
+#[test]
+fn a_close_ends_the_nap_of_an_accept() {
+    if in_child("net_faults::a_close_ends_the_nap_of_an_accept") {
+        return;
+    }
+    let runtime = super::support::runtime(2);
+    let work = runtime.spawn(async {
+        let listener = Arc::new(TcpListener::bind("127.0.0.1:0").await.unwrap());
+        let addr = listener.local_addr().unwrap();
+        let accepting = listener.clone();
+        let accept = go!(async move { accepting.accept().await.map(drop) });
+        let client =
+            socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+        let mut files = Vec::new();
+        let limit = getrlimit(Resource::Nofile);
+        setrlimit(Resource::Nofile, Rlimit { current: Some(64), ..limit }).unwrap();
+        while let Ok(file) = std::fs::File::open("/dev/null") {
+            files.push(file);
+        }
+        client.connect(&addr.into()).unwrap();
+        // By now it naps for more than 100 ms.
+        gmp::sleep(300 * MS).await;
+        assert!(!accept.is_finished());
+        listener.close();
+        accept.await.unwrap().unwrap_err()
+    });
+    let error = gmp::block_on(work).unwrap();
+    assert_eq!(error.to_string(), "use of closed network connection");
+}
+
+/// In a network namespace of its own, the interface goes down under a connection: nothing tells either
+/// end. Reads wait until their deadline, writes until the OS gives up, and when it is up again the data
+/// arrives.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_interface_that_goes_down() {
+    let lo = |state: &str| {
+        let set = std::process::Command::new("ip").args(["link", "set", "lo", state]).status();
+        set.is_ok_and(|status| status.success())
+    };
+    if !is_child() {
+        let probe = ["-rn", "ip", "link", "set", "lo", "up"];
+        let probe = std::process::Command::new("unshare").args(probe).output();
+        if !probe.is_ok_and(|output| output.status.success()) {
+            eprintln!(
+                "\n*** NOT CHECKED: this machine allows no network namespace of one's own, or has no `ip`.\n"
+            );
+            return;
+        }
+        let output = child_of(&["unshare", "-rn"], "net_faults::an_interface_that_goes_down");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        return;
+    }
+    assert!(lo("up"));
+    let runtime = super::support::runtime(2);
+    let work = runtime.spawn(async move {
+        let (client, server) = pair().await;
+        go!(echo(server));
+        client.write_all(b"ping").await.unwrap();
+        client.read_exact(&mut [0; 4]).await.unwrap();
+        assert!(gmp::blocking(|| lo("down")));
+        client.write_all(b"lost").await.unwrap();
+        client.set_read_deadline(Some(Instant::now() + 200 * MS));
+        let before = cpu();
+        let error = client.read(&mut [0; 4]).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+        assert!(cpu() - before < 100 * MS, "a busy loop");
+        assert!(gmp::blocking(|| lo("up")));
+        // The OS sends it again by and by.
+        client.set_read_deadline(Some(Instant::now() + Duration::from_secs(60)));
+        let mut back = [0; 4];
+        client.read_exact(&mut back).await.unwrap();
+        assert_eq!(&back, b"lost");
+        // Half-open for good: the OS gives up after a while, and whoever reads is told.
+        socket2::SockRef::from(&client).set_tcp_user_timeout(Some(300 * MS)).unwrap();
+        assert!(gmp::blocking(|| lo("down")));
+        client.write_all(b"gone").await.unwrap();
+        client.set_read_deadline(None);
+        client.read(&mut [0; 4]).await.unwrap_err()
+    });
+    let error = gmp::block_on(work).unwrap();
+    assert!(matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::HostUnreachable), "{error}");
+}
