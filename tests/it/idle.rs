@@ -36,7 +36,7 @@ fn an_idle_runtime_never_wakes() {
     for _ in 0..1000 {
         runtime.spawn(gmp::sleep(Duration::from_secs(3600)));
     }
-    assert_idle(|| runtime.handle().stats());
+    assert_idle(|| runtime.handle().stats(), 1000);
 }
 
 /// A program as most are: with `#[gmp::main]`, which waits for SIGQUIT.
@@ -50,7 +50,7 @@ fn an_idle_program_never_wakes() {
         }
         let (tx, rx) = futures::channel::oneshot::channel();
         let watcher = std::thread::spawn(move || {
-            assert_idle(gmp::runtime::stats);
+            assert_idle(gmp::runtime::stats, 1000);
             tx.send(()).unwrap();
         });
         // An error if the watcher has panicked.
@@ -64,12 +64,39 @@ fn an_idle_program_never_wakes() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Asserts that nobody wakes for a second, once all threads of a runtime with 1000 timers sleep.
+/// With connections that are open and waited for, too.
 #[cfg(target_os = "linux")]
-fn assert_idle(stats: impl Fn() -> gmp::runtime::Stats) {
+#[test]
+fn an_idle_network_never_wakes() {
+    if !is_child() {
+        let output = child("idle::an_idle_network_never_wakes", &[]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        return;
+    }
+    let runtime = gmp::Builder::new().max_procs(4).build().unwrap();
+    for _ in 0..10 {
+        runtime.spawn(async {
+            let (client, server) = super::net_tcp::pair().await;
+            client.write_all(b"x").await.unwrap();
+            server.read_exact(&mut [0]).await.unwrap();
+            client.set_read_deadline(Some(std::time::Instant::now() + Duration::from_secs(3600)));
+            let _ = client.read(&mut [0]).await;
+            unreachable!("nobody writes: {server:?}");
+        });
+    }
+    until(|| {
+        let dump = runtime.block_on(async { gmp::runtime::dump() });
+        dump.matches("[IO wait").count() == 10
+    });
+    assert_idle(|| runtime.handle().stats(), 10);
+}
+
+/// Asserts that nobody wakes for a second, once all threads of a runtime with so many timers sleep.
+#[cfg(target_os = "linux")]
+fn assert_idle(stats: impl Fn() -> gmp::runtime::Stats, timers: usize) {
     until(|| {
         let stats = stats();
-        stats.timers == 1000 && stats.idle_threads == stats.threads
+        stats.timers == timers && stats.idle_threads == stats.threads
     });
     // Whoever is in the pool may still be on its way to sleep.
     std::thread::sleep(Duration::from_millis(100));

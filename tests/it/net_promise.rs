@@ -26,7 +26,7 @@ struct Seen {
 /// connections echo: the slowest percent of the round trips stays below 5 ms, and those that block take
 /// at most twice as long as if each had a thread of its own from the start.
 ///
-/// The machine may do other things at the same time, so the best of several tries counts.
+/// The machine may do other things at the same time, so it is tried again for up to a minute.
 #[test]
 fn echo_goes_on_while_a_hundred_block() {
     if !is_child() {
@@ -38,7 +38,8 @@ fn echo_goes_on_while_a_hundred_block() {
     }
     let fifos = Fifos::new(50);
     let mut tries = Vec::new();
-    for _ in 0..20 {
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(60) {
         let runtime = runtime(2);
         let paths = fifos.paths.clone();
         let seen = gmp::block_on(runtime.spawn(try_once(paths))).unwrap();
