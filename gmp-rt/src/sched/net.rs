@@ -13,17 +13,18 @@
 //!
 //! An M in the netpoller is woken by an event of its own, which another M that just asks may take from
 //! it. So an M says that it waits, in `waits`, before anybody may ring for it
-//! ([`Note::sleep_in`](crate::m::note::Note::sleep_in)), and who took a ring looks there and rings again.
+//! ([`Note::sleep_in`]), and who took a ring looks there and rings again.
 //!
 //! # Orderings
 //!
 //! | id | op | pairs with | makes visible |
 //! |----|----|-----------|----------------|
-//! | O1 | SeqCst store of `waits` in [`Worker::sleep_in_netpoll`], then the exchange on the note | the swap in `Note::wake`, the ring, the poll that takes it, then the SeqCst load in [`Net::is_awaited`] | that the ring was meant for somebody else |
+//! | O1 | SeqCst store of `waits` in [`Net::sleep`], then the exchange on the note | the swap in `Note::wake`, the ring, the poll that takes it, then the SeqCst load in [`Net::is_awaited`] | that the ring was meant for somebody else |
 
 use super::Sched;
 use super::run::Worker;
 use crate::g::waker::wake_contained;
+use crate::m::note::Note;
 use crate::netpoll::{Bell, Delay, Netpoll, Ready};
 use crate::p::{Counter, OwnedP};
 use crate::prim::AtomicBool;
@@ -88,10 +89,29 @@ impl Net {
     }
 
     /// Asks without waiting, on any thread.
-    fn ask(&self, netpoll: &dyn Netpoll, limit: usize, ready: &mut Ready) {
+    pub(super) fn ask(&self, netpoll: &dyn Netpoll, limit: usize, ready: &mut Ready) {
         if netpoll.poll(Delay::Now, limit, ready) == Bell::Rang && self.is_awaited() {
             netpoll.wake();
         }
+    }
+
+    /// Waits for events, at most until the moment `until`, or until somebody wakes `note`. One thread
+    /// at a time.
+    pub(super) fn sleep(&self, note: &Note, until: u64, ready: &mut Ready) {
+        let netpoll = self.netpoll.get().expect("the role is given only if it is there");
+        self.slept.add(1);
+        self.waits.store(true, SeqCst); // O1
+        let _ = note.sleep_in(netpoll, || {
+            let delay = match until {
+                clock::FOREVER => Delay::Forever,
+                until => match until.saturating_sub(clock::now()) {
+                    0 => Delay::Now,
+                    left => Delay::For(Duration::from_nanos(left)),
+                },
+            };
+            let _ = netpoll.poll(delay, NET_BATCH, ready);
+        });
+        self.waits.store(false, SeqCst); // O1
     }
 
     /// Asks without waiting, from sysmon, and wakes those whose event has come.
@@ -167,25 +187,12 @@ impl Worker<'_> {
         self.wake_ready();
     }
 
-    /// Sleeps in the netpoller until an event, a wake-up or the moment `until`.
+    /// Sleeps in the netpoller until an event, a wake-up or the moment `until`, and gives the role
+    /// up.
     pub(super) fn sleep_in_netpoll(&mut self, until: u64) {
-        let net = &self.local.sched.net;
-        let netpoll = net.netpoll.get().expect("the role is given only if it is there");
-        net.slept.add(1);
-        net.waits.store(true, SeqCst); // O1
-        let ready = &mut self.ready;
-        let _ = self.local.m.note.sleep_in(netpoll, || {
-            let delay = match until {
-                clock::FOREVER => Delay::Forever,
-                until => match until.saturating_sub(clock::now()) {
-                    0 => Delay::Now,
-                    left => Delay::For(Duration::from_nanos(left)),
-                },
-            };
-            let _ = netpoll.poll(delay, NET_BATCH, ready);
-        });
-        net.waits.store(false, SeqCst); // O1
-        self.local.sched.idle.with(|lists| lists.poller = None);
+        let sched = &self.local.sched;
+        sched.net.sleep(&self.local.m.note, until, &mut self.ready);
+        sched.idle.with(|lists| lists.poller = None);
     }
 
     /// Wakes those whose event has come, with a P: as one batch.
@@ -211,3 +218,7 @@ impl Worker<'_> {
 fn free_slots(p: &OwnedP) -> usize {
     RUNQ_CAP.saturating_sub(p.runq.len()).clamp(1, NET_BATCH)
 }
+
+#[cfg(all(test, gmp_loom))]
+#[path = "net_loom.rs"]
+mod loom;
