@@ -7,7 +7,7 @@
 
 use crate::const_fn::const_fn;
 use crate::waiter::{Abandoned, End, Ended, Home, Waiter};
-use crate::waitq::{Queue, State as At};
+use crate::waitq::{Queue, State as At, Verdict};
 use crate::wakers::Wakers;
 use gmp_rt::park::{WaitReason, note_wait, poll_go_on};
 use gmp_rt::prim::{AtomicBool, Mutex, Ordering};
@@ -109,10 +109,10 @@ impl Init {
     /// Somebody has given up its turn: it is the next one's.
     fn pass_turn(state: &mut State) -> Wakers {
         let fired = state.waiting.fire_first(|wait| match wait.wants {
-            Wants::Done => ControlFlow::Continue(()),
+            Wants::Done => Verdict::Skip,
             Wants::Turn => {
                 wait.gave = Gave::Turn;
-                ControlFlow::Break(Some(()))
+                Verdict::Fire(())
             }
         });
         match fired {

@@ -28,7 +28,7 @@
 use crate::const_fn::const_fn;
 use crate::permit::{OwnedPermit, Permit};
 use crate::waiter::{Abandoned, End, Ended, Home, Waiter};
-use crate::waitq::{Queue, State as At};
+use crate::waitq::{Queue, State as At, Verdict};
 use crate::wakers::Wakers;
 use gmp_rt::park::{WaitReason, note_wait, poll_go_on};
 use gmp_rt::prim::{AtomicUsize, Mutex, Ordering};
@@ -328,13 +328,13 @@ impl Semaphore {
         // While there is something to give: a walk along requests that cannot be met may be long.
         while self.available() > 0 {
             let fired = state.waiting.fire_first(|need| match *need {
-                need if need > state.size => ControlFlow::Continue(()),
-                need if need > self.available() => ControlFlow::Break(None),
+                need if need > state.size => Verdict::Skip,
+                need if need > self.available() => Verdict::Stop,
                 need => {
                     // I2: nobody else takes any. Acquire: pairs with `give_back`, on behalf of
                     // the waiter.
                     self.word.fetch_sub(need * PERMIT, Ordering::Acquire);
-                    ControlFlow::Break(Some(()))
+                    Verdict::Fire(())
                 }
             });
             let Some(((), fired)) = fired else { break };

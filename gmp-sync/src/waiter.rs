@@ -214,19 +214,6 @@ impl<H: Home> Waiter<H> {
         self.project().node.reset();
     }
 
-    /// Runs `f` under the lock on the data of this wait, in the queue or not.
-    pub(crate) fn with_data<R>(
-        self: Pin<&mut Self>,
-        f: impl FnOnce(&mut H::State, &mut H::Data, State) -> R,
-    ) -> R {
-        let mut this = self.project();
-        this.home.with(|state| {
-            let at = this.node.state();
-            // SAFETY: the lock of the queue is held.
-            unsafe { this.node.as_mut().locked(|data| f(state, data, at)) }
-        })
-    }
-
     /// Ends a wait from its own side: leaves the queue, or passes on what it was given.
     pub(crate) fn give_up(self: Pin<&mut Self>) {
         let mut this = self.project();

@@ -76,6 +76,19 @@ pub(crate) enum Verdict<R> {
     Stop,
 }
 
+impl<R> Verdict<R> {
+    /// Makes something of the result of a wait that ends.
+    #[inline]
+    pub(crate) fn map<S>(self, f: impl FnOnce(R) -> S) -> Verdict<S> {
+        match self {
+            Self::Fire(result) => Verdict::Fire(f(result)),
+            Self::Unlink => Verdict::Unlink,
+            Self::Skip => Verdict::Skip,
+            Self::Stop => Verdict::Stop,
+        }
+    }
+}
+
 /// A waker to wake after the lock is released.
 #[must_use = "somebody waits for this to be woken, after the lock is released"]
 #[derive(Debug)]

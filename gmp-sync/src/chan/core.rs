@@ -348,13 +348,11 @@ impl<T> Core<T> {
             return Err(value);
         }
         let mut value = Some(value);
-        let hit = self.recvq.fire_first(|wait| match wait.win() {
-            Verdict::Fire(()) => {
+        let hit = self.recvq.fire_first(|wait| {
+            wait.win().map(|()| {
                 wait.parcel = value.take().map_or(Parcel::Nothing, Parcel::Value);
-                Verdict::Fire(wait.select_waker())
-            }
-            Verdict::Unlink => Verdict::Unlink,
-            Verdict::Skip => Verdict::Skip,
+                wait.select_waker()
+            })
         });
         match (hit, value) {
             (None, Some(value)) => Err(value),
@@ -366,16 +364,14 @@ impl<T> Core<T> {
     /// permit that the caller has to account for (I2).
     #[inline]
     fn take_from_sender(&mut self) -> Option<(Parcel<T>, Fired)> {
-        let ((parcel, waker), fired) = self.sendq.fire_first(|wait| match wait.win() {
-            Verdict::Fire(()) => {
+        let ((parcel, waker), fired) = self.sendq.fire_first(|wait| {
+            wait.win().map(|()| {
                 let parcel = wait.take();
                 if matches!(parcel, Parcel::Later) {
                     wait.parcel = Parcel::Permit;
                 }
-                Verdict::Fire((parcel, wait.select_waker()))
-            }
-            Verdict::Unlink => Verdict::Unlink,
-            Verdict::Skip => Verdict::Skip,
+                (parcel, wait.select_waker())
+            })
         })?;
         Some((parcel, fired.or(waker)))
     }
@@ -542,16 +538,17 @@ impl<T> Core<T> {
         for queue in [&mut self.recvq, &mut self.promised, &mut self.sendq] {
             while let Some((waker, fired)) = queue.fire_first(|wait| {
                 // A promised one is won already.
-                match (wait.place, wait.win()) {
-                    (Place::Promised, _) | (_, Verdict::Fire(())) => {}
-                    (_, Verdict::Unlink) => return Verdict::Unlink,
-                    (_, Verdict::Skip) => return Verdict::Skip,
-                }
-                // A value stays in its node: its sender gets it back.
-                if !matches!(wait.parcel, Parcel::Value(_)) {
-                    wait.parcel = Parcel::Closed;
-                }
-                Verdict::Fire(wait.select_waker())
+                let won = match wait.place {
+                    Place::Promised => Verdict::Fire(()),
+                    Place::Common => wait.win(),
+                };
+                won.map(|()| {
+                    // A value stays in its node: its sender gets it back.
+                    if !matches!(wait.parcel, Parcel::Value(_)) {
+                        wait.parcel = Parcel::Closed;
+                    }
+                    wait.select_waker()
+                })
             }) {
                 wakers.push(fired.or(waker));
             }

@@ -46,7 +46,7 @@ unsafe impl Home for ScopeRef<'_> {
         state.waiting()
     }
 
-    fn abandoned(_: &mut State, (): &mut (), _: Abandoned) -> Wakers {
+    fn abandoned(&self, _: &mut State, (): &mut (), _: Abandoned) -> Wakers {
         Wakers::None
     }
 }

@@ -26,7 +26,7 @@ unsafe impl<E> Home for Waiting<E> {
         &mut state.waiting
     }
 
-    fn abandoned(_: &mut State<E>, (): &mut (), _: Abandoned) -> Wakers {
+    fn abandoned(&self, _: &mut State<E>, (): &mut (), _: Abandoned) -> Wakers {
         Wakers::None
     }
 }
@@ -44,7 +44,7 @@ unsafe impl<E> Home for Starting<E> {
         &mut state.starting
     }
 
-    fn abandoned(state: &mut State<E>, (): &mut (), how: Abandoned) -> Wakers {
+    fn abandoned(&self, state: &mut State<E>, (): &mut (), how: Abandoned) -> Wakers {
         match how {
             Abandoned::Queued => Wakers::None,
             // It was given a place.

@@ -59,8 +59,8 @@ pub(super) enum Crew {
     Deserted,
 }
 
-// SAFETY: one lock, one queue behind it, both as old as the `Arc`.
-unsafe impl<V> Home for Arc<Call<V>> {
+// SAFETY: one lock, one queue behind it, both as old as the call.
+unsafe impl<V> Home for Call<V> {
     type State = State<V>;
     type Data = Told<V>;
 
@@ -72,7 +72,7 @@ unsafe impl<V> Home for Arc<Call<V>> {
         &mut state.waiting
     }
 
-    fn abandoned(state: &mut State<V>, told: &mut Told<V>, _: Abandoned) -> Wakers {
+    fn abandoned(&self, state: &mut State<V>, told: &mut Told<V>, _: Abandoned) -> Wakers {
         match told {
             Told::Turn(Turn::Lead) => state.pass_lead(),
             // A value is everybody's.
