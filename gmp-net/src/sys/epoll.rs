@@ -121,8 +121,11 @@ impl Os {
     ) -> &'b [epoll::Event] {
         if !self.coarse.load(Relaxed) {
             match pwait2(self.poller.as_fd(), time, buffer) {
-                // SAFETY: the kernel has filled in that many.
-                Ok(n) => return unsafe { buffer[..n].assume_init_ref() },
+                Ok(n) => {
+                    let filled: &[MaybeUninit<epoll::Event>] = &buffer[..n];
+                    // SAFETY: the kernel has filled in that many.
+                    return unsafe { &*(&raw const *filled as *const [epoll::Event]) };
+                }
                 Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => {
                     self.coarse.store(true, Relaxed); // Relaxed: a hint
                 }

@@ -278,7 +278,7 @@ impl Engine<'_> {
 
     /// Nothing is queued: tries each case alone, then all channels at one instant.
     fn start(&mut self, cx: &mut Context<'_>) -> Step {
-        let order = Order::random(self.list.len());
+        let order = Order::random(self.list.count());
         for index in order.as_slice() {
             if let Some(step) = self.try_alone(*index as usize, cx) {
                 return step;
@@ -304,7 +304,7 @@ impl Engine<'_> {
         if !self.locks.as_slice().is_empty() {
             return;
         }
-        for index in 0..self.list.len() {
+        for index in 0..self.list.count() {
             match self.list.look(index).kind() {
                 Kind::Channel(_) => self.locks.push(index as u32),
                 Kind::Future => *self.futures = Futures::Some,
@@ -379,7 +379,7 @@ impl Engine<'_> {
             return step;
         }
         // The futures, while nobody can win.
-        let order = Order::random(self.list.len());
+        let order = Order::random(self.list.count());
         let ready = self.poll_futures(&order, cx);
         let mut after = After::default();
         self.lock_all();

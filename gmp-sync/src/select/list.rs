@@ -10,7 +10,7 @@ use std::pin::Pin;
 /// Cases by their number.
 pub trait List {
     /// How many.
-    fn len(&self) -> usize;
+    fn count(&self) -> usize;
 
     /// Case `index`, which is there.
     fn arm(self: Pin<&mut Self>, index: usize) -> Pin<&mut dyn Arm>;
@@ -54,7 +54,7 @@ impl<C: Case, L> Cons<C, L> {
 }
 
 impl List for Nil {
-    fn len(&self) -> usize {
+    fn count(&self) -> usize {
         0
     }
 
@@ -69,8 +69,8 @@ impl List for Nil {
 
 impl<C: Arm, L: List> List for Cons<C, L> {
     #[inline]
-    fn len(&self) -> usize {
-        1 + self.tail.len()
+    fn count(&self) -> usize {
+        1 + self.tail.count()
     }
 
     #[inline]

@@ -111,7 +111,7 @@ type Boxed<'a, O> = Pin<Box<dyn Made<'a, O> + Send + 'a>>;
 struct Arms<'a, O>(Vec<(usize, Boxed<'a, O>)>);
 
 impl<O> List for Arms<'_, O> {
-    fn len(&self) -> usize {
+    fn count(&self) -> usize {
         self.0.len()
     }
 
