@@ -98,5 +98,6 @@ pub mod sync {
         SendTimeoutError, Sender, TryIter, TryRecvError, TrySendError, chan, select_cases,
         unbounded_chan,
     };
+    pub use gmp_sync::{Pool, PoolGuard};
     pub use gmp_sync::{Wait, WaitGroup};
 }

@@ -43,6 +43,7 @@ const PROOF_FILES: &[&str] = &[
     "gmp-sync/src/raw_mutex.rs",
     "gmp-sync/src/raw_rw_lock.rs",
     "gmp-sync/src/semaphore.rs",
+    "gmp-sync/src/pool/try_cell.rs",
     // Counters: no other memory depends on them.
     "gmp-rt/src/sched/goid.rs",
     "gmp-rt/src/sched/live.rs",

@@ -42,6 +42,7 @@ mod rw_lock_guard;
 mod select;
 #[expect(unsafe_code, reason = "is the home of waiters")]
 mod semaphore;
+mod pool;
 mod single_flight;
 mod tuning;
 #[expect(unsafe_code, reason = "is the home of waiters")]
@@ -74,5 +75,6 @@ pub use crate::rw_lock_guard::{
 pub use crate::select::__expansion as __select;
 pub use crate::select::{SelectCase, select_cases};
 pub use crate::semaphore::{Acquire, AcquireOwned, Semaphore};
+pub use crate::pool::{Pool, PoolGuard};
 pub use crate::single_flight::{CallResult, SingleFlight};
 pub use crate::wait_group::{Wait, WaitGroup};

@@ -26,4 +26,7 @@ fn public_types_are_send_and_sync() {
     check::<sync::Canceller>();
     check::<sync::AfterDone>();
     check::<sync::Done<'static>>();
+    check::<sync::ErrGroup<u8>>();
+    check::<sync::SingleFlight<u8, u8>>();
+    check::<sync::Pool<std::cell::Cell<u8>>>();
 }

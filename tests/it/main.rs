@@ -21,6 +21,7 @@ mod net_strace;
 mod net_tcp;
 mod other_executors;
 mod overload;
+mod pool;
 mod procs;
 mod promise;
 mod quit;

@@ -93,6 +93,12 @@ impl Local {
         })
     }
 
+    /// The id of its P, if it has one.
+    #[inline]
+    pub(crate) fn p_id(&self) -> Option<usize> {
+        self.p.borrow().as_ref().map(|p| p.id)
+    }
+
     /// Begins to own `p`.
     pub(crate) fn acquire_p(&self, p: OwnedP) {
         p.install_cache();

@@ -70,7 +70,7 @@ fn forgotten_calls_land() {
     flights.forget("key");
     let new = flights.join("key");
     assert_eq!(gmp_rt::block_on(old.fly(|| ready(1))).value, 1);
-    assert_eq!(gmp_rt::block_on(follower.fly(|| pending())).value, 1);
+    assert_eq!(gmp_rt::block_on(follower.fly(pending)).value, 1);
     assert!(!is_empty(&flights), "the new one is in flight");
     assert_eq!(gmp_rt::block_on(new.fly(|| ready(2))).value, 2);
     assert!(is_empty(&flights));

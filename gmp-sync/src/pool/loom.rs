@@ -1,0 +1,73 @@
+//! Models of the pool: the cell that threads take turns at, and the timer against puts.
+
+use super::aging::{Aging, Alarm};
+use super::try_cell::TryCell;
+use super::{Place, Rest, Shard, Shared};
+use ::loom::thread;
+use gmp_rt::prim::CachePadded;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One at a time, and each sees what the one before did.
+#[test]
+fn loom_turns_at_the_cell() {
+    ::loom::model(|| {
+        let cell = Arc::new(TryCell::new(0u32));
+        let threads: Vec<_> = (0..2)
+            .map(|_| {
+                let cell = cell.clone();
+                thread::spawn(move || u32::from(cell.try_with(|n| *n += 1).is_some()))
+            })
+            .collect();
+        let done: u32 = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
+        assert!(done > 0);
+        assert_eq!(cell.try_with(|n| *n), Some(done));
+    });
+}
+
+fn pool(shards: usize) -> Arc<Shared<u8>> {
+    let shards = (0..shards).map(|_| CachePadded(Shard::new())).collect();
+    let (make, aging) = (Box::new(|| unreachable!("not in a model")), Aging::new());
+    Arc::new(Shared { shards, make, aging, idle: Duration::MAX })
+}
+
+/// An item that is put as the timer runs out: it is left with a timer, not two, or taken along.
+#[test]
+fn loom_put_against_tick() {
+    ::loom::model(|| {
+        let pool = pool(1);
+        assert_eq!(pool.aging.want(), Alarm::Wanted);
+        let putting = {
+            let pool = pool.clone();
+            thread::spawn(move || pool.put(Place::P(0), 1))
+        };
+        let ticking = {
+            let pool = pool.clone();
+            thread::spawn(move || pool.tick())
+        };
+        let wanted = [putting.join().unwrap(), ticking.join().unwrap()];
+        let timers = wanted.iter().filter(|alarm| **alarm == Alarm::Wanted).count();
+        match pool.age() {
+            // Those who drop an item because the shard is in use may leave a timer for nothing.
+            Rest::None => assert!(timers <= 1),
+            Rest::Items => assert_eq!(timers, 1),
+        }
+    });
+}
+
+/// Two take and two put: no item is taken twice, none appears from nowhere.
+#[test]
+fn loom_items_are_taken_once() {
+    ::loom::model(|| {
+        let pool = pool(2);
+        let _ = pool.put(Place::Outside(0), 1);
+        let other = {
+            let pool = pool.clone();
+            thread::spawn(move || pool.take(Place::Outside(1)))
+        };
+        let own = pool.take(Place::Outside(0));
+        let other = other.join().unwrap();
+        let left = pool.take(Place::Outside(0));
+        assert_eq!([own, other, left].iter().flatten().count(), 1);
+    });
+}
