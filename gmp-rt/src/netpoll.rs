@@ -64,7 +64,7 @@ impl Ready {
     }
 }
 
-/// The source of events a runtime waits for. See the [module](self) for the contract.
+/// The source of events a runtime waits for. The contract is in the head of the file.
 pub trait Netpoll: Any + fmt::Debug + Send + Sync {
     /// Waits for events for at most `delay`, and puts the wakers of those that waited for them into
     /// `ready`; about `limit` of them at most, the rest is left for the next call. An error of the OS

@@ -18,6 +18,7 @@ mod net_other;
 mod net_promise;
 mod net_scale;
 mod net_strace;
+mod net_stress;
 mod net_tcp;
 mod other_executors;
 mod overload;

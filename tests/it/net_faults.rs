@@ -112,7 +112,7 @@ fn out_of_descriptors() {
         );
         let limit = getrlimit(Resource::Nofile);
         let used = std::fs::read_dir("/proc/self/fd").unwrap().count() as u64;
-        setrlimit(Resource::Nofile, Rlimit { current: Some(used + 8), ..limit.clone() }).unwrap();
+        setrlimit(Resource::Nofile, Rlimit { current: Some(used + 8), ..limit }).unwrap();
         let mut files = Vec::new();
         while let Ok(file) = std::fs::File::open("/dev/null") {
             files.push(file);

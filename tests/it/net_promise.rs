@@ -43,7 +43,7 @@ fn echo_goes_on_while_a_hundred_block() {
         let runtime = runtime(2);
         let paths = fifos.paths.clone();
         let seen = gmp::block_on(runtime.spawn(try_once(paths))).unwrap();
-        println!("gmp: {seen:?}");
+        println!("\ngmp: {seen:?}");
         if seen.p99 < 5 * MS && seen.blocked < 2 * BLOCKED {
             return;
         }
@@ -78,7 +78,7 @@ async fn try_once(fifos: Arc<Vec<PathBuf>>) -> Seen {
         .map(|n: usize| {
             let fifos = fifos.clone();
             go!(async move {
-                if n % 2 == 0 {
+                if n.is_multiple_of(2) {
                     std::thread::sleep(BLOCKED);
                 } else {
                     // Blocks until somebody writes.

@@ -132,7 +132,7 @@ fn idle_connections_take_little() {
         }
         until(|| parked.load(Ordering::Relaxed) == n);
         let each = (resident() - before) / n;
-        println!("gmp: {n} idle connections, two goroutines each: {each} bytes per connection");
+        println!("\ngmp: {n} idle connections, two goroutines each: {each} bytes per connection");
         assert!(each < 2048, "{each} bytes per connection");
     });
     gmp::block_on(work).unwrap();

@@ -122,9 +122,9 @@ impl Os {
         if !self.coarse.load(Relaxed) {
             match pwait2(self.poller.as_fd(), time, buffer) {
                 Ok(n) => {
-                    let filled: &[MaybeUninit<epoll::Event>] = &buffer[..n];
-                    // SAFETY: the kernel has filled in that many.
-                    return unsafe { &*(&raw const *filled as *const [epoll::Event]) };
+                    let filled = std::ptr::from_ref(&buffer[..n]) as *const [epoll::Event];
+                    // SAFETY: the kernel has filled in that many, and `MaybeUninit` changes no layout.
+                    return unsafe { &*filled };
                 }
                 Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => {
                     self.coarse.store(true, Relaxed); // Relaxed: a hint

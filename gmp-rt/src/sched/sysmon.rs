@@ -109,6 +109,7 @@ pub(super) fn sysmon_main(sched: Arc<Sched>) {
             sysmon.sleep_deep(&note);
             (nap, idle_rounds) = (SYSMON_NAP, 0);
             sysmon.seen.clear();
+            sysmon.net.1 = clock::now();
             continue;
         }
         nap = match sysmon.round(clock::now()) {

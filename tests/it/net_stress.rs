@@ -1,0 +1,152 @@
+//! Everything at once, over real sockets: connect, read, write, close, deadlines, dropped operations.
+//!
+//! Counted: every operation ends, what arrives is what was sent, and no descriptor is left over.
+//! `GMP_STRESS_SECONDS=60` makes it run for a minute; see CONTRIBUTING for the sanitizers.
+
+use gmp::go;
+use gmp::net::{TcpListener, TcpStream};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// A row of numbers that looks random.
+struct Rand(u64);
+
+impl Rand {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % n
+    }
+
+    fn micros(&mut self, n: u64) -> Duration {
+        Duration::from_micros(self.below(n))
+    }
+}
+
+/// Bytes that can be told from those before and after.
+fn pattern(at: u64) -> u8 {
+    (at % 251) as u8
+}
+
+/// Serves one connection: checks the bytes that come, sends as many of its own, and at times gives up.
+async fn serve(stream: TcpStream, mut rand: Rand) -> io::Result<()> {
+    let stream = Arc::new(stream);
+    if rand.below(8) == 0 {
+        let (killed, after) = (stream.clone(), rand.micros(2000));
+        go!(async move {
+            gmp::sleep(after).await;
+            killed.close();
+        });
+    }
+    let (mut at, mut buf) = (0, vec![0; 1 + rand.below(3000) as usize]);
+    loop {
+        if rand.below(4) == 0 {
+            stream.set_deadline(Some(Instant::now() + rand.micros(3000)));
+        }
+        let n = match gmp::timeout(rand.micros(1500), stream.read(&mut buf)).await {
+            Ok(read) => read?,
+            Err(_elapsed) => continue,
+        };
+        if n == 0 {
+            return Ok(());
+        }
+        assert!((at..).zip(&buf[..n]).all(|(at, byte)| *byte == pattern(at)), "wrong bytes");
+        at += n as u64;
+        stream.write_all(&buf[..n]).await?;
+    }
+}
+
+/// One connection from the other side.
+async fn visit(addr: SocketAddr, mut rand: Rand) -> io::Result<u64> {
+    let limit = Duration::from_secs(30);
+    let (reader, writer) = TcpStream::connect_timeout(addr, limit).await?.into_split();
+    let all = rand.below(60_000);
+    let reset = rand.below(10) == 0;
+    let writing = go!(async move {
+        let mut sent = 0;
+        while sent < all {
+            let piece: Vec<u8> =
+                (sent..all.min(sent + 1 + rand.below(4000))).map(pattern).collect();
+            writer.write_all(&piece).await?;
+            sent += piece.len() as u64;
+            if rand.below(16) == 0 {
+                gmp::sleep(rand.micros(300)).await;
+            }
+        }
+        if reset {
+            writer.set_linger(Some(Duration::ZERO))?;
+            writer.close();
+        }
+        io::Result::Ok(())
+    });
+    let (mut got, mut buf) = (0, [0; 2048]);
+    let read = loop {
+        match reader.read(&mut buf).await {
+            Ok(0) => break Ok(got),
+            Ok(n) => {
+                assert!((got..).zip(&buf[..n]).all(|(at, byte)| *byte == pattern(at)));
+                got += n as u64;
+            }
+            Err(error) => break Err(error),
+        }
+    };
+    // Else a writer that the server does not listen to any more would wait for ever.
+    reader.close();
+    let _ = writing.await.unwrap();
+    read
+}
+
+#[test]
+fn random_sockets() {
+    let seconds = std::env::var("GMP_STRESS_SECONDS").ok().and_then(|s| s.parse().ok());
+    let end = Instant::now() + Duration::from_secs_f64(seconds.unwrap_or(2.0));
+    let runtime = super::support::runtime(3);
+    let (whole, broken) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let (counted_whole, counted_broken) = (whole.clone(), broken.clone());
+    let work = runtime.spawn(async move {
+        let listener = Arc::new(TcpListener::bind("127.0.0.1:0").await.unwrap());
+        let addr = listener.local_addr().unwrap();
+        let accepting = listener.clone();
+        let server = go!(async move {
+            let mut seed = 0;
+            while let Ok((stream, _)) = accepting.accept().await {
+                seed += 1;
+                go!(async move {
+                    // Whatever the error is, it has ended.
+                    let _ = serve(stream, Rand(seed)).await;
+                });
+            }
+        });
+        let visitors: Vec<_> = (0..20u64)
+            .map(|n| {
+                let (whole, broken) = (counted_whole.clone(), counted_broken.clone());
+                go!(async move {
+                    let mut seed = n << 32;
+                    while Instant::now() < end {
+                        seed += 1;
+                        let count =
+                            if visit(addr, Rand(seed)).await.is_ok() { &whole } else { &broken };
+                        count.fetch_add(1, Ordering::Relaxed);
+                    }
+                })
+            })
+            .collect();
+        for visitor in visitors {
+            visitor.await.unwrap();
+        }
+        listener.close();
+        server.await.unwrap();
+        // Those that still serve come to their end by themselves: the other side is gone.
+        while gmp::num_goroutine() > 1 {
+            gmp::sleep(Duration::from_millis(1)).await;
+        }
+    });
+    gmp::block_on(work).unwrap();
+    let (whole, broken) = (whole.load(Ordering::Relaxed), broken.load(Ordering::Relaxed));
+    println!("gmp: {whole} connections to their end, {broken} broken off");
+    assert!(whole > 0 && broken > 0);
+    runtime.shutdown(Duration::from_secs(10)).unwrap();
+}
