@@ -40,6 +40,7 @@ const PROOF_FILES: &[&str] = &[
     "gmp-rt/src/m/note.rs",
     "gmp-rt/src/sched/idle.rs",
     "gmp-net/src/poll_desc.rs",
+    "gmp-sync/src/claim.rs",
     "gmp-sync/src/raw_mutex.rs",
     "gmp-sync/src/raw_rw_lock.rs",
     "gmp-sync/src/semaphore.rs",

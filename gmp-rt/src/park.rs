@@ -95,6 +95,8 @@ pub fn random_below(bound: u32) -> u32 {
     let random = crate::prim::chance(RAND.with(Rand::next_u32));
     // The upper half of the product is uniform but for a part in 2^32 per value.
     ((u64::from(random) * u64::from(bound)) >> 32) as u32
+}
+
 /// The number of the P this thread runs with, from 0 and without large gaps; `None` on a thread
 /// that runs no goroutines. A hint for what is kept per P: two threads never have the same at the same
 /// time in one runtime, but the thread may have another at the next await.

@@ -30,6 +30,7 @@ mod once;
 #[expect(unsafe_code, reason = "a value that is set once")]
 mod once_cell;
 mod permit;
+mod pool;
 #[expect(unsafe_code, reason = "is the home of waiters")]
 mod raw_mutex;
 #[expect(unsafe_code, reason = "is the home of waiters")]
@@ -42,7 +43,6 @@ mod rw_lock_guard;
 mod select;
 #[expect(unsafe_code, reason = "is the home of waiters")]
 mod semaphore;
-mod pool;
 mod single_flight;
 mod tuning;
 #[expect(unsafe_code, reason = "is the home of waiters")]
@@ -67,6 +67,7 @@ pub use crate::mutex_guard::{MappedMutexGuard, MutexGuard, OwnedMutexGuard};
 pub use crate::once::Once;
 pub use crate::once_cell::{OnceCell, SetError};
 pub use crate::permit::{OwnedPermit, Permit};
+pub use crate::pool::{Pool, PoolGuard};
 pub use crate::rw_lock::{ReadLock, ReadLockOwned, RwLock, WriteLock, WriteLockOwned};
 pub use crate::rw_lock_guard::{
     OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLockReadGuard, RwLockWriteGuard,
@@ -75,6 +76,5 @@ pub use crate::rw_lock_guard::{
 pub use crate::select::__expansion as __select;
 pub use crate::select::{SelectCase, select_cases};
 pub use crate::semaphore::{Acquire, AcquireOwned, Semaphore};
-pub use crate::pool::{Pool, PoolGuard};
 pub use crate::single_flight::{CallResult, SingleFlight};
 pub use crate::wait_group::{Wait, WaitGroup};

@@ -43,7 +43,8 @@ impl Order {
         }
         let indices = order.as_mut_slice();
         for last in (1..indices.len()).rev() {
-            indices.swap(last, random_below(last as u32 + 1) as usize);
+            let other = random_below(last as u32 + 1) as usize;
+            (indices[last], indices[other]) = (indices[other], indices[last]);
         }
         order
     }
