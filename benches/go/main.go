@@ -367,6 +367,16 @@ func main() {
 		v = perOp(40000, func() { toFew(4, 0) })
 	case "select":
 		v = perOp(20000, selects)
+	case "workers":
+		v = perOp(10000, workers)
+	case "pipeline":
+		v = perOp(10000, pipeline)
+	case "mutex":
+		v = perOp(32000, mutex)
+	case "broadcast":
+		v = broadcast()
+	case "outside":
+		v = perOp(10000, spawnOutside)
 	case "echo":
 		v = echo()
 	default:

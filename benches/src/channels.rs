@@ -45,6 +45,8 @@ pub(crate) fn run<C: Channels>(name: &str) -> Option<f64> {
         "fan_in" => C::run(per_op(40_000, fan::<C, C::Single>)),
         "many" => C::run(per_op(40_000, mesh::<C, C::Many>)),
         "rendezvous" => C::run(per_op(40_000, rendezvous::<C>)),
+        "workers" => C::run(per_op(10_000, workers::<C>)),
+        "pipeline" => C::run(per_op(10_000, pipeline::<C>)),
         "select" if C::SELECTS => C::run(per_op(20_000, selects::<C>)),
         _ => return None,
     })
@@ -167,4 +169,53 @@ async fn selects<C: Channels>() {
     for sender in senders {
         drop(sender.await);
     }
+}
+
+/// Eight workers take 10,000 jobs from one channel and put the results into another.
+async fn workers<C: Channels>() {
+    let (jobs, work) = C::Many::new(64);
+    let (results, mut done) = C::Single::new(64);
+    for _ in 0..8 {
+        let (mut work, results) = (C::Many::share(&work), results.clone());
+        C::go(async move {
+            while let Some(n) = C::Many::recv(&mut work).await {
+                C::Single::send(&results, n * 2).await;
+            }
+        });
+    }
+    drop((work, results));
+    C::go(async move {
+        for n in 0..10_000 {
+            C::Many::send(&jobs, n).await;
+        }
+    });
+    let mut sum = 0;
+    while let Some(n) = C::Single::recv(&mut done).await {
+        sum += n;
+    }
+    assert_eq!(sum, 9_999 * 10_000);
+}
+
+/// A thousand values go through ten stages.
+async fn pipeline<C: Channels>() {
+    let (first, mut stage) = C::Single::new(16);
+    for _ in 0..10 {
+        let (next, after) = C::Single::new(16);
+        let mut before = std::mem::replace(&mut stage, after);
+        C::go(async move {
+            while let Some(n) = C::Single::recv(&mut before).await {
+                C::Single::send(&next, n + 1).await;
+            }
+        });
+    }
+    C::go(async move {
+        for n in 0..1_000 {
+            C::Single::send(&first, n).await;
+        }
+    });
+    let mut sum = 0;
+    while let Some(n) = C::Single::recv(&mut stage).await {
+        sum += n;
+    }
+    assert_eq!(sum, 999 * 500 + 10 * 1_000);
 }

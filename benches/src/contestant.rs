@@ -21,6 +21,10 @@ pub(crate) trait Contestant: 'static {
     ) -> Self::Handle<T>;
     /// Starts a task nobody waits for.
     fn go(future: impl Future<Output = ()> + Send + 'static);
+    /// What a plain thread needs to spawn here.
+    fn context() -> Context {
+        Context(None)
+    }
     /// Gives way.
     fn yield_now() -> impl Future<Output = ()> + Send;
     /// Sleeps.
@@ -51,6 +55,17 @@ pub(crate) trait Contestant: 'static {
         stream: &mut Self::Stream,
         buf: &[u8],
     ) -> impl Future<Output = std::io::Result<()>> + Send;
+}
+
+/// What a plain thread needs to spawn: something with Tokio, nothing with the others.
+pub(crate) struct Context(Option<tokio::runtime::Handle>);
+
+impl Context {
+    /// Runs `f` with it.
+    pub(crate) fn enter(&self, f: impl FnOnce()) {
+        let _guard = self.0.as_ref().map(tokio::runtime::Handle::enter);
+        f();
+    }
 }
 
 /// gmp.
@@ -143,6 +158,9 @@ impl Contestant for Tokio {
     }
     fn go(future: impl Future<Output = ()> + Send + 'static) {
         drop(tokio::spawn(future));
+    }
+    fn context() -> Context {
+        Context(Some(tokio::runtime::Handle::current()))
     }
     fn yield_now() -> impl Future<Output = ()> + Send {
         tokio::task::yield_now()

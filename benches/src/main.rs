@@ -3,12 +3,13 @@
 //! `cargo run --release -p gmp-bench` runs every workload on every contestant, each in a process
 //! of its own, interleaved over several rounds, and prints medians, the spread of gmp's figures and the
 //! ratio to the best peer; `--help` says what else it can do. `options` is the command line, `row` the
-//! figures of a workload, `report` what is written of them; `workload` and `channels` are the
-//! workloads, `contestant` and `link` what they run on.
+//! figures of a workload, `report` what is written of them; `workload`, `channels` and `locks`
+//! are the workloads, `contestant` and `link` what they run on.
 
 mod channels;
 mod contestant;
 mod link;
+mod locks;
 mod options;
 mod report;
 mod row;
@@ -122,8 +123,10 @@ fn run_cell(contestant: &str, name: &str) -> ExitCode {
     }
 }
 
-fn run<C: channels::Channels>(name: &str) -> Option<f64> {
-    workload::run::<C>(name).or_else(|| channels::run::<C>(name))
+fn run<C: channels::Channels + locks::Locks>(name: &str) -> Option<f64> {
+    (workload::run::<C>(name))
+        .or_else(|| channels::run::<C>(name))
+        .or_else(|| locks::run::<C>(name))
 }
 
 /// The figures of all rounds, by contestant.
@@ -166,7 +169,7 @@ fn print_row(row: &Row) {
 /// Builds the Go contestant if there is a `go`.
 fn build_go() -> Option<PathBuf> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("go");
-    let sources = ["main.go", "channels.go"].map(|file| folder.join(file));
+    let sources = ["main.go", "channels.go", "locks.go"].map(|file| folder.join(file));
     let binary = std::env::current_exe().ok()?.with_file_name("gmp-bench-go");
     let status = Command::new("go").arg("build").arg("-o").arg(&binary).args(sources).status();
     status.ok().filter(std::process::ExitStatus::success).map(|_| binary)

@@ -34,6 +34,11 @@ pub(crate) const ALL: &[(&str, &str)] = &[
     ("many", "ns"),
     ("rendezvous", "ns"),
     ("select", "ns"),
+    ("workers", "ns"),
+    ("pipeline", "ns"),
+    ("mutex", "ns"),
+    ("broadcast", "ns"),
+    ("outside", "ns"),
     ("echo", "ns"),
 ];
 
@@ -47,7 +52,7 @@ pub(crate) fn run<C: Contestant>(name: &str) -> Option<f64> {
         "skynet" => C::run(per_op(1_111_111, skynet::<C>)),
         "sleeps" => C::run(sleeps::<C>()),
         "timeout" => C::run(per_op(1_000, timeouts::<C>)),
-        "memory" => C::run(memory::<C>()),
+        "outside" => C::run(per_op(10_000, outside::<C>)),
         "wake" => C::run(wake::<C>()),
         "idle" => C::run(idle::<C>()),
         "file" => C::run(per_op(8 * 1_000, files::<C>)),
@@ -77,19 +82,19 @@ where
 }
 
 /// Tasks that count down; the last one says so.
-struct Countdown {
+pub(crate) struct Countdown {
     left: AtomicUsize,
     done: std::sync::Mutex<Option<oneshot::Sender<()>>>,
 }
 
 impl Countdown {
-    fn new(n: usize) -> (Arc<Self>, oneshot::Receiver<()>) {
+    pub(crate) fn new(n: usize) -> (Arc<Self>, oneshot::Receiver<()>) {
         let (tx, rx) = oneshot::channel();
         let done = std::sync::Mutex::new(Some(tx));
         (Arc::new(Self { left: AtomicUsize::new(n), done }), rx)
     }
 
-    fn count(&self) {
+    pub(crate) fn count(&self) {
         if self.left.fetch_sub(1, Ordering::AcqRel) == 1 {
             let tx = self.done.lock().unwrap().take();
             tx.unwrap().send(()).unwrap();
@@ -195,27 +200,23 @@ async fn timeouts<C: Contestant>() {
     }
 }
 
-/// Bytes per task of a million that wait for a permit.
-async fn memory<C: Contestant>() -> f64 {
-    const N: usize = 1_000_000;
-    let semaphore = Arc::new(smol::lock::Semaphore::new(0));
-    let parked = Arc::new(AtomicUsize::new(0));
-    let before = resident();
-    for _ in 0..N {
-        let (semaphore, parked) = (semaphore.clone(), parked.clone());
-        C::go(async move {
-            parked.fetch_add(1, Ordering::Relaxed);
-            drop(semaphore.acquire().await);
+/// As `spawn_many`, from a plain thread.
+async fn outside<C: Contestant>() {
+    let (countdown, done) = Countdown::new(10_000);
+    let context = C::context();
+    std::thread::spawn(move || {
+        context.enter(|| {
+            for _ in 0..10_000 {
+                let countdown = countdown.clone();
+                C::go(async move { countdown.count() });
+            }
         });
-    }
-    while parked.load(Ordering::Relaxed) < N {
-        C::sleep(Duration::from_millis(20)).await;
-    }
-    (resident() - before) / N as f64
+    });
+    done.await.unwrap();
 }
 
 /// Bytes of memory this process has.
-fn resident() -> f64 {
+pub(crate) fn resident() -> f64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
     statm.split(' ').nth(1).unwrap().parse::<f64>().unwrap() * 4096.0
 }
