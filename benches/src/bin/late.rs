@@ -21,7 +21,7 @@ fn compute() {
     }
 }
 
-/// The worst lateness of `tick` until `left` is zero, in milliseconds.
+/// The worst lateness so far.
 struct Worst(Duration);
 
 impl Worst {
