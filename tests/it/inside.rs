@@ -1,7 +1,9 @@
 //! Looking inside: dumps and the scheduler's trace.
 
-use super::support::{child, is_child, runtime, until};
+use super::support::{child_command, is_child, runtime, until};
 use gmp::go;
+use std::io::{BufRead, BufReader, Read};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -106,35 +108,51 @@ fn value<'a>(line: &'a str, key: &str) -> &'a str {
     rest.split([' ', '(']).next().unwrap()
 }
 
-/// The lines of the traces that a child prints, each trace on its own.
-fn traces(name: &str, debug: &str) -> Vec<Vec<String>> {
-    let text = String::from_utf8(child(name, &[("GMPDEBUG", debug)]).stderr).unwrap();
+/// The lines of the traces that a child prints, each trace on its own, until there are `enough`.
+fn traces(name: &str, debug: &str, enough: impl Fn(&[Vec<String>]) -> bool) -> Vec<Vec<String>> {
+    let mut command = child_command(name, &[("GMPDEBUG", debug)]);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
     let mut traces: Vec<Vec<String>> = Vec::new();
-    for line in text.lines() {
+    for line in BufReader::new(child.stderr.take().unwrap()).lines() {
+        let line = line.unwrap();
         if line.starts_with("SCHED ") {
+            // What is there now is whole.
+            if enough(&traces) {
+                break;
+            }
             traces.push(Vec::new());
         }
         if let Some(trace) = traces.last_mut() {
-            trace.push(line.to_owned());
+            trace.push(line);
         }
     }
+    // The child ends when there is nothing more to read.
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success());
+    assert!(enough(&traces), "{traces:#?}");
     traces
+}
+
+/// What the child does: one goroutine sleeps, one is in a call until its stdin ends.
+fn sleep_and_call() {
+    let runtime = runtime(2);
+    let _sleeper = runtime.spawn(gmp::sleep(Duration::from_secs(3600)));
+    let read = || std::io::stdin().read_to_end(&mut Vec::new());
+    gmp::block_on(runtime.spawn(async move { gmp::blocking(read) })).unwrap().unwrap();
 }
 
 #[test]
 fn schedtrace_has_gos_format() {
     let name = "inside::schedtrace_has_gos_format";
     if is_child() {
-        let runtime = runtime(2);
-        runtime.block_on(async { go!(gmp::sleep(Duration::from_millis(100))).await.unwrap() });
-        return;
+        return sleep_and_call();
     }
-    let lines = traces(name, "schedtrace=10").concat();
+    let traces = traces(name, "schedtrace=10", |traces| traces.len() >= 3);
+    let lines = traces.concat();
     assert!(lines[0].starts_with("SCHED 0ms: gomaxprocs=2 idleprocs="), "{lines:?}");
-    let count = lines.iter().filter(|line| line.starts_with("SCHED ")).count();
-    assert!(count >= 3, "{lines:?}");
     let expected = format!("{HEAD} [ # # ] schedticks=[ # # ]");
-    for line in lines.iter().take(count) {
+    for line in &lines {
         assert_eq!(shape(line), expected);
     }
 }
@@ -143,29 +161,23 @@ fn schedtrace_has_gos_format() {
 fn scheddetail_has_gos_format() {
     let name = "inside::scheddetail_has_gos_format";
     if is_child() {
-        let runtime = runtime(2);
-        return runtime.block_on(async {
-            let sleeper = go!(gmp::sleep(Duration::from_millis(200)));
-            go!(async { gmp::blocking(|| std::thread::sleep(Duration::from_millis(200))) });
-            sleeper.await.unwrap();
-        });
+        return sleep_and_call();
     }
-    let traces = traces(name, "schedtrace=10,scheddetail=1");
-    assert!(traces.len() >= 3, "{traces:?}");
-    // The last line may have been cut off by the end of the process, and what follows is not ours.
-    for trace in &traces[..traces.len() - 1] {
+    // One goroutine sleeps, and the other's P was taken: everything is at rest.
+    let at_rest = |trace: &Vec<String>| {
+        let has = |part| trace.iter().any(|line| line.contains(part));
+        has("status=4(sleep)") && has("status=3(") && has(" idleprocs=2 ")
+    };
+    let traces =
+        traces(name, "schedtrace=10,scheddetail=1", |traces| traces.last().is_some_and(at_rest));
+    for trace in &traces {
         let mut shapes: Vec<String> = trace.iter().map(|line| shape(line)).collect();
         assert_eq!(shapes.remove(0), format!("{HEAD}{DETAIL}"));
         shapes.dedup();
         let kinds: Vec<&str> = shapes.iter().map(String::as_str).collect();
         assert!([P_LINE, M_LINE, G_LINE].starts_with(&kinds), "{trace:?}");
     }
-    // At the last everything is at rest: one goroutine sleeps, the other's thread does.
-    let at_rest = |trace: &&Vec<String>| {
-        let has = |part| trace.iter().any(|line| line.contains(part));
-        has("status=4(sleep)") && has("status=3(")
-    };
-    let rest = traces.iter().rev().find(at_rest).expect("a trace of both");
+    let rest = traces.last().unwrap();
     let lines = |start: char| {
         let start = format!("  {start}");
         rest.iter().filter(move |line| line.starts_with(&start)).collect::<Vec<_>>()
