@@ -23,9 +23,7 @@ fn take_one((mutex, cond): &(Mutex<usize>, Cond)) {
 }
 
 fn put_one((mutex, cond): &(Mutex<usize>, Cond)) {
-    let mut items = block_on(mutex.lock());
-    *items += 1;
-    // Under the mutex: who is signalled may find it locked, and be dropped then.
+    *block_on(mutex.lock()) += 1;
     cond.signal();
 }
 
@@ -68,6 +66,27 @@ fn loom_dropped_wait() {
         takes.join().unwrap();
         puts.join().unwrap();
         assert_eq!(*shared.0.try_lock().unwrap(), 0);
+    });
+}
+
+/// The same with the mutex locked: it has seen the signal, and waits for the mutex.
+#[test]
+fn loom_dropped_on_its_way_to_the_mutex() {
+    model(|| {
+        let shared = shared();
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut dropped = Box::pin(shared.1.wait(shared.0.try_lock().unwrap()));
+        assert!(dropped.as_mut().poll(&mut cx).is_pending());
+        let (taker, putter) = (shared.clone(), shared.clone());
+        let takes = thread::spawn(move || take_one(&taker));
+        let puts = thread::spawn(move || put_one(&putter));
+        if let Some(guard) = shared.0.try_lock() {
+            assert!(dropped.as_mut().poll(&mut cx).is_pending());
+            drop(guard);
+        }
+        drop(dropped);
+        takes.join().unwrap();
+        puts.join().unwrap();
     });
 }
 

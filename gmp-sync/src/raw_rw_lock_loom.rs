@@ -49,9 +49,8 @@ fn loom_readers_and_a_writer() {
             })
             .collect();
         bump(&block_on(lock.write()));
-        bump(&block_on(lock.write()));
-        threads.into_iter().for_each(|thread| assert!(thread.join().unwrap() <= 2));
-        assert_eq!(look(&lock.try_read().unwrap()), 2);
+        threads.into_iter().for_each(|thread| assert!(thread.join().unwrap() <= 1));
+        assert_eq!(look(&lock.try_read().unwrap()), 1);
     });
 }
 
@@ -115,7 +114,7 @@ fn loom_dropped_reader() {
 /// A writer becomes a reader: what it did is seen, and the next writer waits for it.
 #[test]
 fn loom_downgrade() {
-    model(3, || {
+    model(2, || {
         let lock = watched();
         let (reader, next) = (lock.clone(), lock.clone());
         let writer = lock.try_write().unwrap();
