@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod cancel;
+mod chan_explorer;
 mod context;
 mod crash;
 mod err_group;

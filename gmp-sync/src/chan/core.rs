@@ -24,9 +24,15 @@
 //! may be something for them, and then try as anybody does. All bells ring, since the first may be
 //! of one that never comes.
 //!
+//! # Values that come back
+//!
+//! A receiver that is dropped with a value gives it back, before all others. Several such receivers
+//! are dropped in any order, so each hand-over has a *turn*: what came back lies at the front of
+//! the buffer in the order of its turns.
+//!
 //! # Invariants
 //!
-//! - I1: a value in the buffer: no receiver waits. Room in the buffer: no sender waits. (Not
+//! - I1: a value in the buffer: no receiver waits, not for a permit either. Room in the buffer: no sender waits. (Not
 //!   counted: selects that are away polling other futures; they look again before they sleep.)
 //! - I2: permits in the hands of senders = nodes in `promised` + `reserved`, while open.
 //! - I3: `core` is reached under `lock` only.
@@ -63,6 +69,10 @@ pub(crate) enum Phase {
 /// What the lock guards.
 pub(crate) struct Core<T> {
     buf: VecDeque<T>,
+    /// The turns of the values at the front of the buffer that came back.
+    returned: VecDeque<u64>,
+    /// How many values were handed over.
+    turns: u64,
     /// `usize::MAX`: unbounded.
     cap: usize,
     /// Places in the buffer for permits without a waiting receiver.
@@ -86,6 +96,8 @@ pub(crate) struct Core<T> {
 /// What a wait keeps in its node.
 pub(crate) struct Wait<T> {
     parcel: Parcel<T>,
+    /// When the value in it was handed over, counted in hand-overs.
+    turn: u64,
     claim: Option<Ticket>,
     place: Place,
 }
@@ -132,7 +144,7 @@ unsafe impl Send for Ticket {}
 impl<T> Wait<T> {
     /// A wait for `parcel`, not of a select.
     pub(crate) fn new(parcel: Parcel<T>) -> Self {
-        Self { parcel, claim: None, place: Place::Common }
+        Self { parcel, turn: 0, claim: None, place: Place::Common }
     }
 
     /// Makes it case `index` of the select that owns `claim`.
@@ -152,6 +164,13 @@ impl<T> Wait<T> {
 
     pub(crate) fn put(&mut self, parcel: Parcel<T>) {
         self.parcel = parcel;
+    }
+
+    /// A value is handed over.
+    #[inline]
+    fn receive(&mut self, value: Option<T>, turn: u64) {
+        self.parcel = value.map_or(Parcel::Nothing, Parcel::Value);
+        self.turn = turn;
     }
 
     fn claim(&self) -> Option<&Claim> {
@@ -211,6 +230,8 @@ impl<T> Chan<T> {
     pub(crate) fn new(cap: usize) -> Self {
         let core = Core {
             buf: VecDeque::new(),
+            returned: VecDeque::new(),
+            turns: 0,
             cap,
             reserved: 0,
             recvq: Queue::default(),
@@ -299,7 +320,7 @@ impl<T> Drop for Unlock<'_, T> {
 impl<T> Core<T> {
     /// There may be a value.
     #[inline]
-    fn ring_streams(&mut self) {
+    pub(crate) fn ring_streams(&mut self) {
         Self::ring(&mut self.streams, &mut self.rung);
     }
 
@@ -316,11 +337,28 @@ impl<T> Core<T> {
         }
     }
 
-    /// Appends a value that nobody waits for.
+    /// Appends a value that nobody waits for; but a receiver that waits for a permit need not wait
+    /// any longer, and the permit's value will have this one's place (I1, I2).
     #[inline]
-    fn store(&mut self, value: T) {
-        self.buf.push_back(value);
-        self.ring_streams();
+    fn store(&mut self, value: T) -> Fired {
+        let turn = self.next_turn();
+        match self.give_promised(value, turn) {
+            Ok(fired) => {
+                self.reserved += 1;
+                fired
+            }
+            Err(value) => {
+                self.buf.push_back(value);
+                self.ring_streams();
+                Fired::NONE
+            }
+        }
+    }
+
+    #[inline]
+    fn next_turn(&mut self) -> u64 {
+        self.turns += 1;
+        self.turns
     }
 
     pub(super) fn len(&self) -> usize {
@@ -341,16 +379,30 @@ impl<T> Core<T> {
         self.buf.len().saturating_add(self.reserved) < self.cap
     }
 
+    /// Gives a value to the first receiver that waits for a permit.
+    #[inline]
+    fn give_promised(&mut self, value: T, turn: u64) -> Result<Fired, T> {
+        let mut value = Some(value);
+        let hit = self.promised.fire_front(|wait| {
+            wait.receive(value.take(), turn);
+            wait.select_waker()
+        });
+        match (hit, value) {
+            (None, Some(value)) => Err(value),
+            (hit, _) => Ok(hit.map_or(Fired::NONE, |(waker, fired)| fired.or(waker))),
+        }
+    }
+
     /// Gives a value to the first receiver that waits for anybody.
     #[inline]
-    fn give(&mut self, value: T) -> Result<Fired, T> {
+    fn give(&mut self, value: T, turn: u64) -> Result<Fired, T> {
         if self.recvq.is_empty() {
             return Err(value);
         }
         let mut value = Some(value);
         let hit = self.recvq.fire_first(|wait| {
             wait.win().map(|()| {
-                wait.parcel = value.take().map_or(Parcel::Nothing, Parcel::Value);
+                wait.receive(value.take(), turn);
                 wait.select_waker()
             })
         });
@@ -381,6 +433,7 @@ impl<T> Core<T> {
     #[inline]
     pub(crate) fn take(&mut self) -> Take<T> {
         if let Some(value) = self.buf.pop_front() {
+            self.returned.pop_front();
             self.ring_sinks();
             return Take::Value(value, self.refill());
         }
@@ -426,19 +479,19 @@ impl<T> Core<T> {
         if self.phase == Phase::Closed {
             return Push::Closed(value);
         }
-        match self.give(value) {
+        let turn = self.next_turn();
+        match self.give(value, turn) {
             Ok(fired) => Push::Done(fired),
-            Err(value) if self.has_room() => {
-                self.store(value);
-                Push::Done(Fired::NONE)
-            }
+            Err(value) if self.has_room() => Push::Done(self.store(value)),
             Err(value) => Push::Full(value),
         }
     }
 
-    /// Whether a send would be possible now.
+    /// Whether a sink may send now. It may to a stream that waits: neither can be handed anything, so
+    /// on a channel without a buffer both would wait for ever.
     pub(super) fn may_send(&mut self) -> bool {
-        self.phase == Phase::Closed || self.has_room() || !self.recvq.is_empty()
+        let wanted = !self.recvq.is_empty() || !self.streams.is_empty();
+        self.phase == Phase::Closed || self.has_room() || wanted
     }
 
     /// Tries to get a permit: from a waiting receiver, who then waits for us, or a place.
@@ -469,10 +522,8 @@ impl<T> Core<T> {
         if self.phase == Phase::Closed {
             return Err(value);
         }
-        Ok(self.give(value).unwrap_or_else(|value| {
-            self.store(value);
-            Fired::NONE
-        }))
+        let turn = self.next_turn();
+        Ok(self.give(value, turn).unwrap_or_else(|value| self.store(value)))
     }
 
     /// Uses a permit. The value comes back if the channel was closed meanwhile.
@@ -480,17 +531,11 @@ impl<T> Core<T> {
         if self.phase == Phase::Closed {
             return Err(value);
         }
-        let mut value = Some(value);
-        let hit = self.promised.fire_front(|wait| {
-            wait.parcel = value.take().map_or(Parcel::Nothing, Parcel::Value);
-            wait.select_waker()
-        });
-        if let Some((waker, fired)) = hit {
-            return Ok(fired.or(waker));
-        }
-        self.reserved -= 1;
-        let Some(value) = value else { return Ok(Fired::NONE) };
-        self.force(value)
+        let turn = self.next_turn();
+        self.give_promised(value, turn).or_else(|value| {
+            self.reserved -= 1;
+            self.force(value)
+        })
     }
 
     /// Gives a permit back unused.
@@ -507,19 +552,33 @@ impl<T> Core<T> {
         }
         self.reserved -= 1;
         self.ring_sinks();
+        // The permit may have been for a stream, who now has to look for another sender.
+        if !self.sendq.is_empty() {
+            self.ring_streams();
+        }
         self.refill().into()
     }
 
     /// A receiver was dropped with its value: it goes to the next one, before all others. Comes
     /// back if no receiver is left, to be dropped after the lock is released.
-    fn put_back(&mut self, value: T) -> (Fired, Option<T>) {
+    fn put_back(&mut self, value: T, turn: u64) -> (Fired, Option<T>) {
         if self.receivers == 0 {
             return (Fired::NONE, Some(value));
         }
-        match self.give(value) {
-            Ok(fired) => (fired, None),
+        let value = match self.give(value, turn) {
+            Ok(fired) => return (fired, None),
+            Err(value) => value,
+        };
+        match self.give_promised(value, turn) {
+            Ok(fired) => {
+                // The sender with the permit comes all the same (I2).
+                self.reserved += 1;
+                (fired, None)
+            }
             Err(value) => {
-                self.buf.push_front(value);
+                let place = self.returned.partition_point(|other| *other < turn);
+                self.returned.insert(place, turn);
+                self.buf.insert(place, value);
                 self.ring_streams();
                 (Fired::NONE, None)
             }
@@ -532,6 +591,8 @@ impl<T> Core<T> {
             return None;
         }
         self.phase = Phase::Closed;
+        // Permits are of no use any more.
+        self.reserved = 0;
         self.ring_streams();
         self.ring_sinks();
         let mut wakers = Wakers::None;
@@ -558,6 +619,7 @@ impl<T> Core<T> {
 
     /// What nobody will receive, to be dropped after the lock is released.
     pub(super) fn take_buffer(&mut self) -> VecDeque<T> {
+        self.returned.clear();
         std::mem::take(&mut self.buf)
     }
 
@@ -621,6 +683,9 @@ impl<T> Core<T> {
         node.as_mut().reset();
         // SAFETY: the caller's promise.
         unsafe { bells.push_back(node, waker.clone()) };
+        if side == Side::Stream {
+            self.ring_sinks();
+        }
         None
     }
 
@@ -685,8 +750,8 @@ impl<T> Core<T> {
                 left.waker = unsafe { queue.remove(node) };
             }
             State::Fired => {
-                if let Parcel::Value(value) = node.own(Wait::take) {
-                    let (fired, value) = self.put_back(value);
+                if let (Parcel::Value(value), turn) = node.own(|wait| (wait.take(), wait.turn)) {
+                    let (fired, value) = self.put_back(value, turn);
                     left.wakers = fired.into();
                     left.value = value;
                 }

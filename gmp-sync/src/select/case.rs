@@ -95,6 +95,14 @@ pub unsafe trait Arm {
     /// See [`Arm`]; and `claim` stays where it is until `dequeue`.
     unsafe fn enqueue(self: Pin<&mut Self>, _claim: &Claim, _index: u32, _summoned: Summoned) {}
 
+    /// Has stayed in the queue of its channel while nobody could serve it, and now can be served
+    /// again.
+    ///
+    /// # Safety
+    ///
+    /// See [`Arm`].
+    unsafe fn return_to_queue(&self) {}
+
     /// Leaves the queue of its channel, and passes on what it was given.
     ///
     /// # Safety
@@ -302,6 +310,13 @@ unsafe impl<T> Arm for SendCase<'_, T> {
         unsafe { this.sender.chan.locked(|core| core.wait_to_send(this.node, None)) };
     }
 
+    unsafe fn return_to_queue(&self) {
+        // A stream may have looked meanwhile. (A sink is told that it may send to a receiver that
+        // is away, and a plain send or receive waits where the select looks now.)
+        // SAFETY: locked, as the caller promises.
+        unsafe { self.sender.chan.locked(|core| core.ring_streams()) };
+    }
+
     unsafe fn dequeue(self: Pin<&mut Self>) -> Wakers {
         let mut this = self.project();
         let chan = &this.sender.chan;
@@ -416,6 +431,13 @@ unsafe impl<C: Arm> Arm for Guarded<C> {
         if let Some(case) = self.project().case.as_pin_mut() {
             // SAFETY: the caller's promise.
             unsafe { case.enqueue(claim, index, summoned) };
+        }
+    }
+
+    unsafe fn return_to_queue(&self) {
+        if let Some(case) = &self.case {
+            // SAFETY: the caller's promise.
+            unsafe { case.return_to_queue() };
         }
     }
 

@@ -354,11 +354,19 @@ impl Engine<'_> {
         if self.will == Will::GoOn {
             return Step::Chosen(Chosen::Default);
         }
-        if *self.phase == Phase::Start {
+        if *self.phase == Phase::Queued {
             for index in self.locks.as_slice() {
+                // SAFETY: locked.
+                unsafe { self.list.look(*index as usize).return_to_queue() };
+            }
+        } else {
+            // In random order: of cases on the same channel the first in its queue wins.
+            for index in order.as_slice() {
                 let arm = self.list.as_mut().arm(*index as usize);
-                // SAFETY: locked; the claim is pinned with the select, whose drop dequeues.
-                unsafe { arm.enqueue(self.claim, *index, Summoned::No) };
+                if let Kind::Channel(_) = arm.kind() {
+                    // SAFETY: locked; the claim is pinned with the select, whose drop dequeues.
+                    unsafe { arm.enqueue(self.claim, *index, Summoned::No) };
+                }
             }
             *self.phase = Phase::Queued;
         }

@@ -1,0 +1,500 @@
+//! One channel, all that happens to it, and what must hold: see the module above.
+
+use futures::{Sink, Stream};
+use gmp::sync::{Receiver, RecvError, SendError, Sender, TryRecvError, TrySendError};
+use gmp::{chan, select};
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+/// An operation that may wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Recv,
+    Send,
+    /// A select: a receive, and one that never comes.
+    SelRecv,
+    /// A select: a send, and a receive that never comes.
+    SelSend,
+    /// A select: a send and a receive, on the same channel.
+    SelBoth,
+    /// A select: a receive, and a future that never ends.
+    AwayRecv,
+    /// A select: a send, and a future that never ends.
+    AwaySend,
+    Stream,
+    /// A stream that lives on when its wait is dropped, but is not polled any more.
+    StaleStream,
+    Sink,
+}
+
+use Kind::{AwayRecv, AwaySend, Recv, SelBoth, SelRecv, SelSend, Send, StaleStream};
+
+impl Kind {
+    fn receives(self) -> bool {
+        !matches!(self, Send | SelSend | AwaySend | Kind::Sink)
+    }
+
+    fn sends(self) -> bool {
+        matches!(self, Send | SelSend | SelBoth | AwaySend | Kind::Sink)
+    }
+
+    /// Whether others' events can happen in the middle of its poll.
+    pub(super) fn is_open(self) -> bool {
+        matches!(self, SelSend | SelBoth | AwayRecv | AwaySend)
+    }
+}
+
+/// One thing that happens. Numbers are those of the operations in the order of their beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Act {
+    Begin(Kind),
+    Poll(usize),
+    Drop(usize),
+    TrySend,
+    TryRecv,
+    Close,
+}
+
+/// An act, and what happens in the middle of it.
+pub(super) type Event = (Act, Option<Act>);
+
+/// How an operation ended.
+#[derive(Debug)]
+enum Done {
+    Sent(usize),
+    Refused(usize),
+    Got(Token),
+    Closed,
+}
+
+fn got(result: Result<Token, RecvError>) -> Done {
+    result.map_or(Done::Closed, Done::Got)
+}
+
+fn sent(id: usize, result: Result<(), SendError<Token>>) -> Done {
+    match result {
+        Ok(()) => Done::Sent(id),
+        Err(error) => {
+            assert_eq!(error.into_inner().id, id, "another value came back");
+            Done::Refused(id)
+        }
+    }
+}
+
+/// A value. Counts its drops.
+#[derive(Debug)]
+struct Token {
+    id: usize,
+    drops: Rc<RefCell<Vec<u32>>>,
+}
+
+impl Drop for Token {
+    fn drop(&mut self) {
+        self.drops.borrow_mut()[self.id] += 1;
+    }
+}
+
+/// What became of a send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Waiting,
+    Sent,
+    Refused,
+    /// Dropped while it waited: may have been received or not.
+    Abandoned,
+}
+
+/// The history of a value: times are counted in acts.
+#[derive(Clone, Copy, Debug)]
+struct Story {
+    begun: u32,
+    done: u32,
+    fate: Fate,
+    /// Queued at once and served in order, as a plain send is.
+    plain: bool,
+    received: bool,
+}
+
+/// Wakes a slot: notes when.
+struct Bell {
+    clock: Arc<AtomicU32>,
+    /// 0: not since it was polled last.
+    rung: AtomicU32,
+    last: AtomicU32,
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        let now = self.clock.load(Ordering::Relaxed);
+        self.rung.store(now, Ordering::Relaxed);
+        self.last.store(now, Ordering::Relaxed);
+    }
+}
+
+/// An operation that was begun.
+pub(super) struct Slot {
+    pub(super) kind: Kind,
+    /// Gone while it is polled, and after its end.
+    future: Option<Pin<Box<dyn Future<Output = Done>>>>,
+    bell: Arc<Bell>,
+    begun: u32,
+    /// 0: it waits.
+    ended: u32,
+    /// What it sends.
+    id: Option<usize>,
+}
+
+impl Slot {
+    pub(super) fn waits(&self) -> bool {
+        self.ended == 0
+    }
+
+    pub(super) fn woken(&self) -> bool {
+        self.bell.rung.load(Ordering::Relaxed) != 0
+    }
+}
+
+/// One channel and all that happens to it.
+pub(super) struct World {
+    cap: usize,
+    tx: Sender<Token>,
+    rx: Receiver<Token>,
+    never: (Sender<Token>, Receiver<Token>),
+    clock: Arc<AtomicU32>,
+    pub(super) slots: RefCell<Vec<Slot>>,
+    stories: RefCell<Vec<Story>>,
+    drops: Rc<RefCell<Vec<u32>>>,
+    /// What is to happen in the middle of the next poll.
+    pub(super) meanwhile: Cell<Option<Act>>,
+    pub(super) closed: Cell<bool>,
+    /// Streams that are not polled any more.
+    stale: RefCell<Vec<Rc<RefCell<Receiver<Token>>>>>,
+}
+
+impl World {
+    pub(super) fn new(cap: usize) -> Rc<Self> {
+        let (tx, rx) = chan(cap);
+        Rc::new(Self {
+            cap,
+            tx,
+            rx,
+            never: chan(0),
+            clock: Arc::new(AtomicU32::new(0)),
+            slots: RefCell::default(),
+            stories: RefCell::default(),
+            drops: Rc::default(),
+            meanwhile: Cell::new(None),
+            closed: Cell::new(false),
+            stale: RefCell::default(),
+        })
+    }
+
+    fn now(&self) -> u32 {
+        self.clock.load(Ordering::Relaxed)
+    }
+
+    /// A new value's number.
+    fn value(&self, plain: bool) -> usize {
+        let begun = self.now();
+        let story = Story { begun, done: 0, fate: Fate::Waiting, plain, received: false };
+        self.stories.borrow_mut().push(story);
+        self.drops.borrow_mut().push(0);
+        self.stories.borrow().len() - 1
+    }
+
+    fn token(&self, id: usize) -> Token {
+        Token { id, drops: self.drops.clone() }
+    }
+
+    /// The middle of a poll.
+    fn middle(self: &Rc<Self>) {
+        if let Some(act) = self.meanwhile.take() {
+            self.act(act);
+        }
+    }
+
+    /// The value of a send case, evaluated in the middle of a poll.
+    fn token_in_the_middle(self: &Rc<Self>, id: usize) -> Token {
+        self.middle();
+        self.token(id)
+    }
+
+    fn operation(self: &Rc<Self>, kind: Kind, id: usize) -> Pin<Box<dyn Future<Output = Done>>> {
+        let (world, tx, mut rx) = (self.clone(), self.tx.clone(), self.rx.clone());
+        let never = self.never.1.clone();
+        let away = {
+            let world = self.clone();
+            poll_fn(move |_| -> Poll<Done> {
+                world.middle();
+                Poll::Pending
+            })
+        };
+        match kind {
+            Recv => Box::pin(async move { got(rx.recv().await) }),
+            Send => {
+                let token = self.token(id);
+                Box::pin(async move { sent(id, tx.send(token).await) })
+            }
+            SelRecv => Box::pin(async move {
+                select! { v = rx.recv() => got(v), v = never.recv() => got(v) }
+            }),
+            SelSend => Box::pin(async move {
+                select! {
+                    r = tx.send(world.token_in_the_middle(id)) => sent(id, r),
+                    v = never.recv() => got(v),
+                }
+            }),
+            SelBoth => Box::pin(async move {
+                select! {
+                    r = tx.send(world.token_in_the_middle(id)) => sent(id, r),
+                    v = rx.recv() => got(v),
+                }
+            }),
+            AwayRecv => Box::pin(async move {
+                select! { v = rx.recv() => got(v), d = away => d }
+            }),
+            AwaySend => Box::pin(async move {
+                select! {
+                    r = tx.send(world.token_in_the_middle(id)) => sent(id, r),
+                    d = away => d,
+                }
+            }),
+            Kind::Stream => Box::pin(poll_fn(move |cx| {
+                Pin::new(&mut rx).poll_next(cx).map(|v| v.map_or(Done::Closed, Done::Got))
+            })),
+            StaleStream => {
+                let stream = Rc::new(RefCell::new(rx));
+                self.stale.borrow_mut().push(stream.clone());
+                Box::pin(poll_fn(move |cx| {
+                    let mut stream = stream.borrow_mut();
+                    Pin::new(&mut *stream).poll_next(cx).map(|v| v.map_or(Done::Closed, Done::Got))
+                }))
+            }
+            Kind::Sink => {
+                let mut tx = tx;
+                Box::pin(poll_fn(move |cx| {
+                    let mut sink = Pin::new(&mut tx);
+                    sink.as_mut().poll_ready(cx).map(|ready| match ready {
+                        Ok(()) => {
+                            sink.start_send(world.token(id)).expect("ready");
+                            Done::Sent(id)
+                        }
+                        Err(_) => Done::Refused(id),
+                    })
+                }))
+            }
+        }
+    }
+
+    pub(super) fn act(self: &Rc<Self>, act: Act) {
+        self.clock.fetch_add(1, Ordering::Relaxed);
+        match act {
+            Act::Begin(kind) => {
+                let id = kind.sends().then(|| self.value(kind == Send));
+                let bell = Arc::new(Bell {
+                    clock: self.clock.clone(),
+                    rung: AtomicU32::new(0),
+                    last: AtomicU32::new(0),
+                });
+                let future = Some(self.operation(kind, id.unwrap_or(usize::MAX)));
+                let slot = Slot { kind, future, bell, begun: self.now(), ended: 0, id };
+                self.slots.borrow_mut().push(slot);
+                let index = self.slots.borrow().len() - 1;
+                self.poll(index);
+            }
+            Act::Poll(index) => self.poll(index),
+            Act::Drop(index) => self.drop_slot(index),
+            Act::TrySend => self.try_send(),
+            Act::TryRecv => self.try_recv(),
+            Act::Close => {
+                assert_eq!(self.tx.close(), !self.closed.replace(true));
+            }
+        }
+    }
+
+    fn poll(self: &Rc<Self>, index: usize) {
+        let (mut future, bell) = {
+            let slot = &mut self.slots.borrow_mut()[index];
+            slot.bell.rung.store(0, Ordering::Relaxed);
+            (slot.future.take().expect("an operation that waits"), slot.bell.clone())
+        };
+        let waker = Waker::from(bell);
+        let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
+        match polled {
+            Poll::Pending => self.slots.borrow_mut()[index].future = Some(future),
+            Poll::Ready(done) => {
+                drop(future);
+                self.finish(index, done);
+            }
+        }
+    }
+
+    fn finish(&self, index: usize, done: Done) {
+        let now = self.now();
+        let (kind, id, woken) = {
+            let slot = &mut self.slots.borrow_mut()[index];
+            slot.ended = now;
+            (slot.kind, slot.id, slot.bell.last.load(Ordering::Relaxed))
+        };
+        match done {
+            Done::Sent(id) => self.settle(id, Fate::Sent),
+            Done::Refused(id) => {
+                assert!(self.closed.get(), "refused, but not closed");
+                self.settle(id, Fate::Refused);
+            }
+            Done::Closed => {
+                assert!(self.closed.get(), "not closed");
+                id.inspect(|id| self.settle(*id, Fate::Refused));
+            }
+            Done::Got(token) => {
+                // The value of its own send case was not sent.
+                id.inspect(|id| self.settle(*id, Fate::Refused));
+                let since = if matches!(kind, Kind::Stream | StaleStream) || woken == 0 {
+                    now
+                } else {
+                    woken
+                };
+                self.received(&token, Some(index), since);
+            }
+        }
+    }
+
+    fn settle(&self, id: usize, fate: Fate) {
+        let mut stories = self.stories.borrow_mut();
+        (stories[id].fate, stories[id].done) = (fate, self.now());
+    }
+
+    /// Judges the order: a value that was sent before must not be overtaken, unless somebody else
+    /// may have held it at the time `since`.
+    fn received(&self, token: &Token, by: Option<usize>, since: u32) {
+        let mut stories = self.stories.borrow_mut();
+        let this = stories[token.id];
+        assert!(!this.received, "value {} received twice", token.id);
+        assert_ne!(this.fate, Fate::Refused, "value {} was not sent", token.id);
+        stories[token.id].received = true;
+        let slots = self.slots.borrow();
+        let held = slots.iter().enumerate().any(|(index, slot)| {
+            Some(index) != by
+                && slot.kind.receives()
+                && slot.begun <= since
+                && (slot.waits() || slot.ended >= since)
+        });
+        if held {
+            return;
+        }
+        for (id, other) in stories.iter().enumerate() {
+            let undelivered = !other.received && matches!(other.fate, Fate::Sent | Fate::Waiting);
+            let before = (other.fate == Fate::Sent && other.done < this.begun)
+                || (other.plain && this.plain && other.begun < this.begun);
+            assert!(!(undelivered && before), "value {} overtook {id}", token.id);
+        }
+    }
+
+    fn drop_slot(&self, index: usize) {
+        let (future, id) = {
+            let slot = &mut self.slots.borrow_mut()[index];
+            slot.ended = self.now();
+            (slot.future.take(), slot.id)
+        };
+        drop(future.expect("an operation that waits"));
+        if let Some(id) = id {
+            self.settle(id, Fate::Abandoned);
+        }
+    }
+
+    /// Whether a select may hold a permit now.
+    fn permits(&self) -> bool {
+        self.slots.borrow().iter().any(|slot| slot.kind.sends() && slot.kind != Send)
+    }
+
+    fn try_send(&self) {
+        let id = self.value(true);
+        let waits = |slot: &Slot| slot.kind == Recv && slot.waits() && !slot.woken();
+        let possible = self.slots.borrow().iter().any(waits) || self.rx.len() < self.cap;
+        match self.tx.try_send(self.token(id)) {
+            Ok(()) => self.settle(id, Fate::Sent),
+            Err(TrySendError::Closed(_)) => {
+                assert!(self.closed.get(), "not closed");
+                self.settle(id, Fate::Refused);
+            }
+            Err(TrySendError::Full(_)) => {
+                assert!(!possible || self.permits(), "was not full");
+                self.settle(id, Fate::Refused);
+            }
+        }
+    }
+
+    fn try_recv(&self) {
+        let waits = |slot: &Slot| slot.kind == Send && slot.waits() && !slot.woken();
+        let possible = self.slots.borrow().iter().any(waits) || !self.rx.is_empty();
+        match self.rx.try_recv() {
+            Ok(token) => self.received(&token, None, self.now()),
+            Err(TryRecvError::Empty) => assert!(!possible || self.permits(), "was not empty"),
+            Err(TryRecvError::Closed) => assert!(self.closed.get() && self.rx.is_empty()),
+        }
+    }
+
+    /// Polls whoever was woken until all is quiet.
+    pub(super) fn quiesce(self: &Rc<Self>) {
+        for _ in 0..100 {
+            let woken = self.slots.borrow().iter().position(|slot| slot.waits() && slot.woken());
+            match woken {
+                Some(index) => self.act(Act::Poll(index)),
+                None => return,
+            }
+        }
+        panic!("does not come to rest");
+    }
+
+    /// Nobody waits who could go on.
+    pub(super) fn judge_progress(&self) {
+        let slots = self.slots.borrow();
+        let waiting = |f: fn(Kind) -> bool| {
+            let wait =
+                slots.iter().enumerate().filter(move |(_, slot)| slot.waits() && f(slot.kind));
+            wait.map(|(index, _)| index).collect::<Vec<_>>()
+        };
+        let (receivers, senders) = (waiting(Kind::receives), waiting(Kind::sends));
+        for receiver in &receivers {
+            let pair = senders.iter().find(|sender| *sender != receiver);
+            assert_eq!(pair, None, "{receiver} waits to receive, this one to send");
+        }
+        let len = self.rx.len();
+        assert!(receivers.is_empty() || len == 0, "{receivers:?} wait with {len} values there");
+        assert!(senders.is_empty() || len >= self.cap, "{senders:?} wait with room for them");
+        assert!(!self.closed.get() || (receivers.is_empty() && senders.is_empty()), "closed");
+        assert_eq!(self.rx.is_full(), len >= self.cap, "a reservation was left behind");
+    }
+
+    /// Drops all that waits, and receives what is left.
+    pub(super) fn judge_conservation(&self) {
+        let count = self.slots.borrow().len();
+        for index in 0..count {
+            if self.slots.borrow()[index].waits() {
+                self.drop_slot(index);
+            }
+        }
+        self.clock.fetch_add(1, Ordering::Relaxed);
+        while let Ok(token) = self.rx.try_recv() {
+            self.received(&token, None, self.now());
+        }
+        self.stale.borrow_mut().clear();
+        assert_eq!(self.rx.is_full(), self.cap == 0, "a reservation was left behind");
+        for (id, story) in self.stories.borrow().iter().enumerate() {
+            assert_ne!(story.fate, Fate::Waiting, "value {id}");
+            assert!(story.fate != Fate::Sent || story.received, "value {id} is lost: {story:?}");
+            let drops = self.drops.borrow()[id];
+            // The value of a send case that was not chosen was never made.
+            assert!(drops == 1 || (drops == 0 && !story.received), "value {id}: {drops} drops");
+        }
+    }
+}
