@@ -139,6 +139,8 @@ impl Operation {
     fn new(expression: Expr) -> Self {
         match expression {
             Expr::Paren(paren) => Self::new(*paren.expr),
+            // An `$operation:expr` of a macro around this one.
+            Expr::Group(group) => Self::new(*group.expr),
             Expr::MethodCall(call) if is_send(&call) => {
                 let ExprMethodCall { receiver: sender, mut args, .. } = call;
                 match args.pop() {
@@ -150,9 +152,14 @@ impl Operation {
         }
     }
 
-    /// The expression of the case.
-    fn case(&self, home: &Path) -> TokenStream {
+    /// The expression of the case, inside of an `if` or not.
+    fn case(&self, home: &Path, scope: Scope) -> TokenStream {
         match self {
+            // What a temporary leads to may be used after the `if`, the temporary itself may not.
+            Self::Send { sender, .. } if scope == Scope::If && !is_place(sender) => {
+                let sender = quote_spanned!(sender.span()=> (#sender));
+                quote!(#home::send_case_of #sender)
+            }
             Self::Send { sender, .. } => {
                 let reference = quote_spanned!(sender.span()=> &#sender);
                 quote!(#home::send_case(#reference))
@@ -174,6 +181,26 @@ impl Operation {
     }
 }
 
+/// Where the expression of a case stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    /// Its temporaries live as long as the select.
+    Select,
+    /// In the `if` of a guard, at whose end temporaries die.
+    If,
+}
+
+/// Whether an expression names something that is there anyway, not a temporary.
+fn is_place(expression: &Expr) -> bool {
+    match expression {
+        Expr::Path(_) | Expr::Field(_) | Expr::Index(_) => true,
+        Expr::Unary(unary) => matches!(unary.op, syn::UnOp::Deref(_)),
+        Expr::Paren(paren) => is_place(&paren.expr),
+        Expr::Group(group) => is_place(&group.expr),
+        _ => false,
+    }
+}
+
 fn is_send(call: &ExprMethodCall) -> bool {
     call.method == "send" && call.args.len() == 1 && call.turbofish.is_none()
 }
@@ -181,14 +208,12 @@ fn is_send(call: &ExprMethodCall) -> bool {
 impl Case {
     /// The expression of the case, with its guard.
     fn guarded(&self, home: &Path) -> TokenStream {
-        let case = self.operation.case(home);
-        match &self.guard {
-            None => case,
-            Some(guard) => quote! {
-                #home::Guarded::new(if #guard { ::core::option::Option::Some(#case) } else {
-                    ::core::option::Option::None
-                })
-            },
+        let Some(guard) = &self.guard else { return self.operation.case(home, Scope::Select) };
+        let case = self.operation.case(home, Scope::If);
+        quote! {
+            #home::Guarded::new(if #guard { ::core::option::Option::Some(#case) } else {
+                ::core::option::Option::None
+            })
         }
     }
 
@@ -224,6 +249,11 @@ impl Select {
         let outputs: Vec<TokenStream> = outputs.collect();
         let bodies = self.cases.iter().zip(&names).map(|(case, name)| {
             let Case { pattern, body, .. } = case;
+            let pattern = match pattern {
+                // As `let` wants it.
+                Pat::Or(pattern) => quote!((#pattern)),
+                pattern => quote!(#pattern),
+            };
             quote!(#out::#name(#value) => { let #pattern = #value; #body })
         });
         let (will, default, default_body, rest) = match &self.default {

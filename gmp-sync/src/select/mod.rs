@@ -22,7 +22,8 @@ pub mod __expansion {
     pub use super::engine::{Choose, Chosen, choose};
     pub use super::list::{Cons, List, Nil};
     pub use super::probe::{
-        AsFuture, AsRecv, AsSender, FutureTag, Probe, RecvTag, forever, send_case,
+        AsFuture, AsRecv, AsSender, FutureTag, LeadsToSender, Probe, RecvTag, forever, send_case,
+        send_case_of,
     };
     pub use crate::chan::core::Summoned;
     pub use crate::chan::send::Permit;

@@ -95,6 +95,41 @@ macro_rules! leads_to_sender {
 
 leads_to_sender!(&S, &mut S, Box<S>, Rc<S>, Arc<S>);
 
+/// What leads to a [`Sender`] without having to be there itself: a reference.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not live long enough to be the sender of a guarded case",
+    label = "gone when the guard has been evaluated",
+    note = "bind the sender to a variable before the select"
+)]
+pub trait LeadsToSender<'a> {
+    /// What the channel carries.
+    type Item;
+
+    /// The sender.
+    fn to_sender(self) -> &'a Sender<Self::Item>;
+}
+
+impl<'a, S: AsSender + ?Sized> LeadsToSender<'a> for &'a S {
+    type Item = S::Item;
+
+    fn to_sender(self) -> &'a Sender<S::Item> {
+        self.sender()
+    }
+}
+
+impl<'a, S: AsSender + ?Sized> LeadsToSender<'a> for &'a mut S {
+    type Item = S::Item;
+
+    fn to_sender(self) -> &'a Sender<S::Item> {
+        (*self).sender()
+    }
+}
+
+/// A send case whose sender was named by a temporary.
+pub fn send_case_of<'a, S: LeadsToSender<'a>>(sender: S) -> SendCase<'a, S::Item> {
+    SendCase::new(sender.to_sender())
+}
+
 /// A send case, without its value.
 pub fn send_case<S: AsSender + ?Sized>(sender: &S) -> SendCase<'_, S::Item> {
     SendCase::new(sender.sender())
