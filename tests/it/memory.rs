@@ -8,7 +8,7 @@ const MILLION: usize = 1_000_000;
 
 /// Bytes of memory this process has.
 #[cfg(target_os = "linux")]
-fn resident() -> usize {
+pub(crate) fn resident() -> usize {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
     statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
 }
