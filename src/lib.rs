@@ -39,6 +39,13 @@
 //! - The runtime: [`macro@main`], [`macro@test`], [`Runtime`], [`Builder`], [`set_max_procs`].
 //! - Building primitives: [`park`].
 //!
+//! # Features
+//!
+//! | feature | what |
+//! |---------|------|
+//! | `tokio-io` | sockets implement tokio's `AsyncRead` and `AsyncWrite`; its runtime is not used |
+//! | `hyper` | sockets implement hyper's `Read` and `Write`; `net::hyper` has an executor and a timer |
+//!
 //! # Environment
 //!
 //! | variable | meaning |
@@ -73,6 +80,8 @@ pub use gmp_sync::{WaitGroup, chan, select, unbounded_chan};
 pub mod net {
     #[cfg(target_os = "linux")]
     pub use gmp_net::UCred;
+    #[cfg(all(unix, feature = "hyper"))]
+    pub use gmp_net::hyper;
     #[cfg(unix)]
     pub use gmp_net::{
         Async, Incoming, OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, TcpListener,

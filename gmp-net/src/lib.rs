@@ -21,6 +21,9 @@ mod async_fd;
 mod deadline;
 #[cfg(unix)]
 mod fd;
+#[cfg(all(unix, feature = "hyper"))]
+#[expect(unsafe_code, reason = "buffers that hyper has not initialised")]
+pub mod hyper;
 #[cfg(unix)]
 mod poll_cache;
 #[cfg(unix)]
@@ -33,8 +36,13 @@ mod stream;
 mod sys;
 #[cfg(unix)]
 mod tcp;
+#[cfg(all(unix, feature = "tokio-io"))]
+#[expect(unsafe_code, reason = "buffers that tokio has not initialised")]
+mod tokio_io;
 #[cfg(unix)]
 mod udp;
+#[cfg(all(unix, any(feature = "hyper", feature = "tokio-io")))]
+mod uninit;
 #[cfg(unix)]
 mod unix;
 

@@ -140,7 +140,17 @@ macro_rules! stream_calls {
                 cx: &mut Context<'_>,
                 buf: &mut [u8],
             ) -> Poll<io::Result<usize>> {
-                self.fd.poll_once(Direction::Read, cx, |mut io: &$std| read(&mut io, buf))
+                self.poll_op(Direction::Read, cx, |mut io: &$std| read(&mut io, buf))
+            }
+
+            /// Tries `op`, and waits while it would block: for a task that keeps nothing between polls.
+            pub(crate) fn poll_op<R>(
+                &self,
+                direction: Direction,
+                cx: &mut Context<'_>,
+                op: impl FnMut(&$std) -> Tried<R>,
+            ) -> Poll<io::Result<R>> {
+                self.fd.poll_once(direction, cx, op)
             }
 
             pub(crate) fn poll_read_vectored_ref(
@@ -148,7 +158,7 @@ macro_rules! stream_calls {
                 cx: &mut Context<'_>,
                 bufs: &mut [IoSliceMut<'_>],
             ) -> Poll<io::Result<usize>> {
-                self.fd.poll_once(Direction::Read, cx, |mut io: &$std| read_vectored(&mut io, bufs))
+                self.poll_op(Direction::Read, cx, |mut io: &$std| read_vectored(&mut io, bufs))
             }
 
             pub(crate) fn poll_write_ref(
@@ -156,7 +166,7 @@ macro_rules! stream_calls {
                 cx: &mut Context<'_>,
                 buf: &[u8],
             ) -> Poll<io::Result<usize>> {
-                self.fd.poll_once(Direction::Write, cx, |mut io: &$std| write(&mut io, buf))
+                self.poll_op(Direction::Write, cx, |mut io: &$std| write(&mut io, buf))
             }
 
             pub(crate) fn poll_write_vectored_ref(

@@ -18,6 +18,8 @@ mod idle;
 mod inside;
 mod memory;
 mod net_deadline;
+#[cfg(all(feature = "hyper", feature = "tokio-io"))]
+mod net_ecosystem;
 mod net_faults;
 mod net_other;
 mod net_promise;

@@ -3,7 +3,7 @@
 use super::connect;
 use super::half::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use crate::addr::{self, ToAddrs};
-use crate::fd::{Direction, Fd, Left, common_calls};
+use crate::fd::{Direction, Fd, Left, Tried, common_calls};
 use crate::stream::{
     futures_read, futures_write, read, read_vectored, stream_calls, write, write_vectored,
 };

@@ -1,6 +1,6 @@
 //! A stream to another process of this host.
 
-use crate::fd::{Direction, Fd, common_calls};
+use crate::fd::{Direction, Fd, Tried, common_calls};
 use crate::stream::{
     futures_read, futures_write, read, read_vectored, stream_calls, write, write_vectored,
 };

@@ -1,0 +1,67 @@
+//! tokio's traits for reading and writing: for crates that are written against them. Nothing of tokio's
+//! runtime is used or needed.
+
+use crate::fd::Direction;
+use crate::uninit;
+use crate::{OwnedReadHalf, OwnedWriteHalf, TcpStream, UnixStream};
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+macro_rules! read {
+    ($($type:ty),*) => {$(
+        impl AsyncRead for $type {
+            fn poll_read(
+                self: Pin<&mut Self>,
+                cx: &mut Context<'_>,
+                buf: &mut ReadBuf<'_>,
+            ) -> Poll<io::Result<()>> {
+                // SAFETY: it is only written to, by the OS.
+                let spare = unsafe { buf.unfilled_mut() };
+                let n = ready!(self.poll_op(Direction::Read, cx, |io| uninit::read(io, spare)))?;
+                // SAFETY: the OS has filled in that many.
+                unsafe { buf.assume_init(n) };
+                buf.advance(n);
+                Poll::Ready(Ok(()))
+            }
+        }
+    )*};
+}
+
+macro_rules! write {
+    ($($type:ty),*) => {$(
+        impl AsyncWrite for $type {
+            fn poll_write(
+                self: Pin<&mut Self>,
+                cx: &mut Context<'_>,
+                buf: &[u8],
+            ) -> Poll<io::Result<usize>> {
+                self.poll_write_ref(cx, buf)
+            }
+
+            fn poll_write_vectored(
+                self: Pin<&mut Self>,
+                cx: &mut Context<'_>,
+                bufs: &[IoSlice<'_>],
+            ) -> Poll<io::Result<usize>> {
+                self.poll_write_vectored_ref(cx, bufs)
+            }
+
+            fn is_write_vectored(&self) -> bool {
+                true
+            }
+
+            fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+                Poll::Ready(Ok(()))
+            }
+
+            fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+                Poll::Ready(self.finish())
+            }
+        }
+    )*};
+}
+
+read!(TcpStream, UnixStream, &TcpStream, &UnixStream, OwnedReadHalf);
+write!(TcpStream, UnixStream, &TcpStream, &UnixStream, OwnedWriteHalf);
