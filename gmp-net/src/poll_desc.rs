@@ -24,7 +24,9 @@
 //!
 //! `DRAINED` saves a system call for each message: a read that got less than it asked for has emptied
 //! the socket, so the next one need not ask. A FIN that came with the data would be overlooked that way,
-//! and so would data behind an urgent mark; edges that tell of such are `EAGER`.
+//! and so would data behind an urgent mark; edges that tell of such are `EAGER`. Nothing tells of
+//! descriptors that are passed over a Unix stream, behind which a read stops too: there a short read is not
+//! trusted.
 //!
 //! # Orderings
 //!

@@ -1,8 +1,9 @@
 //! What streams of bytes have in common, TCP and Unix: reading, writing, and the traits for it.
 
-/// Implements reading and writing for a stream whose `fd` is an `Fd<$std>` and `&$std` reads and writes.
+/// Implements reading and writing for a stream whose `fd` is an `Fd<$std>` and `&$std` reads and writes;
+/// `$trust` is what a short read or write says.
 macro_rules! stream_calls {
-    ($type:ident, $std:ty) => {
+    ($type:ident, $std:ty, $trust:expr) => {
         impl $type {
             /// Receives up to as many bytes as `buf` has room for; 0 when the other end has finished.
             ///
@@ -120,7 +121,7 @@ macro_rules! stream_calls {
             /// If it cannot be registered with the netpoller.
             pub fn from_std(stream: $std) -> io::Result<Self> {
                 stream.set_nonblocking(true)?;
-                Ok(Self { fd: Fd::new(stream, Os::STREAMS)? })
+                Ok(Self { fd: Fd::new(stream, $trust)? })
             }
 
             /// Gives it to the standard library, still non-blocking.

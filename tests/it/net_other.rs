@@ -256,3 +256,32 @@ fn waiting_for_the_network_is_no_deadlock() {
     ours.write_all(b"x").unwrap();
     assert_eq!(gmp::block_on(waiting).unwrap().unwrap(), 1);
 }
+
+/// A read stops behind bytes that came with a descriptor: what is behind them must not be forgotten.
+#[gmp::test]
+async fn bytes_behind_a_passed_descriptor_are_read() {
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+    use std::io::IoSlice;
+    use std::mem::MaybeUninit;
+    use std::os::fd::AsFd;
+    for _ in 0..100 {
+        let (a, b) = UnixStream::pair().unwrap();
+        let reader = go!(async move {
+            let (mut all, mut buf) = (Vec::new(), [0; 64]);
+            while all.len() < 4 {
+                let n = b.read(&mut buf).await.unwrap();
+                all.extend_from_slice(&buf[..n]);
+            }
+            all
+        });
+        gmp::yield_now().await;
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut passed = SendAncillaryBuffer::new(&mut space);
+        let fds = [a.as_fd()];
+        assert!(passed.push(SendAncillaryMessage::ScmRights(&fds)));
+        sendmsg(&a, &[IoSlice::new(b"ab")], &mut passed, SendFlags::empty()).unwrap();
+        a.write_all(b"cd").await.unwrap();
+        let read = gmp::timeout(Duration::from_secs(30), reader).await;
+        assert_eq!(read.expect("the rest is forgotten").unwrap(), b"abcd");
+    }
+}

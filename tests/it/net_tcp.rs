@@ -265,3 +265,25 @@ async fn a_dump_says_who_waits_for_io() {
     client.write_all(b"x").await.unwrap();
     assert_eq!(reader.await.unwrap().unwrap(), 1);
 }
+
+/// A read stops at urgent data: what is behind it must not be forgotten.
+#[gmp::test]
+async fn bytes_behind_urgent_ones_are_read() {
+    for _ in 0..100 {
+        let (client, server) = pair().await;
+        let reader = go!(async move {
+            let (mut all, mut buf) = (Vec::new(), [0; 64]);
+            while all.len() < 4 {
+                let n = server.read(&mut buf).await.unwrap();
+                all.extend_from_slice(&buf[..n]);
+            }
+            all
+        });
+        gmp::yield_now().await;
+        client.write_all(b"ab").await.unwrap();
+        socket2::SockRef::from(&client).send_out_of_band(b"!").unwrap();
+        client.write_all(b"cd").await.unwrap();
+        let read = gmp::timeout(Duration::from_secs(30), reader).await;
+        assert_eq!(read.expect("the rest is forgotten").unwrap(), b"abcd");
+    }
+}

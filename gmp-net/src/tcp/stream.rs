@@ -45,7 +45,7 @@ pub struct TcpStream {
 }
 
 common_calls!(TcpStream, "Closes the connection, in both directions.");
-stream_calls!(TcpStream, std::net::TcpStream);
+stream_calls!(TcpStream, std::net::TcpStream, Os::STREAMS);
 futures_read!(TcpStream);
 futures_write!(TcpStream);
 futures_read!(&TcpStream);

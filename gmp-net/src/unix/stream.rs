@@ -1,10 +1,10 @@
 //! A stream to another process of this host.
 
 use crate::fd::{Direction, Fd, Tried, common_calls};
+use crate::poll_desc::Trust;
 use crate::stream::{
     futures_read, futures_write, read, read_vectored, stream_calls, write, write_vectored,
 };
-use crate::sys::Os;
 use futures::io::{AsyncRead, AsyncWrite};
 use rustix::io::Errno;
 use socket2::{Domain, SockAddr, Socket, Type};
@@ -15,6 +15,10 @@ use std::path::Path;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
+
+/// A read stops behind bytes that came with descriptors, also if there are more: so a short one says
+/// nothing.
+const TRUST: Trust = Trust::WouldBlock;
 
 /// A stream to another process of this host (Go: `net.UnixConn`).
 ///
@@ -35,7 +39,7 @@ pub struct UnixStream {
 }
 
 common_calls!(UnixStream, "Closes the stream, in both directions.");
-stream_calls!(UnixStream, std::os::unix::net::UnixStream);
+stream_calls!(UnixStream, std::os::unix::net::UnixStream, TRUST);
 futures_read!(UnixStream);
 futures_write!(UnixStream);
 futures_read!(&UnixStream);
@@ -73,7 +77,7 @@ impl UnixStream {
             }
             nap = (2 * nap).min(Duration::from_millis(50));
         }
-        Ok(Self { fd: Fd::new(socket.into(), Os::STREAMS)? })
+        Ok(Self { fd: Fd::new(socket.into(), TRUST)? })
     }
 
     /// Two streams that are connected to each other.
@@ -84,7 +88,7 @@ impl UnixStream {
 
     /// A stream that is non-blocking already.
     pub(super) fn accepted(stream: std::os::unix::net::UnixStream) -> io::Result<Self> {
-        Ok(Self { fd: Fd::new(stream, Os::STREAMS)? })
+        Ok(Self { fd: Fd::new(stream, TRUST)? })
     }
 
     /// The address of this end.
