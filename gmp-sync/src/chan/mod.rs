@@ -1,6 +1,6 @@
 //! Channels (Go: `chan`): values from goroutine to goroutine, in order.
 //!
-//! `core` is the channel; `send` and `recv` are the futures; `pipe` makes a receiver a stream and a
+//! `core` is the channel, `shared` its lock, `wait` and `waits` who waits on it; `send` and `recv` are the futures; `pipe` makes a receiver a stream and a
 //! sender a sink; `timed` adds time limits; `iter` receives on a plain thread.
 
 pub(crate) mod core;
@@ -9,7 +9,10 @@ mod iter;
 mod pipe;
 pub(crate) mod recv;
 pub(crate) mod send;
+mod shared;
 mod timed;
+pub(crate) mod wait;
+pub(crate) mod waits;
 
 pub use self::error::{
     RecvError, RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError,
@@ -18,8 +21,10 @@ pub use self::iter::{IntoIter, Iter, TryIter};
 pub use self::recv::Recv;
 pub use self::send::Send;
 
-use self::core::{Chan, Phase, Push, Side, Take};
+use self::core::{Phase, Push, Take};
 use self::pipe::Pipe;
+use self::shared::Chan;
+use self::waits::Side;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;

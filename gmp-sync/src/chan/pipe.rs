@@ -3,7 +3,10 @@
 //! Both are polled again and again and may not be polled any more without saying so; they wait
 //! by a bell (see `core`), which lies in a box, made when the first poll has to wait.
 
-use super::core::{Chan, Core, Parcel, Side, Take, Wait};
+use super::core::{Core, Take};
+use super::shared::Chan;
+use super::wait::{Parcel, Wait};
+use super::waits::Side;
 use super::{Receiver, SendError, Sender};
 use crate::waitq::{Node, State};
 use futures::sink::Sink;

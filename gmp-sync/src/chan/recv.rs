@@ -1,6 +1,9 @@
 //! Receiving: the future, and what the stream and select build on.
 
-use super::core::{Chan, Parcel, Summoned, Take, Wait};
+use super::core::Take;
+use super::shared::Chan;
+use super::wait::{Parcel, Wait};
+use super::waits::Summoned;
 use super::{Receiver, RecvError};
 use crate::waitq::{Node, State};
 use gmp_rt::park::{WaitReason, note_wait, poll_go_on};

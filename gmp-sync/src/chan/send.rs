@@ -1,6 +1,8 @@
 //! Sending: the future, and the permit of those who keep their value until they may send.
 
-use super::core::{Chan, Parcel, Push, Wait};
+use super::core::Push;
+use super::shared::Chan;
+use super::wait::{Parcel, Wait};
 use super::{SendError, Sender};
 use crate::waitq::{Node, State};
 use gmp_rt::park::{WaitReason, note_wait, poll_go_on};

@@ -3,9 +3,11 @@
 //! [`Arm`] is a case as the engine sees it, whatever it receives or sends; [`Case`] is what the
 //! macro takes from the chosen one.
 
-use crate::chan::core::{Parcel, Reserve, Summoned, Take, Wait};
+use crate::chan::core::{Reserve, Take};
 use crate::chan::recv::Recv;
 use crate::chan::send::Permit;
+use crate::chan::wait::{Parcel, Wait};
+use crate::chan::waits::Summoned;
 use crate::chan::{RecvError, Sender};
 use crate::claim::Claim;
 use crate::waitq::{Node, State};

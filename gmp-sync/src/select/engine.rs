@@ -15,7 +15,7 @@
 use super::case::{Attempt, Kind, Outcome, Will};
 use super::list::List;
 use super::order::Order;
-use crate::chan::core::Summoned;
+use crate::chan::waits::Summoned;
 use crate::claim::Claim;
 use crate::wakers::Wakers;
 use gmp_rt::park::{WaitReason, note_wait, poll_go_on};

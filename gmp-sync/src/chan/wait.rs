@@ -1,0 +1,100 @@
+//! What a wait on a channel keeps in its node: a parcel, and the select it belongs to.
+
+use crate::claim::Claim;
+use crate::waitq::Verdict;
+use std::ptr::NonNull;
+use std::task::Waker;
+
+/// What a wait keeps in its node.
+pub(crate) struct Wait<T> {
+    pub(super) parcel: Parcel<T>,
+    /// When the value in it was handed over, counted in hand-overs.
+    pub(super) turn: u64,
+    claim: Option<Ticket>,
+    pub(super) place: Place,
+}
+
+/// The queue a receiver's node is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Common,
+    Promised,
+}
+
+/// What lies in a node.
+pub(crate) enum Parcel<T> {
+    /// Nothing: a receiver that waits, a sender whose value was taken.
+    Nothing,
+    /// The value: to be sent, or received.
+    Value(T),
+    /// A sender that has its value elsewhere.
+    Later,
+    /// For a `Later` sender: it may send now.
+    Permit,
+    /// The channel was closed.
+    Closed,
+    /// The permit this receiver waited for was forfeited: it begins again.
+    Again,
+}
+
+/// The case of a select that a node belongs to.
+struct Ticket {
+    claim: NonNull<Claim>,
+    index: u32,
+}
+
+// SAFETY: `Claim` is `Sync`, and outlives its tickets: the select removes its nodes first.
+unsafe impl Send for Ticket {}
+
+impl<T> Wait<T> {
+    /// A wait for `parcel`, not of a select.
+    pub(crate) fn new(parcel: Parcel<T>) -> Self {
+        Self { parcel, turn: 0, claim: None, place: Place::Common }
+    }
+
+    /// Makes it case `index` of the select that owns `claim`.
+    ///
+    /// # Safety
+    ///
+    /// `claim` stays where it is as long as the node of this wait is in a queue.
+    pub(crate) unsafe fn enlist(&mut self, claim: &Claim, index: u32) {
+        self.claim = Some(Ticket { claim: NonNull::from(claim), index });
+    }
+
+    /// Takes what lies in it.
+    #[inline]
+    pub(crate) fn take(&mut self) -> Parcel<T> {
+        std::mem::replace(&mut self.parcel, Parcel::Nothing)
+    }
+
+    pub(crate) fn put(&mut self, parcel: Parcel<T>) {
+        self.parcel = parcel;
+    }
+
+    /// A value is handed over.
+    #[inline]
+    pub(super) fn receive(&mut self, value: Option<T>, turn: u64) {
+        self.parcel = value.map_or(Parcel::Nothing, Parcel::Value);
+        self.turn = turn;
+    }
+
+    fn claim(&self) -> Option<&Claim> {
+        // SAFETY: `enlist`'s promise.
+        self.claim.as_ref().map(|ticket| unsafe { ticket.claim.as_ref() })
+    }
+
+    /// Whether this wait may be ended by us.
+    #[inline]
+    pub(super) fn win(&self) -> Verdict<()> {
+        match (&self.claim, self.claim()) {
+            (Some(ticket), Some(claim)) => claim.win(ticket.index),
+            _ => Verdict::Fire(()),
+        }
+    }
+
+    /// The waker, if it is a select's.
+    #[inline]
+    pub(super) fn select_waker(&self) -> Option<Waker> {
+        self.claim()?.take_waker()
+    }
+}
