@@ -313,6 +313,38 @@ fn once_cell_get_or_init() {
     );
 }
 
+/// The one before gives up: whoever is given the turn then and is dropped passes it on.
+#[test]
+fn once_cell_turn_passed_on() {
+    everywhere(
+        || (OnceCell::new(), Gate::default()),
+        |(cell, gate)| {
+            let make = |n: u32| {
+                cell.get_or_init(move || async move {
+                    gate.wait().await;
+                    n
+                })
+            };
+            let first = slot(Polled::waiting(cell.get_or_init(std::future::pending)));
+            let mut future = held(make(1));
+            assert!(future.poll().is_none());
+            let other = slot(Polled::waiting(make(2)));
+            Scene {
+                future,
+                steps: vec![step(move || *first.borrow_mut() = None), step(move || gate.open())],
+                check: Box::new(move |dropped| {
+                    let value = match dropped {
+                        Dropped::Pending(_) => 2,
+                        Dropped::Ready(_) => 1,
+                    };
+                    assert_eq!(*ends(&other), value);
+                    assert_eq!(cell.get(), Some(&value));
+                }),
+            }
+        },
+    );
+}
+
 /// A lazy value: whoever is dropped, it is made once and is there at the end.
 #[test]
 fn lazy_get() {
@@ -377,14 +409,12 @@ fn barrier_wait() {
                         .iter()
                         .filter(|other| other.borrow().as_ref().unwrap().is_woken())
                         .count();
-                    match dropped {
-                        // Two are there; the third is still to come.
-                        Dropped::Pending(steps) if woken + passed.get() == 0 => {
-                            assert!(steps <= 2);
-                            assert!(barrier.wait_blocking().is_leader());
-                        }
-                        // All had come: the dropped one had passed, or had not noticed yet.
-                        _ => assert_eq!(woken + passed.get(), 2),
+                    match (dropped, woken + passed.get()) {
+                        // Dropped before all had come: two are there, the third is still to come.
+                        (Dropped::Pending(_), 0) => assert!(barrier.wait_blocking().is_leader()),
+                        // All had come: it had passed, or had not noticed yet.
+                        (Dropped::Pending(2) | Dropped::Ready(_), 2) => {}
+                        other => panic!("{other:?}"),
                     }
                     assert_eq!(format!("{barrier:?}"), "Barrier { size: 3, come: 0 }");
                 }),
