@@ -51,28 +51,32 @@ pub(crate) enum Phase {
 }
 
 /// What the lock guards.
+///
+/// In this order: what every send and receive touches lies in two cache lines, which wander
+/// between the CPUs of both sides; the rest is read at most.
+#[repr(C)]
 pub(crate) struct Core<T> {
     pub(super) buf: VecDeque<T>,
-    /// The turns of the values at the front of the buffer that came back.
-    pub(super) returned: VecDeque<u64>,
-    /// How many values were handed over.
-    pub(super) turns: u64,
     /// `usize::MAX`: unbounded.
     pub(super) cap: usize,
     /// Places in the buffer for permits without a waiting receiver.
     pub(super) reserved: usize,
     /// Receivers that wait for anybody.
     pub(super) recvq: Queue<Wait<T>>,
+    pub(super) sendq: Queue<Wait<T>>,
+    /// How many values were handed over.
+    pub(super) turns: u64,
+    pub(super) phase: Phase,
     /// Receivers that wait for the sender with a permit for them.
     pub(super) promised: Queue<Wait<T>>,
-    pub(super) sendq: Queue<Wait<T>>,
+    /// The turns of the values at the front of the buffer that came back.
+    pub(super) returned: VecDeque<u64>,
     /// The bells of streams.
     pub(super) streams: Queue<Wait<T>>,
     /// The bells of sinks.
     pub(super) sinks: Queue<Wait<T>>,
     /// Bells that were rung: woken when the lock is released.
     pub(super) rung: Wakers,
-    pub(super) phase: Phase,
     pub(super) senders: usize,
     pub(super) receivers: usize,
 }
@@ -137,6 +141,15 @@ impl<T> Core<T> {
     fn ring(bells: &mut Queue<Wait<T>>, rung: &mut Wakers) {
         while let Some(((), fired)) = bells.fire_front(|_| ()) {
             rung.push(fired);
+        }
+    }
+
+    /// The bells that were rung. Looks before it writes: the line is everybody's.
+    #[inline(always)]
+    pub(super) fn take_rung(&mut self) -> Wakers {
+        match self.rung {
+            Wakers::None => Wakers::None,
+            _ => std::mem::take(&mut self.rung),
         }
     }
 

@@ -12,7 +12,8 @@ use crate::wakers::Wakers;
 use gmp_rt::prim::{RawLock, UnsafeCell};
 use std::fmt;
 
-/// What both sides share.
+/// What both sides share. The lock is in the line of what it guards.
+#[repr(C)]
 pub(crate) struct Chan<T> {
     lock: RawLock,
     core: UnsafeCell<Core<T>>,
@@ -58,10 +59,10 @@ impl<T> Chan<T> {
     /// # Safety
     ///
     /// This thread has [locked](Self::lock) it.
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn unlock(&self) -> Wakers {
         // SAFETY: the caller's promise.
-        let rung = unsafe { self.locked(|core| std::mem::take(&mut core.rung)) };
+        let rung = unsafe { self.locked(Core::take_rung) };
         // SAFETY: the caller's promise.
         unsafe { self.lock.unlock() };
         rung
@@ -99,7 +100,7 @@ impl<T> Chan<T> {
 struct Unlock<'a, T>(&'a Chan<T>);
 
 impl<T> Drop for Unlock<'_, T> {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
         // SAFETY: made by `with`, which has locked it.
         unsafe { self.0.unlock() }.wake_all();
