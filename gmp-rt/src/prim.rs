@@ -43,6 +43,22 @@ mod imp {
         /// Locks.
         #[inline]
         pub fn lock(&self) {
+            if !parking_lot::lock_api::RawMutex::try_lock(&self.0) {
+                self.lock_slow();
+            }
+        }
+
+        /// Stands back for a while before it tries again, as Go's locks do: who has the lock is
+        /// likely to want it again, and is many times faster as long as its cache lines stay where
+        /// they are.
+        #[cold]
+        fn lock_slow(&self) {
+            for _ in 0..crate::tuning::LOCK_TRIES {
+                (0..crate::tuning::LOCK_PAUSES).for_each(|_| spin_loop());
+                if parking_lot::lock_api::RawMutex::try_lock(&self.0) {
+                    return;
+                }
+            }
             parking_lot::lock_api::RawMutex::lock(&self.0);
         }
 

@@ -25,6 +25,10 @@ pub(crate) const RUNNEXT_BACKOFF: Duration = Duration::from_micros(3);
 /// Rounds of stealing a thief makes, a pause between, before it parks.
 pub(crate) const SPIN_ROUNDS: u32 = 24;
 
+/// A thief leaves a ring alone whose P will have run all of it within so many rounds (of about a
+/// microsecond). The last round before it parks takes what there is.
+pub(crate) const STEAL_ROUNDS_AHEAD: u64 = 8;
+
 /// `spin_loop` hints between two rounds.
 pub(crate) const SPIN_PAUSES: u32 = 48;
 
@@ -126,3 +130,9 @@ pub(crate) const NET_BATCH: usize = RUNQ_CAP;
 /// The network is polled by sysmon, or by a thread it wakes, if nobody did for this long. Go: 10 ms;
 /// less, because here it costs an idle P at most one wake-up, and a busy one nothing.
 pub(crate) const NET_RESCUE: Duration = Duration::from_millis(1);
+
+/// How often a lock that is taken is tried before its waiter sleeps (Go: `active_spin`).
+pub(crate) const LOCK_TRIES: u32 = 4;
+
+/// How long each try stands back, in pauses of the CPU (Go: `active_spin_cnt`).
+pub(crate) const LOCK_PAUSES: u32 = 30;

@@ -21,6 +21,8 @@ pub(super) struct Worker<'a> {
     pub(super) unit: Option<Spinning>,
     /// What the netpoller has told and is not passed on yet.
     pub(super) ready: Ready,
+    /// How many polls each P had made when this M last looked at its ring as a thief.
+    pub(super) polls_seen: Vec<u64>,
 }
 
 /// What an M does next.
@@ -39,7 +41,12 @@ pub(super) fn m_main(sched: Arc<Sched>, id: MId, grant: Grant<Spinning>) {
     let local = Local::new(sched, Arc::new(M::for_this_thread(id)));
     local.enter(|| {
         local.acquire_p(grant.p);
-        let mut worker = Worker { local: &local, unit: Some(grant.unit), ready: Ready::default() };
+        let mut worker = Worker {
+            local: &local,
+            unit: Some(grant.unit),
+            ready: Ready::default(),
+            polls_seen: Vec::new(),
+        };
         while let Step::Run(found) = worker.schedule() {
             worker.local.execute(found);
         }
