@@ -23,6 +23,7 @@
 //! - I3: a node is in the queue its owner gave it to, or in none.
 
 use gmp_rt::prim::{AtomicU8, Ordering, UnsafeCell};
+use pin_project_lite::pin_project;
 use std::fmt;
 use std::marker::PhantomPinned;
 use std::pin::Pin;
@@ -176,6 +177,47 @@ impl<D> Drop for Node<D> {
         // Going on would leave a dangling pointer in the queue.
         if self.state() == State::Queued {
             std::process::abort();
+        }
+    }
+}
+
+pin_project! {
+    /// Room for a node, which is made when its wait begins: most operations do not wait, and to
+    /// build a node and move it to its place costs more than all else they do.
+    pub(crate) struct Spot<D> {
+        #[pin]
+        node: Option<Node<D>>,
+    }
+}
+
+impl<D> Spot<D> {
+    /// An empty one.
+    #[inline]
+    pub(crate) fn new() -> Self {
+        Self { node: None }
+    }
+
+    /// Where the node is; idle if there is none.
+    #[inline]
+    pub(crate) fn state(&self) -> State {
+        self.node.as_ref().map_or(State::Idle, Node::state)
+    }
+
+    /// The node, if there is one.
+    #[inline]
+    pub(crate) fn node(self: Pin<&mut Self>) -> Option<Pin<&mut Node<D>>> {
+        self.project().node.as_pin_mut()
+    }
+
+    /// The node; made with `data` if there is none.
+    pub(crate) fn make(self: Pin<&mut Self>, data: D) -> Pin<&mut Node<D>> {
+        let mut node = self.project().node;
+        if node.is_none() {
+            node.set(Some(Node::new(data)));
+        }
+        match node.as_pin_mut() {
+            Some(node) => node,
+            None => unreachable!("the node was made just now"),
         }
     }
 }

@@ -1,11 +1,11 @@
-//! Receiving: the future, and what the stream and select build on.
+//! Receiving: the future.
 
 use super::core::Take;
 use super::shared::Chan;
 use super::wait::{Parcel, Wait};
 use super::waits::Summoned;
 use super::{Receiver, RecvError};
-use crate::waitq::{Node, State};
+use crate::waitq::{Node, Spot, State};
 use gmp_rt::park::{WaitReason, note_wait, poll_go_on};
 use pin_project_lite::pin_project;
 use std::fmt;
@@ -18,26 +18,26 @@ pin_project! {
     pub struct Recv<'a, T> {
         pub(crate) receiver: &'a Receiver<T>,
         #[pin]
-        pub(crate) node: Node<Wait<T>>,
+        pub(crate) spot: Spot<Wait<T>>,
     }
 
     impl<T> PinnedDrop for Recv<'_, T> {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
-            cancel(&this.receiver.chan, this.node);
+            cancel(&this.receiver.chan, this.spot);
         }
     }
 }
 
 impl<'a, T> Recv<'a, T> {
     pub(super) fn new(receiver: &'a Receiver<T>) -> Self {
-        Self { receiver, node: Node::new(Wait::new(Parcel::Nothing)) }
+        Self { receiver, spot: Spot::new() }
     }
 }
 
 impl<T> fmt::Debug for Recv<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Recv").field("state", &self.node.state()).finish()
+        f.debug_struct("Recv").field("state", &self.spot.state()).finish()
     }
 }
 
@@ -46,47 +46,39 @@ impl<T> Future for Recv<'_, T> {
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.project();
-        poll_recv(&this.receiver.chan, this.node, cx)
-    }
-}
-
-/// Polls a receive whose wait, if it has to wait, is `node`. The node is ready for another receive
-/// afterwards.
-#[inline]
-pub(super) fn poll_recv<T>(
-    chan: &Chan<T>,
-    mut node: Pin<&mut Node<Wait<T>>>,
-    cx: &Context<'_>,
-) -> Poll<Result<T, RecvError>> {
-    ready!(poll_go_on(cx));
-    if node.state() != State::Idle
-        && let Some(result) = ready!(poll_waiting(chan, node.as_mut(), cx))
-    {
-        return Poll::Ready(result);
-    }
-    let took = chan.with(|core| {
-        let took = core.take();
-        let summoned = match took {
-            Take::Summoned(_) => Summoned::Yes,
-            Take::Empty => Summoned::No,
-            _ => return took,
-        };
-        // SAFETY: pinned where it is; whoever owns it calls `cancel` before it is dropped.
-        unsafe { core.wait_to_receive(node, Some(cx.waker().clone()), summoned) };
-        took
-    });
-    match took {
-        Take::Value(value, fired) => {
-            fired.wake();
-            return Poll::Ready(Ok(value));
+        let mut this = self.project();
+        let chan = &this.receiver.chan;
+        ready!(poll_go_on(cx));
+        if this.spot.state() != State::Idle
+            && let Some(node) = this.spot.as_mut().node()
+            && let Some(result) = ready!(poll_waiting(chan, node, cx))
+        {
+            return Poll::Ready(result);
         }
-        Take::Closed => return Poll::Ready(Err(RecvError)),
-        Take::Summoned(fired) => fired.wake(),
-        Take::Empty => {}
+        let took = chan.with(|core| {
+            let took = core.take();
+            let summoned = match took {
+                Take::Summoned(_) => Summoned::Yes,
+                Take::Empty => Summoned::No,
+                _ => return took,
+            };
+            let node = this.spot.make(Wait::new(Parcel::Nothing));
+            // SAFETY: pinned where it is; the drop above calls `cancel`.
+            unsafe { core.wait_to_receive(node, Some(cx.waker().clone()), summoned) };
+            took
+        });
+        match took {
+            Take::Value(value, fired) => {
+                fired.wake();
+                return Poll::Ready(Ok(value));
+            }
+            Take::Closed => return Poll::Ready(Err(RecvError)),
+            Take::Summoned(fired) => fired.wake(),
+            Take::Empty => {}
+        }
+        note_wait(cx, WaitReason::ChanReceive, chan.id());
+        Poll::Pending
     }
-    note_wait(cx, WaitReason::ChanReceive, chan.id());
-    Poll::Pending
 }
 
 /// Polls a receive that has waited. `None`: it has to begin again.
@@ -117,8 +109,10 @@ fn poll_waiting<T>(
 
 /// Ends a receive from its own side. A value it was given goes to the next one.
 #[inline]
-pub(super) fn cancel<T>(chan: &Chan<T>, node: Pin<&mut Node<Wait<T>>>) {
-    if node.state() != State::Idle {
+fn cancel<T>(chan: &Chan<T>, spot: Pin<&mut Spot<Wait<T>>>) {
+    if spot.state() != State::Idle
+        && let Some(node) = spot.node()
+    {
         // SAFETY: this node has been in no other channel's queue.
         chan.with(|core| unsafe { core.leave_receiver(node) }).finish();
     }

@@ -4,7 +4,7 @@ use super::core::Push;
 use super::shared::Chan;
 use super::wait::{Parcel, Wait};
 use super::{SendError, Sender};
-use crate::waitq::{Node, State};
+use crate::waitq::{Node, Spot, State};
 use gmp_rt::park::{WaitReason, note_wait, poll_go_on};
 use pin_project_lite::pin_project;
 use std::fmt;
@@ -17,37 +17,39 @@ pin_project! {
     #[must_use = "futures do nothing unless awaited"]
     pub struct Send<'a, T> {
         sender: &'a Sender<T>,
+        // Until it waits: then the node has it.
+        value: Option<T>,
         #[pin]
-        node: Node<Wait<T>>,
+        spot: Spot<Wait<T>>,
     }
 
     impl<T> PinnedDrop for Send<'_, T> {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
-            cancel(&this.sender.chan, this.node);
+            cancel(&this.sender.chan, this.spot);
         }
     }
 }
 
 impl<'a, T> Send<'a, T> {
     pub(super) fn new(sender: &'a Sender<T>, value: T) -> Self {
-        Self { sender, node: Node::new(Wait::new(Parcel::Value(value))) }
+        Self { sender, value: Some(value), spot: Spot::new() }
     }
 
     /// Gives up, and gives the value back unless it was sent.
     pub(super) fn give_up(self: Pin<&mut Self>) -> Option<T> {
         let mut this = self.project();
-        cancel(&this.sender.chan, this.node.as_mut());
-        match this.node.as_mut().own(Wait::take) {
-            Parcel::Value(value) => Some(value),
-            _ => None,
+        cancel(&this.sender.chan, this.spot.as_mut());
+        match this.spot.node().map(|node| node.own(Wait::take)) {
+            Some(Parcel::Value(value)) => Some(value),
+            _ => this.value.take(),
         }
     }
 }
 
 impl<T> fmt::Debug for Send<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Send").field("state", &self.node.state()).finish()
+        f.debug_struct("Send").field("state", &self.spot.state()).finish()
     }
 }
 
@@ -59,22 +61,24 @@ impl<T> Future for Send<'_, T> {
         let mut this = self.project();
         let chan = &this.sender.chan;
         ready!(poll_go_on(cx));
-        if this.node.state() != State::Idle {
-            ready!(poll_waiting(chan, this.node.as_mut(), cx));
-            return Poll::Ready(match this.node.own(Wait::take) {
+        if this.spot.state() != State::Idle
+            && let Some(mut node) = this.spot.as_mut().node()
+        {
+            ready!(poll_waiting(chan, node.as_mut(), cx));
+            return Poll::Ready(match node.own(Wait::take) {
                 // Still there: closed.
                 Parcel::Value(value) => Err(SendError(value)),
                 _ => Ok(()),
             });
         }
-        let Parcel::Value(value) = this.node.as_mut().own(Wait::take) else {
+        let Some(value) = this.value.take() else {
             panic!("a send is polled after it has ended");
         };
         let pushed = chan.with(|core| match core.push(value) {
             Push::Full(value) => {
-                this.node.as_mut().own(|wait| wait.put(Parcel::Value(value)));
+                let node = this.spot.make(Wait::new(Parcel::Value(value)));
                 // SAFETY: pinned where it is; the drop above calls `cancel`.
-                unsafe { core.wait_to_send(this.node, Some(cx.waker().clone())) };
+                unsafe { core.wait_to_send(node, Some(cx.waker().clone())) };
                 None
             }
             pushed => Some(pushed),
@@ -94,7 +98,7 @@ impl<T> Future for Send<'_, T> {
 }
 
 /// Polls a wait of a sender until it is fired. The parcel says with what.
-pub(super) fn poll_waiting<T>(
+fn poll_waiting<T>(
     chan: &Chan<T>,
     mut node: Pin<&mut Node<Wait<T>>>,
     cx: &Context<'_>,
@@ -114,10 +118,12 @@ pub(super) fn poll_waiting<T>(
     Poll::Ready(())
 }
 
-/// Ends a send from its own side. A permit goes back; a value that nobody took stays in the node.
+/// Ends a send from its own side. A value that nobody took stays in the node.
 #[inline]
-pub(super) fn cancel<T>(chan: &Chan<T>, node: Pin<&mut Node<Wait<T>>>) {
-    if node.state() != State::Idle {
+fn cancel<T>(chan: &Chan<T>, spot: Pin<&mut Spot<Wait<T>>>) {
+    if spot.state() != State::Idle
+        && let Some(node) = spot.node()
+    {
         // SAFETY: this node has been in no other channel's queue.
         chan.with(|core| unsafe { core.leave_sender(node) }).finish();
     }

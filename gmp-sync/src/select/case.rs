@@ -10,7 +10,7 @@ use crate::chan::wait::{Parcel, Wait};
 use crate::chan::waits::Summoned;
 use crate::chan::{RecvError, Sender};
 use crate::claim::Claim;
-use crate::waitq::{Node, State};
+use crate::waitq::{Spot, State};
 use crate::wakers::Wakers;
 use pin_project_lite::pin_project;
 use std::pin::Pin;
@@ -203,21 +203,23 @@ unsafe impl<T> Arm for RecvCase<'_, T> {
     }
 
     unsafe fn enqueue(self: Pin<&mut Self>, claim: &Claim, index: u32, summoned: Summoned) {
-        let mut recv = self.project().recv.project();
+        let recv = self.project().recv.project();
+        let mut node = recv.spot.make(Wait::new(Parcel::Nothing));
         // SAFETY: the claim stays, as the caller promises.
-        recv.node.as_mut().own(|wait| unsafe { wait.enlist(claim, index) });
+        node.as_mut().own(|wait| unsafe { wait.enlist(claim, index) });
         let chan = &recv.receiver.chan;
         // SAFETY: locked; pinned in the select's list; `dequeue` comes first.
-        unsafe { chan.locked(|core| core.wait_to_receive(recv.node, None, summoned)) };
+        unsafe { chan.locked(|core| core.wait_to_receive(node, None, summoned)) };
     }
 
     unsafe fn dequeue(self: Pin<&mut Self>) -> Wakers {
         let this = self.project();
-        let mut recv = this.recv.project();
+        let recv = this.recv.project();
         let chan = &recv.receiver.chan;
+        let Some(mut node) = recv.spot.node() else { return Wakers::None };
         // SAFETY: locked; this node waits in no other channel.
-        let left = unsafe { chan.locked(|core| core.leave_receiver(recv.node.as_mut())) };
-        recv.node.reset();
+        let left = unsafe { chan.locked(|core| core.leave_receiver(node.as_mut())) };
+        node.reset();
         let (wakers, value) = left.into_parts();
         if let Some(value) = value {
             // Dropped with this case, when no channel is locked.
@@ -228,10 +230,10 @@ unsafe impl<T> Arm for RecvCase<'_, T> {
 
     unsafe fn collect(self: Pin<&mut Self>) -> Outcome {
         let this = self.project();
-        let mut node = this.recv.project().node;
-        if node.state() != State::Fired {
+        let spot = this.recv.project().spot;
+        let Some(mut node) = spot.node().filter(|node| node.state() == State::Fired) else {
             return Outcome::Waiting;
-        }
+        };
         let parcel = node.as_mut().own(Wait::take);
         node.reset();
         *this.output = Some(match parcel {
@@ -256,14 +258,14 @@ pin_project! {
     pub struct SendCase<'a, T> {
         sender: &'a Sender<T>,
         #[pin]
-        node: Node<Wait<T>>,
+        spot: Spot<Wait<T>>,
         permit: Option<Permit<'a, T>>,
     }
 }
 
 impl<'a, T> SendCase<'a, T> {
     pub(crate) fn new(sender: &'a Sender<T>) -> Self {
-        Self { sender, node: Node::new(Wait::new(Parcel::Nothing)), permit: None }
+        Self { sender, spot: Spot::new(), permit: None }
     }
 }
 
@@ -302,14 +304,16 @@ unsafe impl<T> Arm for SendCase<'_, T> {
     }
 
     unsafe fn enqueue(self: Pin<&mut Self>, claim: &Claim, index: u32, _: Summoned) {
-        let mut this = self.project();
-        this.node.as_mut().own(|wait| {
+        let this = self.project();
+        let mut node = this.spot.make(Wait::new(Parcel::Later));
+        node.as_mut().own(|wait| {
+            // Also if it was there from an earlier wait.
             wait.put(Parcel::Later);
             // SAFETY: the claim stays, as the caller promises.
             unsafe { wait.enlist(claim, index) };
         });
         // SAFETY: locked; pinned in the select's list; `dequeue` comes first.
-        unsafe { this.sender.chan.locked(|core| core.wait_to_send(this.node, None)) };
+        unsafe { this.sender.chan.locked(|core| core.wait_to_send(node, None)) };
     }
 
     unsafe fn return_to_queue(&self) {
@@ -320,21 +324,22 @@ unsafe impl<T> Arm for SendCase<'_, T> {
     }
 
     unsafe fn dequeue(self: Pin<&mut Self>) -> Wakers {
-        let mut this = self.project();
+        let this = self.project();
         let chan = &this.sender.chan;
+        let Some(mut node) = this.spot.node() else { return Wakers::None };
         // SAFETY: locked; this node waits in no other channel.
-        let left = unsafe { chan.locked(|core| core.leave_sender(this.node.as_mut())) };
-        this.node.reset();
+        let left = unsafe { chan.locked(|core| core.leave_sender(node.as_mut())) };
+        node.reset();
         left.into_parts().0
     }
 
     unsafe fn collect(self: Pin<&mut Self>) -> Outcome {
-        let mut this = self.project();
-        if this.node.state() != State::Fired {
+        let this = self.project();
+        let Some(mut node) = this.spot.node().filter(|node| node.state() == State::Fired) else {
             return Outcome::Waiting;
-        }
-        this.node.as_mut().own(Wait::take);
-        this.node.reset();
+        };
+        node.as_mut().own(Wait::take);
+        node.reset();
         // Closed: using the permit says so.
         *this.permit = Some(Permit::new(&this.sender.chan));
         Outcome::Done
