@@ -12,6 +12,10 @@
 //! The expansion makes a list of the cases, awaits the choice, and takes the output of the chosen one
 //! into an enum; only then, with all cases dropped, does a `match` on the enum run the body. So a body may use
 //! what the cases borrowed, and `break`, `return` and `?` in it mean what they mean outside.
+//!
+//! The output of a send is its permit. The value is evaluated just before the body, in the same arm: so the
+//! compiler sees, too, that it is moved only if that body runs. Until then the permit is *held*, without a
+//! destructor, or it would borrow the sender to the end of the bodies.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
@@ -152,11 +156,12 @@ impl Operation {
         }
     }
 
-    /// The expression of the case, inside of an `if` or not.
-    fn case(&self, home: &Path, scope: Scope) -> TokenStream {
+    /// The expression of the case.
+    fn case(&self, home: &Path) -> TokenStream {
         match self {
-            // What a temporary leads to may be used after the `if`, the temporary itself may not.
-            Self::Send { sender, .. } if scope == Scope::If && !is_place(sender) => {
+            // The permit outlives the cases and their temporaries: it may borrow from what a temporary
+            // leads to, not from the temporary.
+            Self::Send { sender, .. } if !is_place(sender) => {
                 let sender = quote_spanned!(sender.span()=> (#sender));
                 quote!(#home::send_case_of #sender)
             }
@@ -181,15 +186,6 @@ impl Operation {
     }
 }
 
-/// Where the expression of a case stands.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Scope {
-    /// Its temporaries live as long as the select.
-    Select,
-    /// In the `if` of a guard, at whose end temporaries die.
-    If,
-}
-
 /// Whether an expression names something that is there anyway, not a temporary.
 fn is_place(expression: &Expr) -> bool {
     match expression {
@@ -208,20 +204,30 @@ fn is_send(call: &ExprMethodCall) -> bool {
 impl Case {
     /// The expression of the case, with its guard.
     fn guarded(&self, home: &Path) -> TokenStream {
-        let Some(guard) = &self.guard else { return self.operation.case(home, Scope::Select) };
-        let case = self.operation.case(home, Scope::If);
-        quote! {
-            #home::Guarded::new(if #guard { ::core::option::Option::Some(#case) } else {
-                ::core::option::Option::None
-            })
+        let case = self.operation.case(home);
+        match &self.guard {
+            None => case,
+            Some(guard) => quote! {
+                #home::Guarded::new(if #guard { ::core::option::Option::Some(#case) } else {
+                    ::core::option::Option::None
+                })
+            },
         }
     }
 
-    /// What the chosen case gives to its body, from the place in the list where it is.
-    fn output(&self, place: &TokenStream) -> TokenStream {
+    /// What the body gets, from the output of the chosen case.
+    fn result(&self, output: &Ident) -> TokenStream {
         match &self.operation {
-            Operation::Send { value, .. } => quote!(#place.output().send(#value)),
-            Operation::Await(_) => quote!(#place.output()),
+            Operation::Send { value, .. } => quote!(#output.release().send(#value)),
+            Operation::Await(_) => quote!(#output),
+        }
+    }
+
+    /// The output of the chosen case on its way to the body.
+    fn held(&self, home: &Path, output: &Ident) -> TokenStream {
+        match &self.operation {
+            Operation::Send { .. } => quote!(#home::Held::new(#output)),
+            Operation::Await(_) => quote!(#output),
         }
     }
 }
@@ -241,12 +247,16 @@ impl Select {
             quote!(#home::Cons::new(#case, #tail))
         });
         let mut place = quote!(#list.as_mut());
-        let outputs = self.cases.iter().zip(&names).enumerate().map(|(n, (case, name))| {
-            let output = case.output(&place);
+        let outputs = names.iter().enumerate().map(|(n, name)| {
+            let output = quote!(#place.output());
             place = quote!(#place.tail());
             quote!(#home::Chosen::Case(#n) => #out::#name(#output))
         });
         let outputs: Vec<TokenStream> = outputs.collect();
+        let held = self.cases.iter().zip(&names).map(|(case, name)| {
+            let held = case.held(home, &value);
+            quote!(#out::#name(#value) => #out::#name(#held))
+        });
         let bodies = self.cases.iter().zip(&names).map(|(case, name)| {
             let Case { pattern, body, .. } = case;
             let pattern = match pattern {
@@ -254,16 +264,18 @@ impl Select {
                 Pat::Or(pattern) => quote!((#pattern)),
                 pattern => quote!(#pattern),
             };
-            quote!(#out::#name(#value) => { let #pattern = #value; #body })
+            let result = case.result(&value);
+            quote!(#out::#name(#value) => { let #pattern = #result; #body })
         });
-        let (will, default, default_body, rest) = match &self.default {
+        let (will, default, default_held, default_body, rest) = match &self.default {
             Some(body) => (
                 quote!(GoOn),
                 Some(quote!(Default,)),
+                Some(quote!(#out::Default => #out::Default,)),
                 Some(quote!(#out::Default => #body)),
                 quote!(_ => #out::Default),
             ),
-            None => (quote!(Wait), None, None, quote!(_ => ::core::unreachable!())),
+            None => (quote!(Wait), None, None, None, quote!(_ => ::core::unreachable!())),
         };
         quote! {{
             #[allow(clippy::allow_attributes, non_camel_case_types)]
@@ -278,7 +290,10 @@ impl Select {
                         }
                     }
                 };
-                selected
+                match selected {
+                    #(#held,)*
+                    #default_held
+                }
             } {
                 #(#bodies)*
                 #default_body

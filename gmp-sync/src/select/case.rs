@@ -13,6 +13,8 @@ use crate::claim::Claim;
 use crate::waitq::{Spot, State};
 use crate::wakers::Wakers;
 use pin_project_lite::pin_project;
+use std::fmt;
+use std::mem::ManuallyDrop;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -136,6 +138,24 @@ pub trait Case: Arm {
 
     /// The output. After the engine has chosen this case, once.
     fn output(self: Pin<&mut Self>) -> Self::Output;
+}
+
+/// The output of a send case on its way from the cases, which are gone, to the body. It has no
+/// destructor, so that the sender is not borrowed until the end of all bodies; the macro releases
+/// it in the next step.
+#[derive(Debug)]
+pub struct Held<P>(ManuallyDrop<P>);
+
+impl<P> Held<P> {
+    /// Holds a permit.
+    pub fn new(permit: P) -> Self {
+        Self(ManuallyDrop::new(permit))
+    }
+
+    /// The permit.
+    pub fn release(self) -> P {
+        ManuallyDrop::into_inner(self.0)
+    }
 }
 
 /// The output of a case that was chosen is there: the engine put it there.
@@ -269,8 +289,8 @@ impl<'a, T> SendCase<'a, T> {
     }
 }
 
-impl<T> std::fmt::Debug for SendCase<'_, T> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl<T> fmt::Debug for SendCase<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SendCase").field("permit", &self.permit).finish()
     }
 }
@@ -356,36 +376,45 @@ impl<'a, T> Case for SendCase<'a, T> {
 
 pin_project! {
     /// `output = future`.
-    #[derive(Debug)]
-    pub struct FutureCase<F: Future> {
+    ///
+    /// How to poll it is noted when it is made: only there does it have to be a future, so the
+    /// compiler complains once about one that is not, and where it is written.
+    pub struct FutureCase<F, O> {
         #[pin]
         future: F,
-        output: Option<F::Output>,
+        poll: fn(Pin<&mut F>, &mut Context<'_>) -> Poll<O>,
+        output: Option<O>,
     }
 }
 
-impl<F: Future> FutureCase<F> {
+impl<F: Future> FutureCase<F, F::Output> {
     pub(crate) fn new(future: F) -> Self {
-        Self { future, output: None }
+        Self { future, poll: F::poll, output: None }
+    }
+}
+
+impl<F, O> fmt::Debug for FutureCase<F, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FutureCase").field("is_ready", &self.output.is_some()).finish()
     }
 }
 
 // SAFETY: it is never in a queue.
-unsafe impl<F: Future> Arm for FutureCase<F> {
+unsafe impl<F, O> Arm for FutureCase<F, O> {
     fn kind(&self) -> Kind {
         Kind::Future
     }
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = self.project();
-        this.future.poll(cx).map(|output| *this.output = Some(output))
+        (this.poll)(this.future, cx).map(|output| *this.output = Some(output))
     }
 }
 
-impl<F: Future> Case for FutureCase<F> {
-    type Output = F::Output;
+impl<F, O> Case for FutureCase<F, O> {
+    type Output = O;
 
-    fn output(self: Pin<&mut Self>) -> F::Output {
+    fn output(self: Pin<&mut Self>) -> O {
         chosen(self.project().output.take())
     }
 }

@@ -17,7 +17,7 @@ pub use self::many::{SelectCase, select_cases};
 #[doc(hidden)]
 pub mod __expansion {
     pub use super::case::{
-        Arm, Attempt, Case, FutureCase, Guarded, Kind, Outcome, RecvCase, SendCase, Will,
+        Arm, Attempt, Case, FutureCase, Guarded, Held, Kind, Outcome, RecvCase, SendCase, Will,
     };
     pub use super::engine::{Choose, Chosen, choose};
     pub use super::list::{Cons, List, Nil};
@@ -52,7 +52,8 @@ pub mod __expansion {
 /// - Other futures are dropped when they are not chosen. To keep one for the next time around a
 ///   loop, pass `&mut future`, pinned.
 /// - A condition is evaluated first; if it is false, the operation is not.
-/// - The value of a send is evaluated when that case is chosen, and the receiver waits for it: keep it short.
+/// - The value of a send is evaluated when that case is chosen, just before its body, and the receiver waits for
+///   it: keep it short. The sender is a variable or a reference, not made in the case.
 ///   A `.send(…)` of anything but a channel is a future like any other if written as
 ///   `async { sink.send(x).await }`.
 /// - Bodies run after all the cases are dropped; `break`, `continue`, `return` and `?` mean what they

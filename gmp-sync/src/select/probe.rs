@@ -54,7 +54,7 @@ impl RecvTag {
 
 impl FutureTag {
     /// The case.
-    pub fn case<F: IntoFuture>(self, future: F) -> FutureCase<F::IntoFuture> {
+    pub fn case<F: IntoFuture>(self, future: F) -> FutureCase<F::IntoFuture, F::Output> {
         FutureCase::new(future.into_future())
     }
 }
@@ -97,9 +97,10 @@ leads_to_sender!(&S, &mut S, Box<S>, Rc<S>, Arc<S>);
 
 /// What leads to a [`Sender`] without having to be there itself: a reference.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` does not live long enough to be the sender of a guarded case",
-    label = "gone when the guard has been evaluated",
-    note = "bind the sender to a variable before the select"
+    message = "`{Self}` is not a reference to the sender of a gmp channel",
+    label = "neither a variable nor a reference to a `gmp::sync::Sender`",
+    note = "bind a sender that is made here to a variable, before the select",
+    note = "a future is a case as well, if it is written as `async {{ sink.send(value).await }}`"
 )]
 pub trait LeadsToSender<'a> {
     /// What the channel carries.

@@ -1,0 +1,7 @@
+async fn wrong(rx: gmp::sync::Receiver<u32>, done: bool) {
+    gmp::select! {
+        _ = rx.recv(), done => {}
+    }
+}
+
+fn main() {}

@@ -1,0 +1,8 @@
+async fn wrong(rx: gmp::sync::Receiver<u32>, done: bool) {
+    gmp::select! {
+        _ = rx.recv() => {}
+        default, if done => {}
+    }
+}
+
+fn main() {}

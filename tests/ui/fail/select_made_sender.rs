@@ -1,0 +1,7 @@
+async fn wrong(tx: gmp::sync::Sender<u32>) {
+    gmp::select! {
+        _ = tx.clone().send(1) => {}
+    }
+}
+
+fn main() {}

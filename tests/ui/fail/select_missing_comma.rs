@@ -1,0 +1,8 @@
+async fn wrong(rx: gmp::sync::Receiver<u32>) {
+    gmp::select! {
+        v = rx.recv() => drop(v)
+        default => {}
+    }
+}
+
+fn main() {}

@@ -1,0 +1,7 @@
+async fn wrong(rx: gmp::sync::Receiver<u32>) {
+    gmp::select! {
+        v = rx.recv() =>
+    }
+}
+
+fn main() {}

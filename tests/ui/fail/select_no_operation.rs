@@ -1,0 +1,13 @@
+async fn wrong(rx: gmp::sync::Receiver<u32>) {
+    gmp::select! {
+        rx.recv() => {}
+    }
+}
+
+async fn also_wrong() {
+    gmp::select! {
+        v => drop(v),
+    }
+}
+
+fn main() {}

@@ -1,0 +1,8 @@
+async fn wrong(rx: gmp::sync::Receiver<u32>) {
+    gmp::select! {
+        _ = rx.recv() => {}
+        n = 1 + 1 => drop(n),
+    }
+}
+
+fn main() {}

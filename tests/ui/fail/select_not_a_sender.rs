@@ -1,0 +1,18 @@
+struct Mailbox;
+
+impl Mailbox {
+    async fn send(&self, _letter: u32) {}
+}
+
+fn mailbox() -> &'static Mailbox {
+    &Mailbox
+}
+
+async fn wrong(mail: Mailbox) {
+    gmp::select! {
+        _ = mail.send(1) => {}
+        _ = mailbox().send(1) => {}
+    }
+}
+
+fn main() {}

@@ -1,0 +1,9 @@
+async fn wrong(rx: gmp::sync::Receiver<u32>) {
+    gmp::select! {
+        default => {}
+        _ = rx.recv() => {}
+        default => {}
+    }
+}
+
+fn main() {}
