@@ -1,0 +1,47 @@
+//! A fixed number of workers take jobs from one channel and put results into another.
+
+use gmp::{WaitGroup, chan, go};
+
+const WORKERS: usize = 4;
+const JOBS: u64 = 20;
+
+/// How many steps until 1, if an even number is halved and an odd one tripled plus one.
+fn collatz(mut n: u64) -> u32 {
+    let mut steps = 0;
+    while n != 1 {
+        n = if n % 2 == 0 { n / 2 } else { 3 * n + 1 };
+        steps += 1;
+    }
+    steps
+}
+
+#[gmp::main]
+async fn main() {
+    let (jobs, todo) = chan(WORKERS);
+    let (results, done) = chan(WORKERS);
+    let workers = WaitGroup::new();
+    for worker in 0..WORKERS {
+        let (todo, results) = (todo.clone(), results.clone());
+        workers.go(async move {
+            // Ends when the channel is closed and empty.
+            while let Ok(n) = todo.recv().await {
+                results.send((worker, n, collatz(n))).await.unwrap();
+            }
+        });
+    }
+    go!({
+        for n in 1..=JOBS {
+            jobs.send(n).await.unwrap();
+        }
+        // The last sender goes here, which closes the channel: the workers end.
+    });
+    // The workers have theirs; when they end, so does the loop below.
+    drop(results);
+    let mut count = 0;
+    while let Ok((worker, n, steps)) = done.recv().await {
+        println!("worker {worker}: {n} takes {steps} steps");
+        count += 1;
+    }
+    workers.wait().await;
+    assert_eq!(count, JOBS);
+}
