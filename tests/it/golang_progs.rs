@@ -1,10 +1,15 @@
-//! Go's test programs made of channels: two prime sieves (`test/chan/sieve1.go`, `sieve2.go`). Own
-//! code, same construction.
+//! Go's test programs made of channels: two prime sieves (`test/chan/sieve1.go`, `sieve2.go`), muxes
+//! (`doubleselect.go`), all forms against all (`ken/chan.go`), a popular channel
+//! (`chanlinear.go`). Own code, same construction.
 
+use super::support::waiting;
 use gmp::sync::{Receiver, Sender};
-use gmp::{chan, go, select};
+use gmp::{WaitGroup, chan, go, select};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// The primes below a hundred.
 const PRIMES: [u32; 25] = [
@@ -146,4 +151,140 @@ async fn merge(primes: Receiver<u32>, composites: Sender<u32>) {
             heap.push(Reverse((next, source)));
         }
     }
+}
+
+/// `test/chan/doubleselect.go`: no select completes two of its cases.
+#[gmp::test(procs = 2)]
+async fn double_select() {
+    const N: usize = 5000;
+    let ends: [_; 4] = std::array::from_fn(|_| chan::<usize>(0));
+    let (mixed, out) = chan(0);
+    for (_, rx) in &ends {
+        let (rx, mixed) = (rx.clone(), mixed.clone());
+        go!({
+            while let Ok(n) = rx.recv().await {
+                mixed.send(n).await.unwrap();
+            }
+        });
+    }
+    drop(mixed);
+    let [t0, t1, t2, t3] = ends.map(|(tx, _)| tx);
+    go!({
+        for n in 0..N {
+            select! {
+                sent = t0.send(n) => sent.unwrap(),
+                sent = t1.send(n) => sent.unwrap(),
+                sent = t2.send(n) => sent.unwrap(),
+                sent = t3.send(n) => sent.unwrap(),
+            }
+        }
+    });
+    let mut seen = vec![false; N];
+    while let Ok(n) = out.recv().await {
+        assert!(!std::mem::replace(&mut seen[n], true), "{n} twice");
+    }
+    assert!(seen.into_iter().all(|seen| seen));
+}
+
+/// `test/chanlinear.go`: a select that loses leaves the queue of a popular channel in constant
+/// time, so eight times as many take eight times as long, not sixty-four times.
+#[gmp::test(procs = 1)]
+async fn leaving_a_popular_channel() {
+    async fn once(count: usize) -> Duration {
+        let (_popular, rx) = chan::<()>(0);
+        let own: Vec<_> = (0..count).map(|_| chan::<()>(0)).collect();
+        let all = WaitGroup::new();
+        for (_, own) in own.clone() {
+            let rx = rx.clone();
+            all.go(async move {
+                select! { _ = rx.recv() => panic!(), _ = own.recv() => {} }
+            });
+        }
+        waiting("select", count).await;
+        let start = Instant::now();
+        // The last ones first: the worst case for a search from the front.
+        for (tx, _) in own.iter().rev() {
+            tx.try_send(()).unwrap();
+        }
+        all.wait().await;
+        start.elapsed()
+    }
+    let mut ratios = Vec::new();
+    for _ in 0..5 {
+        let (few, many) = (once(250).await, once(2000).await);
+        ratios.push(many.as_secs_f64() / few.as_secs_f64());
+        if ratios.last().is_some_and(|ratio| *ratio < 24.0) {
+            return;
+        }
+    }
+    panic!("eight times as many took {ratios:?} times as long");
+}
+
+/// `test/ken/chan.go`: values from all forms of sending to all forms of receiving over channels of
+/// all sizes: each sender's come in order, and all of them come.
+#[gmp::test(procs = 4)]
+async fn all_forms_and_sizes() {
+    const EACH: usize = 200;
+    async fn send(form: usize, tx: Sender<(usize, usize)>) {
+        for n in 0..EACH {
+            let (_quit, never) = chan::<()>(0);
+            match form {
+                0 => tx.send((form, n)).await.unwrap(),
+                1 => select! { s = tx.send((form, n)) => s.unwrap(), _ = never.recv() => panic!() },
+                _ => loop {
+                    select! {
+                        s = tx.send((form, n)) => { s.unwrap(); break }
+                        default => gmp::yield_now().await,
+                    }
+                },
+            }
+        }
+    }
+    async fn receive(form: usize, rx: Receiver<(usize, usize)>) -> usize {
+        let (mut count, mut next) = (0, [0; 3]);
+        loop {
+            let (_quit, never) = chan::<()>(0);
+            let got = match form {
+                0 => rx.recv().await,
+                1 => select! { v = rx.recv() => v, _ = never.recv() => panic!() },
+                _ => loop {
+                    select! { v = rx.recv() => break v, default => gmp::yield_now().await }
+                },
+            };
+            let Ok((from, n)) = got else { return count };
+            assert!(n >= next[from], "sender {from}: {n} after {}", next[from]);
+            next[from] = n + 1;
+            count += 1;
+        }
+    }
+    for cap in [0, 1, 3, 100] {
+        let (tx, rx) = chan(cap);
+        let receivers: Vec<_> = (0..3).map(|form| go!(receive(form, rx.clone()))).collect();
+        (0..3).for_each(|form| drop(go!(send(form, tx.clone()))));
+        drop(tx);
+        let mut count = 0;
+        for receiver in receivers {
+            count += receiver.await.unwrap();
+        }
+        assert_eq!(count, 3 * EACH, "cap {cap}");
+    }
+}
+
+/// `test/fixedbugs/issue19182.go` has no channel in it, but a goroutine that never waits beside one
+/// that does: a select that is always ready gives way.
+#[gmp::test(procs = 1)]
+async fn a_ready_select_gives_way() {
+    let stop = Arc::new(AtomicBool::new(false));
+    let (tx, rx) = chan(1);
+    let busy = {
+        let stop = stop.clone();
+        go!({
+            while !stop.load(Ordering::Relaxed) {
+                select! { s = tx.send(1) => s.unwrap(), v = rx.recv() => assert_eq!(v, Ok(1)) }
+            }
+        })
+    };
+    gmp::sleep(Duration::from_millis(30)).await;
+    stop.store(true, Ordering::Relaxed);
+    busy.await.unwrap();
 }

@@ -2,7 +2,9 @@
 
 mod bad_input;
 mod cancel;
+mod chan;
 mod chan_explorer;
+mod chan_property;
 mod context;
 mod crash;
 mod err_group;
@@ -34,6 +36,7 @@ mod procs;
 mod promise;
 mod quit;
 mod sched;
+mod select;
 mod shutdown;
 mod single_flight;
 mod stress;

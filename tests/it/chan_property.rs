@@ -1,0 +1,234 @@
+//! Random goroutines at one channel: whatever they do, and whoever is aborted, what was sent is
+//! received once, and in order.
+//!
+//! Each round has a seed, which is printed if it fails; `GMP_CHAN_SEED=n` runs that round alone. Senders and
+//! receivers choose another form of their operation each time. What was sent and received
+//! is noted in the poll that did it, so an abort never falls between.
+
+use futures::{SinkExt, StreamExt};
+use gmp::sync::{Receiver, Sender};
+use gmp::{JoinHandle, chan, go, select, unbounded_chan};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// How long the test goes on.
+const TIME: Duration = Duration::from_secs(2);
+
+/// A small generator: the choices of one goroutine.
+#[derive(Clone, Debug)]
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        // SplitMix64.
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % bound
+    }
+
+    /// For another goroutine.
+    fn fork(&mut self) -> Self {
+        Self(self.below(u64::MAX))
+    }
+}
+
+/// Who is aborted in a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Aborts {
+    Nobody,
+    Senders,
+    All,
+}
+
+/// A value: who sent it, and the how-many-th of that sender. All of a round share the counter.
+#[derive(Debug)]
+struct Value {
+    from: usize,
+    number: u32,
+    _alive: Arc<()>,
+}
+
+/// What happened, in the order it happened.
+#[derive(Debug, Default)]
+struct Log {
+    sent: Vec<(usize, u32)>,
+    /// By whom, from whom, which.
+    received: Vec<(usize, usize, u32)>,
+}
+
+type Shared = Arc<Mutex<Log>>;
+
+async fn send(
+    id: usize,
+    count: u32,
+    mut tx: Sender<Value>,
+    mut random: Random,
+    log: Shared,
+    alive: Arc<()>,
+) {
+    let (_quit, never) = chan::<()>(0);
+    for number in 0..count {
+        let value = || Value { from: id, number, _alive: alive.clone() };
+        let mut form = random.below(7);
+        let sent = loop {
+            let sent = match form {
+                0 | 1 => Some(tx.send(value()).await.is_ok()),
+                2 => Some(select! { s = tx.send(value()) => s.is_ok(), _ = never.recv() => false }),
+                3 => select! { s = tx.send(value()) => Some(s.is_ok()), default => None },
+                4 => tx.try_send(value()).map_or_else(
+                    |e| matches!(e, gmp::sync::TrySendError::Closed(_)).then_some(false),
+                    |()| Some(true),
+                ),
+                5 => {
+                    match tx.send_timeout(value(), Duration::from_micros(random.below(50))).await {
+                        Ok(()) => Some(true),
+                        Err(gmp::sync::SendTimeoutError::Closed(_)) => Some(false),
+                        Err(gmp::sync::SendTimeoutError::Timeout(_)) => None,
+                    }
+                }
+                _ => Some(SinkExt::send(&mut tx, value()).await.is_ok()),
+            };
+            match sent {
+                Some(sent) => break sent,
+                None => gmp::yield_now().await,
+            }
+            // Not for ever in a form that a stream can not answer.
+            form = random.below(7);
+        };
+        if !sent {
+            return;
+        }
+        log.lock().unwrap().sent.push((id, number));
+    }
+}
+
+async fn receive(id: usize, mut rx: Receiver<Value>, mut random: Random, log: Shared) {
+    let (_quit, never) = chan::<()>(0);
+    loop {
+        let got = match random.below(7) {
+            0 | 1 => rx.recv().await.ok(),
+            2 => select! { v = rx.recv() => v.ok(), _ = never.recv() => None },
+            3 => select! {
+                v = rx.recv() => v.ok(),
+                v = rx.recv() => v.ok(),
+                () = gmp::sleep(Duration::from_micros(random.below(50))) => continue,
+            },
+            4 => match rx.try_recv() {
+                Err(gmp::sync::TryRecvError::Empty) => {
+                    gmp::yield_now().await;
+                    continue;
+                }
+                got => got.ok(),
+            },
+            5 => match rx.recv_timeout(Duration::from_micros(random.below(50))).await {
+                Err(gmp::sync::RecvTimeoutError::Timeout) => continue,
+                got => got.ok(),
+            },
+            _ => rx.next().await,
+        };
+        match got {
+            Some(v) => log.lock().unwrap().received.push((id, v.from, v.number)),
+            None => return,
+        }
+    }
+}
+
+/// Aborts some of them, at random times, and waits for all.
+async fn reap(mut goroutines: Vec<JoinHandle<()>>, aborts: u64, mut random: Random) {
+    for _ in 0..aborts.min(goroutines.len() as u64) {
+        for _ in 0..random.below(20) {
+            gmp::yield_now().await;
+        }
+        let victim = random.below(goroutines.len() as u64) as usize;
+        let victim = goroutines.swap_remove(victim);
+        victim.abort();
+        if let Err(gmp::JoinError::Panic(panic)) = victim.await {
+            panic!("{panic:?}");
+        }
+    }
+    for goroutine in goroutines {
+        goroutine.await.unwrap();
+    }
+}
+
+async fn round(seed: u64) {
+    let mut random = Random(seed);
+    let aborts = [Aborts::Nobody, Aborts::Senders, Aborts::All][random.below(3) as usize];
+    let (tx, rx) = match random.below(5) {
+        4 => unbounded_chan(),
+        cap => chan(cap as usize),
+    };
+    let (log, alive) = (Shared::default(), Arc::new(()));
+    let (senders, receivers) = (1 + random.below(5) as usize, 1 + random.below(5) as usize);
+    let count = 1 + random.below(60) as u32;
+    let sending: Vec<_> = (0..senders)
+        .map(|id| go!(send(id, count, tx.clone(), random.fork(), log.clone(), alive.clone())))
+        .collect();
+    let receiving: Vec<_> =
+        (0..receivers).map(|id| go!(receive(id, rx.clone(), random.fork(), log.clone()))).collect();
+    let of_senders = if aborts == Aborts::Nobody { 0 } else { random.below(senders as u64 + 1) };
+    // One receiver is left, or the senders would wait for ever.
+    let of_receivers = if aborts == Aborts::All { random.below(receivers as u64) } else { 0 };
+    let reaper = go!(reap(sending, of_senders, random.fork()));
+    let receivers_reaper = go!(reap(receiving, of_receivers, random.fork()));
+    reaper.await.unwrap();
+    drop(tx);
+    receivers_reaper.await.unwrap();
+    // What aborted receivers gave back after the last one had looked.
+    while let Ok(v) = rx.try_recv() {
+        log.lock().unwrap().received.push((usize::MAX, v.from, v.number));
+    }
+    drop(rx);
+    judge(&log.lock().unwrap(), aborts, senders, count);
+    assert_eq!(Arc::strong_count(&alive), 1, "a value was leaked");
+}
+
+fn judge(log: &Log, aborts: Aborts, senders: usize, count: u32) {
+    let sent: HashSet<_> = log.sent.iter().copied().collect();
+    if aborts == Aborts::Nobody {
+        assert_eq!(sent.len(), senders * count as usize);
+    }
+    let mut received = HashSet::new();
+    let mut last: HashMap<(usize, usize), u32> = HashMap::new();
+    for (by, from, number) in &log.received {
+        assert!(received.insert((*from, *number)), "{from}'s {number} received twice");
+        // With an aborted receiver an older value may come back after a newer one was received.
+        if let Some(before) = last.insert((*by, *from), *number) {
+            assert!(aborts == Aborts::All || before < *number, "{from}: {number} after {before}");
+        }
+    }
+    assert!(sent.is_subset(&received), "lost: {:?}", sent.difference(&received));
+    // What was aborted in the middle may have been received: the one after the last sent.
+    for (from, number) in received.difference(&sent) {
+        let next = log.sent.iter().filter(|(id, _)| id == from).count() as u32;
+        assert!(aborts != Aborts::Nobody && *number == next, "{from}'s {number} was not sent");
+    }
+}
+
+#[gmp::test(procs = 4)]
+async fn whatever_goroutines_do() {
+    if let Ok(seed) = std::env::var("GMP_CHAN_SEED") {
+        return round(seed.parse().expect("a number")).await;
+    }
+    struct Seed(u64);
+    impl Drop for Seed {
+        fn drop(&mut self) {
+            if std::thread::panicking() {
+                eprintln!("GMP_CHAN_SEED={}", self.0);
+            }
+        }
+    }
+    let start = Instant::now();
+    let first = u64::from(std::process::id()) << 32;
+    let mut rounds = 0;
+    while start.elapsed() < TIME {
+        let seed = Seed(first + rounds);
+        let limit = Duration::from_secs(60);
+        gmp::timeout(limit, round(seed.0)).await.expect("the round ends");
+        rounds += 1;
+    }
+    assert!(rounds >= 10, "only {rounds} rounds");
+}

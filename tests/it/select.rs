@@ -1,0 +1,504 @@
+//! `select!` and `select_cases`, where Go's tests do not reach: borrows, moves, guards, other
+//! futures, control flow, cancellation.
+
+use super::support::{Gate, waiting};
+use futures::StreamExt;
+use gmp::sync::{RecvError, SelectCase, SendError, TryRecvError, select_cases};
+use gmp::{chan, go, select};
+use std::future::poll_fn;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+const LONG: Duration = Duration::from_secs(3600);
+
+#[gmp::test(procs = 2)]
+async fn a_loop_with_borrowed_channels() {
+    let (tx, rx) = chan::<u32>(0);
+    let (quit, quitting) = chan::<()>(0);
+    let producer = go!({
+        for n in 0..100 {
+            tx.send(n).await.unwrap();
+        }
+        drop(quit);
+        tx
+    });
+    let mut seen = Vec::new();
+    loop {
+        select! {
+            v = rx.recv() => seen.push(v.unwrap()),
+            gone = quitting.recv() => {
+                assert_eq!(gone, Err(RecvError));
+                break;
+            }
+        }
+    }
+    assert!(seen.into_iter().eq(0..100));
+    drop(producer.await);
+}
+
+/// A value that is not `Copy` is moved when its case is chosen, and not before.
+#[gmp::test]
+async fn a_value_is_moved_only_when_chosen() {
+    let (tx, rx) = chan::<String>(0);
+    let (ticks, ticked) = chan::<u32>(5);
+    (0..5).for_each(|n| ticks.try_send(n).unwrap());
+    let mut text = String::from("moved once");
+    loop {
+        select! {
+            // The compiler agrees: this ends the loop, all others leave the text where it is.
+            sent = tx.send(text) => {
+                sent.unwrap();
+                break;
+            }
+            v = ticked.recv() => {
+                text.push('!');
+                if v.unwrap() == 4 {
+                    let rx = rx.clone();
+                    go!({ assert_eq!(rx.recv().await.unwrap(), "moved once!!!!!") });
+                }
+            }
+        }
+    }
+    drop(rx);
+}
+
+/// Bodies run after all cases are gone, so they may use, move and drop what the cases borrowed.
+#[gmp::test]
+async fn a_body_owns_what_the_cases_borrowed() {
+    let (tx, mut rx) = chan::<u32>(1);
+    select! {
+        sent = tx.send(1) => {
+            sent.unwrap();
+            drop(tx);
+        }
+        _ = rx.recv() => panic!("nothing was there"),
+    }
+    select! { v = rx.recv() => { assert_eq!(v, Ok(1)); assert_eq!(rx.next().await, None) } }
+}
+
+/// Cases that are not chosen are dropped before the body runs.
+#[gmp::test]
+async fn losers_are_gone_before_the_body() {
+    struct Note(&'static str, Arc<Mutex<Vec<&'static str>>>);
+    impl Drop for Note {
+        fn drop(&mut self) {
+            self.1.lock().unwrap().push(self.0);
+        }
+    }
+    let log: Arc<Mutex<Vec<&'static str>>> = Arc::default();
+    let loser = Note("loser", log.clone());
+    let winner = Note("winner", log.clone());
+    let forever = async move {
+        std::future::pending::<()>().await;
+        drop(loser);
+    };
+    let got = select! {
+        () = forever => unreachable!(),
+        note = async move { winner } => {
+            log.lock().unwrap().push("body");
+            note
+        }
+    };
+    assert_eq!(*log.lock().unwrap(), ["loser", "body"]);
+    drop(got);
+    assert_eq!(*log.lock().unwrap(), ["loser", "body", "winner"]);
+}
+
+#[gmp::test]
+async fn guards_come_first() {
+    fn evaluated() -> std::future::Ready<()> {
+        panic!("the guard is false");
+    }
+    let (_tx, rx) = chan::<u32>(0);
+    let missing: Option<gmp::sync::Receiver<u32>> = None;
+    let asked = AtomicUsize::new(0);
+    let ask = |answer| {
+        asked.fetch_add(1, Ordering::Relaxed);
+        answer
+    };
+    select! {
+        _ = missing.as_ref().unwrap().recv(), if ask(missing.is_some()) => unreachable!(),
+        () = async { unreachable!() }, if ask(false) => {}
+        () = evaluated(), if ask(false) => {}
+        _ = rx.recv(), if ask(true) => unreachable!(),
+        default => {}
+    }
+    assert_eq!(asked.load(Ordering::Relaxed), 4, "each once");
+    // The guards of all cases are evaluated before a case is chosen, and not again while it waits.
+    let mut left = 3;
+    let (tx, rx) = chan(3);
+    (0..3).for_each(|n| tx.try_send(n).unwrap());
+    while left > 0 {
+        select! { v = rx.recv(), if left > 0 => left -= usize::from(v.is_ok()) }
+    }
+}
+
+/// What a guarded send case names may be a temporary, if it leads to something that is there.
+#[gmp::test]
+async fn a_guarded_sender_behind_an_option() {
+    let (tx, rx) = chan(1);
+    let mut maybe = Some(tx);
+    for _ in 0..2 {
+        select! {
+            sent = maybe.as_ref().unwrap().send(7), if maybe.is_some() => {
+                sent.unwrap();
+                maybe = None;
+            }
+            default => assert!(maybe.is_none()),
+        }
+    }
+    assert_eq!(rx.try_recv(), Ok(7));
+    // As an Arc, a Box, a reference to a reference.
+    let (tx, rx) = chan(3);
+    let shared = Arc::new(tx.clone());
+    select! { sent = shared.send(1) => sent.unwrap() }
+    let boxed = Box::new(tx);
+    select! { sent = boxed.send(2), if true => sent.unwrap() }
+    let twice = &&*boxed;
+    select! { sent = twice.send(3), if true => sent.unwrap() }
+    assert!(rx.try_iter().eq(1..=3));
+}
+
+#[gmp::test]
+async fn a_default_is_for_when_nothing_is_ready() {
+    let (tx, rx) = chan::<u32>(1);
+    let look = async || select! { v = rx.recv() => Some(v), default => None };
+    assert_eq!(look().await, None);
+    tx.send(1).await.unwrap();
+    assert_eq!(look().await, Some(Ok(1)));
+    tx.close();
+    assert_eq!(look().await, Some(Err(RecvError)));
+    // A future that is ready counts as well, one that is not does not.
+    assert_eq!(select! { v = async { 1 } => v, default => 2 }, 1);
+    assert_eq!(select! { v = std::future::pending() => v, default => 2 }, 2);
+}
+
+/// Any future may be a case; a pinned one goes on where it was in the next round.
+#[gmp::test(procs = 2)]
+async fn other_futures() {
+    let (tx, rx) = chan::<u32>(0);
+    let worker = go!({
+        for n in 0..5 {
+            tx.send(n).await.unwrap();
+        }
+        99
+    });
+    let mut worker = pin!(worker);
+    let mut steps = 0;
+    let mut counting = pin!(poll_fn(|_| {
+        steps += 1;
+        Poll::<()>::Pending
+    }));
+    let mut seen = Vec::new();
+    let end = loop {
+        select! {
+            v = rx.recv(), if seen.len() < 5 => seen.push(v.unwrap()),
+            end = &mut worker => break end.unwrap(),
+            () = &mut counting => unreachable!(),
+            () = gmp::sleep(LONG) => panic!("too slow"),
+        }
+    };
+    assert_eq!((end, seen), (99, vec![0, 1, 2, 3, 4]));
+    assert!(steps >= 2, "it was kept");
+    // A receive that was begun outside is a future as any other.
+    let (tx, rx) = chan(1);
+    let mut recv = pin!(rx.recv());
+    assert_eq!(select! { v = &mut recv => v, default => Ok(0) }, Ok(0));
+    tx.send(3).await.unwrap();
+    assert_eq!(select! { v = &mut recv => v, default => Ok(0) }, Ok(3));
+    // Whatever can be turned into a future.
+    assert_eq!(select! { v = std::future::ready(4) => v }, 4);
+    assert!(
+        select! { late = gmp::timeout(Duration::from_millis(1), std::future::pending::<()>()) => late.is_err() }
+    );
+}
+
+/// A future and a channel that are both ready are chosen equally often.
+#[gmp::test]
+async fn futures_and_channels_are_equal() {
+    let (tx, rx) = chan(1);
+    let mut counts = [0u32; 3];
+    for _ in 0..3000 {
+        let _ = tx.try_send(());
+        let chosen = select! {
+            _ = rx.recv() => 0,
+            () = async {} => 1,
+            () = std::future::ready(()) => 2,
+        };
+        counts[chosen] += 1;
+    }
+    assert!(counts.iter().all(|count| (800..1200).contains(count)), "{counts:?}");
+}
+
+#[gmp::test]
+async fn nested() {
+    let (tx, rx) = chan(4);
+    (1..=4).for_each(|n| tx.try_send(n).unwrap());
+    let (_never, idle) = chan::<u32>(0);
+    // In a body, in an operation, in the value of a send.
+    let sum = select! {
+        a = rx.recv() => select! {
+            b = rx.recv() => a.unwrap() + b.unwrap(),
+            _ = idle.recv() => unreachable!(),
+        },
+        _ = idle.recv() => unreachable!(),
+    };
+    assert_eq!(sum, 3);
+    let third = select! { v = async { select! { v = rx.recv() => v.unwrap() } } => v };
+    assert_eq!(third, 3);
+    let (out, result) = chan(1);
+    select! { sent = out.send(select! { v = rx.recv() => v.unwrap() }) => sent.unwrap() }
+    assert_eq!(result.try_recv(), Ok(4));
+}
+
+/// `break`, `continue`, `return` and `?` in bodies mean what they mean outside.
+#[gmp::test]
+async fn control_flow() {
+    async fn first_even(numbers: &[u32]) -> Result<u32, RecvError> {
+        let (tx, rx) = chan(numbers.len());
+        numbers.iter().for_each(|n| tx.try_send(*n).unwrap());
+        tx.close();
+        let mut odd = 0;
+        loop {
+            select! {
+                v = rx.recv() => {
+                    let v = v?;
+                    if v % 2 == 1 {
+                        odd += 1;
+                        continue;
+                    }
+                    if odd > 2 {
+                        return Ok(v + 1000);
+                    }
+                    break Ok(v);
+                }
+            }
+        }
+    }
+    assert_eq!(first_even(&[1, 4]).await, Ok(4));
+    assert_eq!(first_even(&[1, 3, 5, 4]).await, Ok(1004));
+    assert_eq!(first_even(&[1]).await, Err(RecvError));
+}
+
+/// Cases that come through a macro of the user's own are still what they look like.
+#[gmp::test]
+async fn inside_of_another_macro() {
+    macro_rules! or_default {
+        ($operation:expr) => {
+            select! { r = $operation => Some(r.is_ok()), default => None }
+        };
+    }
+    let (tx, rx) = chan::<String>(1);
+    let text = String::from("kept");
+    assert_eq!(or_default!(rx.recv()), None);
+    assert_eq!(or_default!(tx.send(text.clone())), Some(true));
+    assert_eq!(or_default!((tx.send(text))), None, "full, and the value not even evaluated");
+    assert_eq!(or_default!(rx.recv()), Some(true));
+}
+
+#[gmp::test]
+async fn patterns() {
+    struct Point {
+        x: u32,
+        y: u32,
+    }
+    let (tx, rx) = chan(3);
+    (1..=3).for_each(|n| tx.try_send(Point { x: n, y: n * n }).unwrap());
+    let both =
+        select! { Point { x, mut y } = async { rx.recv().await.unwrap() } => { y += 1; (x, y) } };
+    assert_eq!(both, (1, 2));
+    let either = async { rx.recv().await.map(|p| p.y).map_err(|_| 0) };
+    assert_eq!(select! { Ok(n) | Err(n) = either => n }, 4);
+    let (a, _) = select! { (a, b) = async { (1, 2) } => (b, a) };
+    assert_eq!(a, 2);
+}
+
+#[test]
+fn not_send() {
+    let rc = Rc::new(5);
+    let got = gmp::block_on(async {
+        let (tx, rx) = chan::<Rc<u32>>(1);
+        select! { sent = tx.send(rc.clone()) => sent.unwrap(), v = rx.recv() => drop(v) }
+        let shared = Rc::new(tx);
+        select! {
+            v = rx.recv() => v.unwrap(),
+            sent = shared.send(rc.clone()) => { sent.unwrap(); rc.clone() }
+        }
+    });
+    assert_eq!(*got, 5);
+}
+
+/// More cases than lie inline, and all of them get their turn.
+#[gmp::test(procs = 2)]
+async fn many_cases() {
+    let channels: Vec<_> = (0..40).map(|_| chan::<usize>(1)).collect();
+    channels.iter().enumerate().for_each(|(n, (tx, _))| tx.try_send(n).unwrap());
+    let mut seen = vec![false; 40];
+    for _ in 0..40 {
+        let cases = channels.iter().map(|(_, rx)| SelectCase::recv(rx, |v| v.unwrap()));
+        let (place, value) = select_cases(cases).await;
+        assert_eq!(place, value);
+        assert!(!std::mem::replace(&mut seen[value], true));
+    }
+    // All wait, one is served.
+    let senders: Vec<_> = channels.iter().map(|(tx, _)| tx.clone()).collect();
+    let chooser = go!({
+        let cases = channels.iter().map(|(_, rx)| SelectCase::recv(rx, |v| v.unwrap()));
+        select_cases(cases).await
+    });
+    waiting("select", 1).await;
+    senders[23].try_send(5).unwrap();
+    assert_eq!(chooser.await.unwrap(), (23, 5));
+}
+
+/// Cases of all kinds and types in one list.
+#[gmp::test]
+async fn cases_at_run_time() {
+    let (words, word) = chan::<String>(1);
+    let (numbers, number) = chan::<u32>(0);
+    let cases = |on: bool| {
+        let mut cases = vec![
+            SelectCase::recv(&word, |w| w.unwrap_or_default()),
+            SelectCase::send(&numbers, || 5, |sent| format!("sent {}", sent.is_ok())),
+            SelectCase::future(gmp::sleep(LONG), |()| "late".to_owned()),
+        ];
+        if on {
+            cases.push(SelectCase::default(|| "nothing".to_owned()));
+        }
+        cases
+    };
+    assert_eq!(format!("{:?}", SelectCase::<()>::default(|| ())), "SelectCase(Default)");
+    assert_eq!(select_cases(cases(true)).await, (3, "nothing".to_owned()));
+    words.send("hello".to_owned()).await.unwrap();
+    assert_eq!(select_cases(cases(false)).await, (0, "hello".to_owned()));
+    let receiver = go!({ number.recv().await });
+    waiting("chan receive", 1).await;
+    assert_eq!(select_cases(cases(false)).await, (1, "sent true".to_owned()));
+    assert_eq!(receiver.await.unwrap(), Ok(5));
+    assert_eq!(select_cases(cases(true)).await.1, "sent false", "its receiver is gone");
+    let ready = SelectCase::future(async { 1 }, |n| n);
+    assert_eq!(select_cases([ready]).await, (0, 1));
+    let mut nothing = pin!(select_cases(std::iter::empty::<SelectCase<'_, ()>>()));
+    assert!(nothing.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+}
+
+#[test]
+#[should_panic(expected = "select_cases: more than one default case")]
+fn two_defaults_at_run_time() {
+    drop(select_cases([SelectCase::default(|| 1), SelectCase::default(|| 2)]));
+}
+
+/// The value of a send case that is not made after all, by a panic, `?`, or because the select is
+/// dropped meanwhile: whoever was to get it is told, and the channel goes on.
+#[gmp::test(procs = 1)]
+async fn a_value_that_is_not_made() {
+    fn no_value() -> u32 {
+        panic!("no value");
+    }
+    async fn fails(tx: &gmp::sync::Sender<u32>) -> Result<(), String> {
+        select! { sent = tx.send(Err("no value".to_owned())?) => sent.map_err(|e| e.to_string()) }
+    }
+    for cap in [0, 1] {
+        let (tx, rx) = chan::<u32>(cap);
+        let receiver = go!({ rx.recv().await });
+        waiting("chan receive", 1).await;
+        // By `?`.
+        assert_eq!(fails(&tx).await, Err("no value".to_owned()));
+        // By a panic.
+        let panics = tx.clone();
+        let failed = go!({
+            select! { _ = panics.send(no_value()) => {} }
+        });
+        assert!(failed.await.is_err());
+        // By an abort in the middle.
+        let (waits, gate) = (tx.clone(), Arc::new(Gate::default()));
+        let shut = gate.clone();
+        let aborted = go!({
+            select! { _ = waits.send({ shut.wait().await; 1 }) => {} }
+        });
+        waiting("await", 1).await;
+        aborted.abort();
+        assert!(aborted.await.is_err());
+        assert_eq!(tx.is_full(), cap == 0, "no place is kept for it");
+        // And one that is made late.
+        let (waits, shut) = (tx.clone(), gate.clone());
+        let late = go!({
+            select! { s = waits.send({ shut.wait().await; 7 }) => s.unwrap() }
+        });
+        waiting("await", 1).await;
+        gate.open();
+        late.await.unwrap();
+        assert_eq!(receiver.await.unwrap(), Ok(7), "cap {cap}");
+    }
+}
+
+/// The receiver of a select's value waits for it, but not if the channel is closed meanwhile: then
+/// the value comes back.
+#[gmp::test(procs = 1)]
+async fn closed_while_the_value_is_made() {
+    let (tx, rx) = chan::<u32>(0);
+    let closer = rx.clone();
+    let receiver = go!({ rx.recv().await });
+    waiting("chan receive", 1).await;
+    let sent = select! { sent = tx.send({ closer.close(); 7 }) => sent };
+    assert_eq!(sent, Err(SendError(7)));
+    assert_eq!(receiver.await.unwrap(), Err(RecvError));
+}
+
+/// A select that is dropped, at any time, leaves no trace in its channels.
+#[gmp::test(procs = 1)]
+async fn a_dropped_select_leaves_no_trace() {
+    let (tx, rx) = chan::<u32>(0);
+    let (tx2, rx2) = chan::<u32>(0);
+    for served in [false, true] {
+        let mut select = Box::pin(async {
+            select! {
+                v = rx.recv() => v.map(drop),
+                _ = tx2.send(1) => Ok(()),
+            }
+        });
+        assert!(select.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        if served {
+            tx.try_send(5).unwrap();
+        }
+        drop(select);
+        assert_eq!(rx2.try_recv(), Err(TryRecvError::Empty));
+        assert_eq!(rx.try_recv(), if served { Ok(5) } else { Err(TryRecvError::Empty) });
+        assert!(tx.try_send(6).is_err(), "nobody waits");
+    }
+}
+
+/// What may happen while a select polls its other future: a stream looks at the channel the select
+/// sends on. When the select is back the stream is told.
+#[test]
+fn a_stream_that_looks_while_a_select_is_away() {
+    struct Rung(AtomicUsize);
+    impl std::task::Wake for Rung {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+    let rung = Arc::new(Rung(AtomicUsize::new(0)));
+    let waker = Waker::from(rung.clone());
+    let (tx, mut stream) = chan::<u32>(0);
+    let mut looks = 0;
+    let mut select = Box::pin(async {
+        let meddler = poll_fn(|_| {
+            looks += 1;
+            if looks == 2 {
+                let next = pin!(stream.next());
+                assert!(next.poll(&mut Context::from_waker(&waker)).is_pending());
+            }
+            Poll::<()>::Pending
+        });
+        select! { sent = tx.send(7) => sent.unwrap(), () = meddler => unreachable!() }
+    });
+    for _ in 0..2 {
+        assert!(select.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    }
+    assert_eq!(rung.0.load(Ordering::SeqCst), 1, "a sender waits, and the stream does not know");
+}
