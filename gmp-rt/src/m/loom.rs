@@ -3,7 +3,7 @@
 use super::note::{Note, Slept};
 use crate::netpoll::{Bell, Delay, Netpoll, Ready};
 use crate::prim::{AtomicUsize, Ordering};
-use ::loom::sync::Arc;
+use ::loom::sync::{Arc, Condvar, Mutex};
 use ::loom::thread;
 
 /// A wake-up is never lost, and what the waker did before is visible after the sleep.
@@ -70,8 +70,12 @@ fn loom_stray_unpark() {
     });
 }
 
-/// A netpoller in which nothing ever happens but that it is woken.
-struct BellOnly(::loom::sync::Notify);
+/// A netpoller with nothing but its bell, as epoll has an eventfd: a ring is told to one poll.
+#[derive(Default)]
+pub(crate) struct BellOnly {
+    rung: Mutex<bool>,
+    changed: Condvar,
+}
 
 impl std::fmt::Debug for BellOnly {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -80,12 +84,16 @@ impl std::fmt::Debug for BellOnly {
 }
 
 impl Netpoll for BellOnly {
-    fn poll(&self, _: Delay, _: usize, _: &mut Ready) -> Bell {
-        self.0.wait();
-        Bell::Rang
+    fn poll(&self, delay: Delay, _: usize, _: &mut Ready) -> Bell {
+        let mut rung = self.rung.lock().unwrap();
+        while !*rung && delay != Delay::Now {
+            rung = self.changed.wait(rung).unwrap();
+        }
+        if std::mem::take(&mut *rung) { Bell::Rang } else { Bell::Silent }
     }
     fn wake(&self) {
-        self.0.notify();
+        *self.rung.lock().unwrap() = true;
+        self.changed.notify_one();
     }
     fn is_used(&self) -> bool {
         true
@@ -103,8 +111,7 @@ fn loom_wake_against_sleep_in() {
     ::loom::model(|| {
         let data = Arc::new(AtomicUsize::new(0));
         let note = Arc::new(Note::for_this_thread());
-        let bell = BellOnly(::loom::sync::Notify::new());
-        let netpoll: std::sync::Arc<dyn Netpoll> = std::sync::Arc::new(bell);
+        let netpoll: std::sync::Arc<dyn Netpoll> = std::sync::Arc::new(BellOnly::default());
         let t = {
             let (note, data) = (note.clone(), data.clone());
             thread::spawn(move || {

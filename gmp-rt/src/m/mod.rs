@@ -7,7 +7,7 @@
 pub(crate) mod note;
 
 #[cfg(all(test, gmp_loom))]
-mod loom;
+pub(crate) mod loom;
 
 use self::note::Note;
 use crate::p::OwnedP;

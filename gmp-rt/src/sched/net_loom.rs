@@ -2,44 +2,11 @@
 //! it, and one that rings.
 
 use super::{Net, Note};
-use crate::netpoll::{Bell, Delay, Netpoll, Ready};
+use crate::m::loom::BellOnly;
+use crate::netpoll::{Netpoll, Ready};
 use crate::util::clock;
-use ::loom::sync::{Arc, Condvar, Mutex};
+use ::loom::sync::Arc;
 use ::loom::thread;
-
-/// A netpoller with nothing but its bell, as epoll has an eventfd: a ring is told to one poll.
-#[derive(Default)]
-struct BellOnly {
-    rung: Mutex<bool>,
-    changed: Condvar,
-}
-
-impl std::fmt::Debug for BellOnly {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("BellOnly")
-    }
-}
-
-impl Netpoll for BellOnly {
-    fn poll(&self, delay: Delay, _: usize, _: &mut Ready) -> Bell {
-        let mut rung = self.rung.lock().unwrap();
-        while !*rung && delay != Delay::Now {
-            rung = self.changed.wait(rung).unwrap();
-        }
-        if std::mem::take(&mut *rung) { Bell::Rang } else { Bell::Silent }
-    }
-    fn wake(&self) {
-        *self.rung.lock().unwrap() = true;
-        self.changed.notify_one();
-    }
-    fn is_used(&self) -> bool {
-        true
-    }
-    fn has_waiters(&self) -> bool {
-        false
-    }
-    fn shut(&self, _: &mut Ready) {}
-}
 
 /// Whoever takes the ring, the M that it was meant for comes back. Without the second ring it never does.
 #[test]
