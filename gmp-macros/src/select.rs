@@ -215,12 +215,19 @@ impl Case {
         }
     }
 
-    /// What the body gets, from the output of the chosen case.
-    fn result(&self, output: &Ident) -> TokenStream {
-        match &self.operation {
+    /// The body, with what the pattern binds from the output of the chosen case.
+    fn run(&self, output: &Ident) -> TokenStream {
+        let result = match &self.operation {
             Operation::Send { value, .. } => quote!(#output.release().send(#value)),
             Operation::Await(_) => quote!(#output),
-        }
+        };
+        let pattern = match &self.pattern {
+            // As `let` wants it.
+            Pat::Or(pattern) => quote!((#pattern)),
+            pattern => quote!(#pattern),
+        };
+        let body = &self.body;
+        quote!({ let #pattern = #result; #body })
     }
 
     /// The output of the chosen case on its way to the body.
@@ -258,14 +265,8 @@ impl Select {
             quote!(#out::#name(#value) => #out::#name(#held))
         });
         let bodies = self.cases.iter().zip(&names).map(|(case, name)| {
-            let Case { pattern, body, .. } = case;
-            let pattern = match pattern {
-                // As `let` wants it.
-                Pat::Or(pattern) => quote!((#pattern)),
-                pattern => quote!(#pattern),
-            };
-            let result = case.result(&value);
-            quote!(#out::#name(#value) => { let #pattern = #result; #body })
+            let run = case.run(&value);
+            quote!(#out::#name(#value) => #run)
         });
         let (will, default, default_held, default_body, rest) = match &self.default {
             Some(body) => (

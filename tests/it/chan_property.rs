@@ -59,19 +59,24 @@ struct Log {
     received: Vec<(usize, usize, u32)>,
 }
 
-type Shared = Arc<Mutex<Log>>;
-
-async fn send(
-    id: usize,
-    count: u32,
-    mut tx: Sender<Value>,
-    mut random: Random,
-    log: Shared,
+/// What all of a round share.
+#[derive(Clone, Debug, Default)]
+struct Shared {
+    log: Arc<Mutex<Log>>,
+    /// In every value.
     alive: Arc<()>,
-) {
+}
+
+impl Shared {
+    fn note(&self, f: impl FnOnce(&mut Log)) {
+        f(&mut self.log.lock().unwrap());
+    }
+}
+
+async fn send(id: usize, count: u32, mut tx: Sender<Value>, mut random: Random, shared: Shared) {
     let (_quit, never) = chan::<()>(0);
     for number in 0..count {
-        let value = || Value { from: id, number, _alive: alive.clone() };
+        let value = || Value { from: id, number, _alive: shared.alive.clone() };
         let mut form = random.below(7);
         let sent = loop {
             let sent = match form {
@@ -101,11 +106,11 @@ async fn send(
         if !sent {
             return;
         }
-        log.lock().unwrap().sent.push((id, number));
+        shared.note(|log| log.sent.push((id, number)));
     }
 }
 
-async fn receive(id: usize, mut rx: Receiver<Value>, mut random: Random, log: Shared) {
+async fn receive(id: usize, mut rx: Receiver<Value>, mut random: Random, shared: Shared) {
     let (_quit, never) = chan::<()>(0);
     loop {
         let got = match random.below(7) {
@@ -130,7 +135,7 @@ async fn receive(id: usize, mut rx: Receiver<Value>, mut random: Random, log: Sh
             _ => rx.next().await,
         };
         match got {
-            Some(v) => log.lock().unwrap().received.push((id, v.from, v.number)),
+            Some(v) => shared.note(|log| log.received.push((id, v.from, v.number))),
             None => return,
         }
     }
@@ -161,14 +166,15 @@ async fn round(seed: u64) {
         4 => unbounded_chan(),
         cap => chan(cap as usize),
     };
-    let (log, alive) = (Shared::default(), Arc::new(()));
+    let shared = Shared::default();
     let (senders, receivers) = (1 + random.below(5) as usize, 1 + random.below(5) as usize);
     let count = 1 + random.below(60) as u32;
     let sending: Vec<_> = (0..senders)
-        .map(|id| go!(send(id, count, tx.clone(), random.fork(), log.clone(), alive.clone())))
+        .map(|id| go!(send(id, count, tx.clone(), random.fork(), shared.clone())))
         .collect();
-    let receiving: Vec<_> =
-        (0..receivers).map(|id| go!(receive(id, rx.clone(), random.fork(), log.clone()))).collect();
+    let receiving: Vec<_> = (0..receivers)
+        .map(|id| go!(receive(id, rx.clone(), random.fork(), shared.clone())))
+        .collect();
     let of_senders = if aborts == Aborts::Nobody { 0 } else { random.below(senders as u64 + 1) };
     // One receiver is left, or the senders would wait for ever.
     let of_receivers = if aborts == Aborts::All { random.below(receivers as u64) } else { 0 };
@@ -179,11 +185,11 @@ async fn round(seed: u64) {
     receivers_reaper.await.unwrap();
     // What aborted receivers gave back after the last one had looked.
     while let Ok(v) = rx.try_recv() {
-        log.lock().unwrap().received.push((usize::MAX, v.from, v.number));
+        shared.note(|log| log.received.push((usize::MAX, v.from, v.number)));
     }
     drop(rx);
-    judge(&log.lock().unwrap(), aborts, senders, count);
-    assert_eq!(Arc::strong_count(&alive), 1, "a value was leaked");
+    shared.note(|log| judge(log, aborts, senders, count));
+    assert_eq!(Arc::strong_count(&shared.alive), 1, "a value was leaked");
 }
 
 fn judge(log: &Log, aborts: Aborts, senders: usize, count: u32) {

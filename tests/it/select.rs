@@ -337,7 +337,7 @@ fn not_send() {
 async fn many_cases() {
     let channels: Vec<_> = (0..40).map(|_| chan::<usize>(1)).collect();
     channels.iter().enumerate().for_each(|(n, (tx, _))| tx.try_send(n).unwrap());
-    let mut seen = vec![false; 40];
+    let mut seen = [false; 40];
     for _ in 0..40 {
         let cases = channels.iter().map(|(_, rx)| SelectCase::recv(rx, |v| v.unwrap()));
         let (place, value) = select_cases(cases).await;

@@ -140,11 +140,21 @@ impl Wake for Bell {
     }
 }
 
+type Operation = Pin<Box<dyn Future<Output = Done>>>;
+
+/// The next value of a stream that others may hold, too.
+fn stream(receiver: Rc<RefCell<Receiver<Token>>>) -> impl Future<Output = Done> {
+    poll_fn(move |cx| {
+        let mut receiver = receiver.borrow_mut();
+        Pin::new(&mut *receiver).poll_next(cx).map(|v| v.map_or(Done::Closed, Done::Got))
+    })
+}
+
 /// An operation that was begun.
 pub(super) struct Slot {
     pub(super) kind: Kind,
     /// Gone while it is polled, and after its end.
-    future: Option<Pin<Box<dyn Future<Output = Done>>>>,
+    future: Option<Operation>,
     bell: Arc<Bell>,
     begun: u32,
     /// 0: it waits.
@@ -222,65 +232,23 @@ impl World {
         }
     }
 
-    /// The value of a send case, evaluated in the middle of a poll.
-    fn token_in_the_middle(self: &Rc<Self>, id: usize) -> Token {
-        self.middle();
-        self.token(id)
-    }
-
-    fn operation(self: &Rc<Self>, kind: Kind, id: usize) -> Pin<Box<dyn Future<Output = Done>>> {
-        let (world, tx, mut rx) = (self.clone(), self.tx.clone(), self.rx.clone());
-        let never = self.never.1.clone();
-        let away = {
-            let world = self.clone();
-            poll_fn(move |_| -> Poll<Done> {
-                world.middle();
-                Poll::Pending
-            })
-        };
+    fn operation(self: &Rc<Self>, kind: Kind, id: usize) -> Operation {
+        let (tx, rx) = (self.tx.clone(), self.rx.clone());
         match kind {
             Recv => Box::pin(async move { got(rx.recv().await) }),
             Send => {
                 let token = self.token(id);
                 Box::pin(async move { sent(id, tx.send(token).await) })
             }
-            SelRecv => Box::pin(async move {
-                select! { v = rx.recv() => got(v), v = never.recv() => got(v) }
-            }),
-            SelSend => Box::pin(async move {
-                select! {
-                    r = tx.send(world.token_in_the_middle(id)) => sent(id, r),
-                    v = never.recv() => got(v),
-                }
-            }),
-            SelBoth => Box::pin(async move {
-                select! {
-                    r = tx.send(world.token_in_the_middle(id)) => sent(id, r),
-                    v = rx.recv() => got(v),
-                }
-            }),
-            AwayRecv => Box::pin(async move {
-                select! { v = rx.recv() => got(v), d = away => d }
-            }),
-            AwaySend => Box::pin(async move {
-                select! {
-                    r = tx.send(world.token_in_the_middle(id)) => sent(id, r),
-                    d = away => d,
-                }
-            }),
-            Kind::Stream => Box::pin(poll_fn(move |cx| {
-                Pin::new(&mut rx).poll_next(cx).map(|v| v.map_or(Done::Closed, Done::Got))
-            })),
+            SelRecv | SelSend | SelBoth | AwayRecv | AwaySend => self.select(kind, id),
+            Kind::Stream => Box::pin(stream(Rc::new(RefCell::new(rx)))),
             StaleStream => {
-                let stream = Rc::new(RefCell::new(rx));
-                self.stale.borrow_mut().push(stream.clone());
-                Box::pin(poll_fn(move |cx| {
-                    let mut stream = stream.borrow_mut();
-                    Pin::new(&mut *stream).poll_next(cx).map(|v| v.map_or(Done::Closed, Done::Got))
-                }))
+                let kept = Rc::new(RefCell::new(rx));
+                self.stale.borrow_mut().push(kept.clone());
+                Box::pin(stream(kept))
             }
             Kind::Sink => {
-                let mut tx = tx;
+                let (world, mut tx) = (self.clone(), tx);
                 Box::pin(poll_fn(move |cx| {
                     let mut sink = Pin::new(&mut tx);
                     sink.as_mut().poll_ready(cx).map(|ready| match ready {
@@ -292,6 +260,41 @@ impl World {
                     })
                 }))
             }
+        }
+    }
+
+    fn select(self: &Rc<Self>, kind: Kind, id: usize) -> Operation {
+        let (world, tx, rx) = (self.clone(), self.tx.clone(), self.rx.clone());
+        let never = self.never.1.clone();
+        let away = {
+            let world = self.clone();
+            poll_fn(move |_| -> Poll<Done> {
+                world.middle();
+                Poll::Pending
+            })
+        };
+        // The value of a send case is evaluated in the middle of a poll.
+        let value = move || {
+            world.middle();
+            world.token(id)
+        };
+        match kind {
+            SelRecv => Box::pin(async move {
+                select! { v = rx.recv() => got(v), v = never.recv() => got(v) }
+            }),
+            SelSend => Box::pin(async move {
+                select! { r = tx.send(value()) => sent(id, r), v = never.recv() => got(v) }
+            }),
+            SelBoth => Box::pin(async move {
+                select! { r = tx.send(value()) => sent(id, r), v = rx.recv() => got(v) }
+            }),
+            AwayRecv => Box::pin(async move {
+                select! { v = rx.recv() => got(v), d = away => d }
+            }),
+            AwaySend => Box::pin(async move {
+                select! { r = tx.send(value()) => sent(id, r), d = away => d }
+            }),
+            other => unreachable!("{other:?} is not a select"),
         }
     }
 
