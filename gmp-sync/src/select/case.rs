@@ -91,6 +91,26 @@ pub unsafe trait Arm {
         Attempt::No(Wakers::None)
     }
 
+    /// Locks its channel and tries, and unlocks, except after [`Attempt::Promised`]. In one call, in
+    /// which the others are known: this is all that most selects do.
+    fn try_alone(mut self: Pin<&mut Self>, will: Will) -> Attempt {
+        self.lock();
+        // SAFETY: locked.
+        match unsafe { self.as_mut().attempt(will) } {
+            promised @ Attempt::Promised(_) => promised,
+            Attempt::Done(mut wakers) => {
+                // SAFETY: locked above.
+                wakers.append(unsafe { self.unlock() });
+                Attempt::Done(wakers)
+            }
+            Attempt::No(mut wakers) => {
+                // SAFETY: locked above.
+                wakers.append(unsafe { self.unlock() });
+                Attempt::No(wakers)
+            }
+        }
+    }
+
     /// Joins the queue of its channel: of those with a promise after
     /// [`Attempt::Promised`].
     ///

@@ -237,17 +237,27 @@ impl Engine<'_> {
                 after.wakers.append(more);
                 // SAFETY: as above.
                 unsafe { self.dequeue_all(after) };
-                // For the drop.
-                self.prepare();
-                self.claim.decide(index as u32);
-                after.drop_later(self.claim.set_waker(cx.waker()));
-                let arm = self.list.as_mut().arm(index);
-                // SAFETY: locked; the claim is pinned with the select, whose drop dequeues.
-                unsafe { arm.enqueue(self.claim, index as u32, Summoned::Yes) };
-                *self.phase = Phase::Promised(index);
+                // SAFETY: the caller's promise; nothing is queued any more.
+                unsafe { self.await_promise(index, cx, after) };
                 Some(Step::Wait)
             }
         }
+    }
+
+    /// Decides for case `index`, whose value a sender has been told to bring.
+    ///
+    /// # Safety
+    ///
+    /// Its channel is locked, and nothing is queued.
+    unsafe fn await_promise(&mut self, index: usize, cx: &Context<'_>, after: &mut After) {
+        // For the drop.
+        self.prepare();
+        self.claim.decide(index as u32);
+        after.drop_later(self.claim.set_waker(cx.waker()));
+        let arm = self.list.as_mut().arm(index);
+        // SAFETY: locked; the claim is pinned with the select, whose drop dequeues.
+        unsafe { arm.enqueue(self.claim, index as u32, Summoned::Yes) };
+        *self.phase = Phase::Promised(index);
     }
 
     /// Takes all nodes out, if they are queued.
@@ -323,16 +333,25 @@ impl Engine<'_> {
                 let ready = self.list.as_mut().arm(index).poll(cx).is_ready();
                 ready.then_some(Step::Chosen(Chosen::Case(index)))
             }
-            Kind::Channel(_) => {
-                let mut after = After::default();
-                self.list.look(index).lock();
-                // SAFETY: locked; nothing is queued.
-                let step = unsafe { self.attempt(index, cx, &mut after) };
-                // SAFETY: locked above.
-                after.wakers.append(unsafe { self.list.look(index).unlock() });
-                after.finish();
-                step
-            }
+            Kind::Channel(_) => match self.list.as_mut().arm(index).try_alone(self.will) {
+                Attempt::No(wakers) => {
+                    wakers.wake_all();
+                    None
+                }
+                Attempt::Done(wakers) => {
+                    wakers.wake_all();
+                    Some(Step::Chosen(Chosen::Case(index)))
+                }
+                Attempt::Promised(wakers) => {
+                    let mut after = After { wakers, replaced: None };
+                    // SAFETY: still locked; nothing is queued.
+                    unsafe { self.await_promise(index, cx, &mut after) };
+                    // SAFETY: locked by the try.
+                    after.wakers.append(unsafe { self.list.look(index).unlock() });
+                    after.finish();
+                    Some(Step::Wait)
+                }
+            },
         }
     }
 

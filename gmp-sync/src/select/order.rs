@@ -37,10 +37,11 @@ impl Order {
 
     /// All indices below `len`, each permutation as likely as the others.
     pub(super) fn random(len: usize) -> Self {
-        let mut order = Self::default();
-        for index in 0..len as u32 {
-            order.push(index);
-        }
+        let mut order = if len <= INLINE {
+            Self { inline: std::array::from_fn(|n| n as u32), len, heap: Vec::new() }
+        } else {
+            Self { inline: [0; INLINE], len, heap: (0..len as u32).collect() }
+        };
         let indices = order.as_mut_slice();
         for last in (1..indices.len()).rev() {
             let other = random_below(last as u32 + 1) as usize;
