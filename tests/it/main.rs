@@ -30,7 +30,6 @@ mod net_strace;
 mod net_stress;
 mod net_tcp;
 mod other_executors;
-mod overload;
 mod pool;
 mod procs;
 mod promise;

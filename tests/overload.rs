@@ -1,7 +1,8 @@
+//! A binary of its own, so that nothing else is tested beside the busy processes it starts.
+//!
 //! On a machine that has too much to do, threads wait for a CPU. That is nobody's stall: taking Ps away
 //! then would only make more threads that wait.
 
-use super::support::{child, is_child, runtime};
 use gmp::go;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -75,15 +76,9 @@ async fn sleeps() {
 
 #[test]
 fn nothing_is_displaced_beside_eight_busy_processes() {
-    let name = "overload::nothing_is_displaced_beside_eight_busy_processes";
-    if !is_child() {
-        let _busy = Busy::new(8);
-        let output = child(name, &[]);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        return;
-    }
+    let _busy = Busy::new(8);
     let end = Instant::now() + Duration::from_secs(3);
-    let runtime = runtime(2);
+    let runtime = gmp::Builder::new().max_procs(2).build().unwrap();
     let rounds = runtime.block_on(async {
         gmp::runtime::on_stall(|stall| eprintln!("{stall}"));
         go!({
