@@ -132,7 +132,9 @@ pub(crate) const NET_BATCH: usize = RUNQ_CAP;
 pub(crate) const NET_RESCUE: Duration = Duration::from_millis(1);
 
 /// How often a lock that is taken is tried before its waiter sleeps (Go: `active_spin`).
+#[cfg(not(gmp_loom))]
 pub(crate) const LOCK_TRIES: u32 = 4;
 
 /// How long each try stands back, in pauses of the CPU (Go: `active_spin_cnt`).
+#[cfg(not(gmp_loom))]
 pub(crate) const LOCK_PAUSES: u32 = 30;

@@ -1,6 +1,6 @@
 //! Models of select: who wins, and that losing leaves no trace.
 
-use crate::{chan, select};
+use crate::chan;
 use ::loom::future::block_on;
 use ::loom::thread;
 use std::pin::pin;
