@@ -1,6 +1,9 @@
 //! The primitives on other executors: ordinary futures that know nothing of gmp there.
 
-use gmp::sync::{Barrier, Cond, Lazy, Mutex, Once, OnceCell, RwLock, Semaphore, WaitGroup};
+use gmp::select;
+use gmp::sync::{
+    Barrier, Cond, Lazy, Mutex, Once, OnceCell, Receiver, RwLock, Semaphore, Sender, WaitGroup,
+};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -22,6 +25,10 @@ struct Shared {
     semaphore: Semaphore,
     barrier: Barrier,
     begun: AtomicUsize,
+    rendezvous: (Sender<usize>, Receiver<usize>),
+    buffered: (Sender<usize>, Receiver<usize>),
+    /// Sent minus received.
+    under_way: AtomicUsize,
 }
 
 impl Shared {
@@ -36,6 +43,9 @@ impl Shared {
             semaphore: Semaphore::new(2),
             barrier: Barrier::new(N),
             begun: AtomicUsize::new(0),
+            rendezvous: gmp::chan(0),
+            buffered: gmp::chan(2),
+            under_way: AtomicUsize::new(0),
         })
     }
 
@@ -47,6 +57,7 @@ impl Shared {
             *self.lock.write().await += 1;
             assert!(*self.lock.read().await > 0);
             drop(self.semaphore.acquire(2).await);
+            self.exchange().await;
         }
         self.barrier.wait().await;
         let mut guard = self.mutex.lock().await;
@@ -57,11 +68,26 @@ impl Shared {
         }
     }
 
+    /// Sends or receives, on whichever channel that is possible.
+    async fn exchange(&self) {
+        let (zero, two) = (&self.rendezvous, &self.buffered);
+        let change = select! {
+            sent = zero.0.send(1) => { sent.unwrap(); 1 },
+            sent = two.0.send(1) => { sent.unwrap(); 1 },
+            got = zero.1.recv() => usize::MAX * got.unwrap(),
+            got = two.1.recv() => usize::MAX * got.unwrap(),
+        };
+        // Minus one for a receive: it wraps.
+        self.under_way.fetch_add(change, Ordering::Relaxed);
+    }
+
     fn check(&self) {
         assert_eq!(*self.mutex.lock_blocking(), N * (ROUNDS + 1));
         assert_eq!(*self.lock.read_blocking(), N * ROUNDS);
         assert_eq!(self.begun.load(Ordering::Relaxed), 1);
         assert_eq!(self.semaphore.available(), 2);
+        let left = self.rendezvous.1.try_iter().count() + self.buffered.1.try_iter().count();
+        assert_eq!(self.under_way.load(Ordering::Relaxed), left);
     }
 }
 
