@@ -124,7 +124,7 @@ impl<O> List for Arms<'_, O> {
     }
 }
 
-/// Waits for the first of the cases that is possible, and does it: [`select!`](crate::select) for
+/// Waits for the first of the cases that is possible, and does it: [`select!`](macro@crate::select) for
 /// cases that are known at run time only. Returns the place of the chosen case, and what it made
 /// of its result. Without any case it waits for ever.
 ///
@@ -134,7 +134,7 @@ impl<O> List for Arms<'_, O> {
 ///
 /// # Cancel safety
 ///
-/// As [`select!`](crate::select).
+/// As [`select!`](macro@crate::select).
 ///
 /// # Examples
 ///
