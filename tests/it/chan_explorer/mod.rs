@@ -27,7 +27,7 @@ struct Family {
     kinds: &'static [Kind],
     acts: &'static [Act],
     /// What may happen during an event, besides what happens to other operations.
-    meanwhile: &'static [Act],
+    meanwhile: &'static [&'static [Act]],
     operations: usize,
     length: usize,
 }
@@ -50,18 +50,18 @@ impl Family {
         acts.extend(self.acts.iter().copied().filter(|a| *a != Act::Close || !world.closed.get()));
         let mut events: Vec<Event> = Vec::new();
         for act in acts {
-            events.push((act, None));
+            events.push((act, Vec::new()));
             let open = match act {
                 Act::Begin(kind) => kind.is_open().then_some(usize::MAX),
                 Act::Poll(index) => slots[index].kind.is_open().then_some(index),
                 _ => None,
             };
             if let Some(open) = open.filter(|_| !self.meanwhile.is_empty()) {
-                events.extend(self.meanwhile.iter().map(|inner| (act, Some(*inner))));
+                events.extend(self.meanwhile.iter().map(|inner| (act, inner.to_vec())));
                 for (index, slot) in slots.iter().enumerate() {
                     if index != open && slot.waits() {
-                        events.push((act, Some(Act::Drop(index))));
-                        events.push((act, Some(Act::Poll(index))));
+                        events.push((act, vec![Act::Drop(index)]));
+                        events.push((act, vec![Act::Poll(index)]));
                     }
                 }
             }
@@ -117,11 +117,11 @@ impl Family {
                 choices.truncate(step + 1);
                 break;
             }
-            let (act, meanwhile) = events[choice];
-            telling.events.borrow_mut().push(events[choice]);
+            let (act, meanwhile) = events[choice].clone();
+            telling.events.borrow_mut().push(events[choice].clone());
             world.meanwhile.set(meanwhile);
             world.act(act);
-            world.meanwhile.set(None);
+            world.meanwhile.take();
         }
         if ending == Ending::Quiet {
             world.quiesce();
@@ -166,36 +166,38 @@ fn tell(family: &Family) {
 const TRIES: &[Act] = &[Act::TrySend, Act::TryRecv];
 const TRIES_AND_CLOSE: &[Act] = &[Act::TrySend, Act::TryRecv, Act::Close];
 const NOTHING: &[Act] = &[];
+const NEVER: &[&[Act]] = &[];
 
 #[test]
 fn plain_sends_and_receives() {
     let kinds = &[Recv, Send];
-    tell(&Family { kinds, acts: TRIES_AND_CLOSE, meanwhile: NOTHING, operations: 4, length: 5 });
+    tell(&Family { kinds, acts: TRIES_AND_CLOSE, meanwhile: NEVER, operations: 4, length: 5 });
 }
 
 /// Four receivers that are given values, dropped in any order.
 #[test]
 fn values_that_come_back() {
     let kinds = &[Recv];
-    tell(&Family { kinds, acts: &[Act::TrySend], meanwhile: NOTHING, operations: 4, length: 7 });
+    tell(&Family { kinds, acts: &[Act::TrySend], meanwhile: NEVER, operations: 4, length: 7 });
 }
 
 #[test]
 fn selects_against_plain() {
     let kinds = &[Recv, Send, SelRecv, SelSend];
-    tell(&Family { kinds, acts: TRIES, meanwhile: NOTHING, operations: 4, length: 4 });
+    tell(&Family { kinds, acts: TRIES, meanwhile: NEVER, operations: 4, length: 4 });
 }
 
 #[test]
 fn selects_both_ways() {
     let kinds = &[SelBoth, Recv, Send];
-    tell(&Family { kinds, acts: &[Act::Close], meanwhile: NOTHING, operations: 4, length: 5 });
+    tell(&Family { kinds, acts: &[Act::Close], meanwhile: NEVER, operations: 4, length: 5 });
 }
 
 /// Others act while the value of a send case is evaluated.
 #[test]
 fn while_the_value_is_evaluated() {
-    let meanwhile = &[Act::TrySend, Act::TryRecv, Act::Close, Act::Begin(SelSend)];
+    let meanwhile: &[&[Act]] =
+        &[&[Act::TrySend], &[Act::TryRecv], &[Act::Close], &[Act::Begin(SelSend)]];
     let kinds = &[Recv, SelSend];
     tell(&Family { kinds, acts: &[Act::TrySend], meanwhile, operations: 3, length: 3 });
 }
@@ -204,15 +206,21 @@ fn while_the_value_is_evaluated() {
 /// permit.
 #[test]
 fn order_while_the_value_is_evaluated() {
-    let meanwhile = &[Act::TrySend];
+    let meanwhile: &[&[Act]] = &[&[Act::TrySend], &[Act::TrySend, Act::Begin(SelSend)]];
     let kinds = &[Recv, SelSend];
-    tell(&Family { kinds, acts: NOTHING, meanwhile, operations: 4, length: 4 });
+    tell(&Family { kinds, acts: &[Act::TrySend], meanwhile, operations: 3, length: 4 });
 }
 
 /// Others act while a select polls its other future.
 #[test]
 fn while_a_select_is_away() {
-    let meanwhile = &[Act::TrySend, Act::TryRecv, Act::Close, Act::Begin(Recv), Act::Begin(Send)];
+    let meanwhile: &[&[Act]] = &[
+        &[Act::TrySend],
+        &[Act::TryRecv],
+        &[Act::Close],
+        &[Act::Begin(Recv)],
+        &[Act::Begin(Send)],
+    ];
     let kinds = &[AwayRecv, AwaySend];
     tell(&Family { kinds, acts: NOTHING, meanwhile, operations: 3, length: 3 });
 }
@@ -220,20 +228,21 @@ fn while_a_select_is_away() {
 #[test]
 fn streams_and_sinks() {
     let kinds = &[Kind::Stream, StaleStream, Kind::Sink, Recv, Send];
-    tell(&Family { kinds, acts: NOTHING, meanwhile: NOTHING, operations: 4, length: 4 });
+    tell(&Family { kinds, acts: NOTHING, meanwhile: NEVER, operations: 4, length: 4 });
 }
 
 /// A stream summons a select that sends; others wait behind it.
 #[test]
 fn streams_and_permits() {
     let kinds = &[Kind::Stream, SelSend, Send];
-    tell(&Family { kinds, acts: NOTHING, meanwhile: NOTHING, operations: 4, length: 5 });
+    tell(&Family { kinds, acts: NOTHING, meanwhile: NEVER, operations: 4, length: 5 });
 }
 
 /// Streams and sinks while a select is away, or evaluates its value.
 #[test]
 fn streams_and_sinks_in_the_middle() {
-    let meanwhile = &[Act::Begin(Kind::Stream), Act::Begin(Kind::Sink), Act::TryRecv];
+    let meanwhile: &[&[Act]] =
+        &[&[Act::Begin(Kind::Stream)], &[Act::Begin(Kind::Sink)], &[Act::TryRecv]];
     let kinds = &[AwayRecv, AwaySend, Kind::Stream, Kind::Sink];
     tell(&Family { kinds, acts: NOTHING, meanwhile, operations: 3, length: 3 });
 }
@@ -253,5 +262,5 @@ fn everything() {
         StaleStream,
         Kind::Sink,
     ];
-    tell(&Family { kinds, acts: TRIES_AND_CLOSE, meanwhile: NOTHING, operations: 3, length: 3 });
+    tell(&Family { kinds, acts: TRIES_AND_CLOSE, meanwhile: NEVER, operations: 3, length: 3 });
 }

@@ -61,7 +61,7 @@ pub(super) enum Act {
 }
 
 /// An act, and what happens in the middle of it.
-pub(super) type Event = (Act, Option<Act>);
+pub(super) type Event = (Act, Vec<Act>);
 
 /// How an operation ended.
 #[derive(Debug)]
@@ -184,7 +184,7 @@ pub(super) struct World {
     stories: RefCell<Vec<Story>>,
     drops: Rc<RefCell<Vec<u32>>>,
     /// What is to happen in the middle of the next poll.
-    pub(super) meanwhile: Cell<Option<Act>>,
+    pub(super) meanwhile: Cell<Vec<Act>>,
     pub(super) closed: Cell<bool>,
     /// Streams that are not polled any more.
     stale: RefCell<Vec<Rc<RefCell<Receiver<Token>>>>>,
@@ -202,7 +202,7 @@ impl World {
             slots: RefCell::default(),
             stories: RefCell::default(),
             drops: Rc::default(),
-            meanwhile: Cell::new(None),
+            meanwhile: Cell::default(),
             closed: Cell::new(false),
             stale: RefCell::default(),
         })
@@ -227,9 +227,11 @@ impl World {
 
     /// The middle of a poll.
     fn middle(self: &Rc<Self>) {
-        if let Some(act) = self.meanwhile.take() {
+        for act in self.meanwhile.take() {
             self.act(act);
         }
+        // What comes now comes after that.
+        self.clock.fetch_add(1, Ordering::Relaxed);
     }
 
     fn operation(self: &Rc<Self>, kind: Kind, id: usize) -> Operation {
