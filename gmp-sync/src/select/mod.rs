@@ -59,6 +59,9 @@ pub mod __expansion {
 /// - Bodies run after all the cases are dropped; `break`, `continue`, `return` and `?` mean what they
 ///   mean around the `select!`. Its value is the value of the body.
 /// - Without any case it waits for ever.
+/// - A select that waits to send may be chosen by a receiver, who then waits for its value and for
+///   nothing else: whoever polls such a select by hand, beside other things, has to poll it on when it
+///   is woken, or drop it.
 ///
 /// # Cancel safety
 ///
