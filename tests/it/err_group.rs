@@ -149,8 +149,9 @@ async fn never_more_than_the_limit() {
     expected = "errgroup: modify limit while 1 goroutines in the group are still active"
 )]
 fn a_limit_changed_while_active() {
-    let group = Group::new();
-    group.go_blocking(pending());
+    // With a runtime that ends, and the member with it.
+    let (group, runtime) = (Group::new(), runtime(1));
+    runtime.block_on(async { group.go(pending()).await });
     group.set_limit(3);
 }
 
