@@ -231,8 +231,8 @@ impl Worker<'_> {
 
     /// Whether `victim` is so fast that it will have run all on its ring in a few µs. To take some of
     /// that would cost more than it gives: goroutines that wake each other every 50 ns would do so from
-    /// one CPU to another, at several cache misses each. (A pipeline of ten stages: 50 ns per value and
-    /// stage on one CPU, 190 ns on two.) Known from how far it came since the last look, a round ago;
+    /// one CPU to another, at several cache misses each. (A pipeline of ten stages: about 70 ns per value and
+    /// stage on one P, 190 ns on two.) Known from how far it came since the last look, a round ago;
     /// if that was long ago, this is the look for the next round.
     fn will_come_to_all(&mut self, victim: &P) -> bool {
         let left = victim.runq.len() as u64;

@@ -11,7 +11,8 @@
 //! # Senders that keep their value
 //!
 //! A send case of a select waits without its value, which is moved only when the case is chosen
-//! ([`Parcel::Later`]). Such a sender gets a *permit*, and uses it as soon as it runs: [`fulfil`](Core::fulfil) or [`forfeit`](Core::forfeit). The other side of a permit is a
+//! ([`Parcel::Later`]). Such a sender gets a *permit*, and uses it as soon as it runs:
+//! [`fulfil`](Core::fulfil) or [`forfeit`](Core::forfeit). The other side of a permit is a
 //! receiver that waits for it in `promised`, or a reserved place in the buffer. So a rendezvous
 //! stays one: the receiver of a permit waits for that sender and for nobody else. Only if it is
 //! dropped meanwhile, or did not wait at all (`try_recv`), does the value go into the buffer of
@@ -32,8 +33,8 @@
 //!
 //! # Invariants
 //!
-//! - I1: a value in the buffer: no receiver waits, not for a permit either. Room in the buffer: no sender waits. (Not
-//!   counted: selects that are away polling other futures; they look again before they sleep.)
+//! - I1: a value in the buffer: no receiver waits, not for a permit either. Room in the
+//!   buffer: no sender waits. (Not counted: selects that are away polling other futures; they look again before they sleep.)
 //! - I2: permits in the hands of senders = nodes in `promised` + `reserved`, while open.
 //! - I3: it is reached under the channel's lock only (`shared`).
 //! - I4: closed: nobody waits.
