@@ -157,8 +157,7 @@ impl<T> Core<T> {
     /// Appends a value that nobody waits for; but a receiver that waits for a permit need not wait
     /// any longer, and the permit's value will have this one's place (I1, I2).
     #[inline]
-    fn store(&mut self, value: T) -> Fired {
-        let turn = self.next_turn();
+    fn store(&mut self, value: T, turn: u64) -> Fired {
         match self.give_promised(value, turn) {
             Ok(fired) => {
                 self.reserved += 1;
@@ -299,7 +298,7 @@ impl<T> Core<T> {
         let turn = self.next_turn();
         match self.give(value, turn) {
             Ok(fired) => Push::Done(fired),
-            Err(value) if self.has_room() => Push::Done(self.store(value)),
+            Err(value) if self.has_room() => Push::Done(self.store(value, turn)),
             Err(value) => Push::Full(value),
         }
     }
@@ -340,7 +339,7 @@ impl<T> Core<T> {
             return Err(value);
         }
         let turn = self.next_turn();
-        Ok(self.give(value, turn).unwrap_or_else(|value| self.store(value)))
+        Ok(self.give(value, turn).unwrap_or_else(|value| self.store(value, turn)))
     }
 
     /// Uses a permit. The value comes back if the channel was closed meanwhile.
