@@ -19,6 +19,7 @@ mod golang_select;
 mod idle;
 mod inside;
 mod memory;
+mod mini_redis;
 mod net_deadline;
 #[cfg(all(feature = "hyper", feature = "tokio-io"))]
 mod net_ecosystem;

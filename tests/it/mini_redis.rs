@@ -1,0 +1,248 @@
+//! The example that is a small Redis, by hand and by Redis's own clients.
+
+use gmp::go;
+use gmp::net::{TcpListener, TcpStream};
+use std::net::SocketAddr;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+// The example itself, as users run it.
+#[allow(dead_code)]
+#[path = "../../examples/mini_redis/main.rs"]
+mod server;
+
+/// A server of its own, for as long as the test's runtime.
+async fn start() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let addr = listener.local_addr().unwrap();
+    go!(async move { server::listen(listener).await });
+    addr
+}
+
+/// Reads exactly these bytes.
+async fn expect(stream: &TcpStream, reply: &str) {
+    let mut buf = vec![0; reply.len()];
+    stream.read_exact(&mut buf).await.unwrap();
+    assert_eq!(String::from_utf8_lossy(&buf), reply);
+}
+
+/// Sends a line and reads the reply to it.
+async fn ask(stream: &TcpStream, line: &str, reply: &str) {
+    stream.write_all(format!("{line}\r\n").as_bytes()).await.unwrap();
+    expect(stream, reply).await;
+}
+
+/// The request as a client sends it.
+fn request(words: &[&str]) -> Vec<u8> {
+    let mut bytes = format!("*{}\r\n", words.len());
+    for word in words {
+        bytes.push_str(&format!("${}\r\n{word}\r\n", word.len()));
+    }
+    bytes.into_bytes()
+}
+
+#[gmp::test]
+async fn commands_and_their_replies() {
+    let stream = TcpStream::connect(start().await).await.unwrap();
+    for (line, reply) in [
+        ("PING", "+PONG\r\n"),
+        ("ping hello", "$5\r\nhello\r\n"),
+        ("GET k", "$-1\r\n"),
+        ("SET k v", "+OK\r\n"),
+        ("GET k", "$1\r\nv\r\n"),
+        ("SET k w NX", "$-1\r\n"),
+        ("SET k w XX", "+OK\r\n"),
+        ("GET k", "$1\r\nw\r\n"),
+        ("TTL k", ":-1\r\n"),
+        ("EXPIRE k 100", ":1\r\n"),
+        ("TTL k", ":100\r\n"),
+        ("PERSIST k", ":1\r\n"),
+        ("PERSIST k", ":0\r\n"),
+        ("TTL k", ":-1\r\n"),
+        ("EXPIRE no 1", ":0\r\n"),
+        ("TTL no", ":-2\r\n"),
+        ("EXISTS k no k", ":2\r\n"),
+        ("EXPIRE k -1", ":1\r\n"),
+        ("GET k", "$-1\r\n"),
+        ("SET k v EX 100 NX", "+OK\r\n"),
+        ("TTL k", ":100\r\n"),
+        ("SET k v", "+OK\r\n"),
+        ("TTL k", ":-1\r\n"),
+        ("DEL k no", ":1\r\n"),
+        ("DBSIZE", ":0\r\n"),
+        ("SET k v EX 0", "-ERR invalid expire time in 'set' command\r\n"),
+        ("SET k v EX x", "-ERR value is not an integer or out of range\r\n"),
+        ("SET k v EX", "-ERR syntax error\r\n"),
+        ("SET k v NX XX", "-ERR syntax error\r\n"),
+        ("SET k v EX 1 PX 1", "-ERR syntax error\r\n"),
+        ("EXPIRE k +1", "-ERR value is not an integer or out of range\r\n"),
+        ("EXPIRE k 9223372036854775807", "-ERR value is not an integer or out of range\r\n"),
+        ("GET", "-ERR wrong number of arguments for 'get' command\r\n"),
+        ("NONSENSE 1", "-ERR unknown command 'NONSENSE'\r\n"),
+        ("QUIT", "+OK\r\n"),
+    ] {
+        ask(&stream, line, reply).await;
+    }
+    assert_eq!(stream.read(&mut [0; 1]).await.unwrap(), 0, "QUIT ends the connection");
+}
+
+#[gmp::test]
+async fn a_key_ends_in_time_and_not_before() {
+    let stream = TcpStream::connect(start().await).await.unwrap();
+    let set = Instant::now();
+    ask(&stream, "SET k v PX 50", "+OK\r\n").await;
+    loop {
+        stream.write_all(b"EXISTS k\r\n").await.unwrap();
+        let mut reply = [0; 4];
+        stream.read_exact(&mut reply).await.unwrap();
+        if &reply == b":0\r\n" {
+            break;
+        }
+        assert_eq!(&reply, b":1\r\n");
+        assert!(set.elapsed() < Duration::from_secs(60), "it never ends");
+        gmp::sleep(Duration::from_millis(1)).await;
+    }
+    assert!(set.elapsed() >= Duration::from_millis(50));
+}
+
+/// However the bytes arrive.
+#[gmp::test]
+async fn requests_in_pieces_and_many_at_once() {
+    let addr = start().await;
+    let stream = TcpStream::connect(addr).await.unwrap();
+    stream.set_nodelay(true).unwrap();
+    let value = "x\r\n$".repeat(20_000);
+    let mut bytes = request(&["SET", "big", &value]);
+    bytes.extend(request(&["PING"]));
+    for piece in bytes.chunks(4099) {
+        stream.write_all(piece).await.unwrap();
+        gmp::yield_now().await;
+    }
+    expect(&stream, "+OK\r\n+PONG\r\n").await;
+    ask(&stream, "GET big", &format!("${}\r\n{value}\r\n", value.len())).await;
+    for byte in request(&["ECHO", "", ""]) {
+        stream.write_all(&[byte]).await.unwrap();
+    }
+    expect(&stream, "-ERR wrong number of arguments for 'echo' command\r\n").await;
+
+    let stream = std::sync::Arc::new(stream);
+    let writer = stream.clone();
+    let sent = go!(async move {
+        for n in 0..20_000 {
+            let n = n.to_string();
+            let pair = [request(&["SET", "n", &n]), request(&["GET", "n"])].concat();
+            writer.write_all(&pair).await.unwrap();
+        }
+    });
+    for n in 0..20_000 {
+        let n = n.to_string();
+        expect(&stream, &format!("+OK\r\n${}\r\n{n}\r\n", n.len())).await;
+    }
+    sent.await.unwrap();
+}
+
+#[gmp::test]
+async fn what_is_no_request_ends_the_connection() {
+    let addr = start().await;
+    for (bytes, why) in [
+        (&b"*1\r\n+PING\r\n"[..], "expected '$'"),
+        (b"*x\r\n", "invalid multibulk length"),
+        (b"*1048577\r\n", "invalid multibulk length"),
+        (b"*1\r\n$-1\r\n", "invalid bulk length"),
+        (b"*1\r\n$536870913\r\n", "invalid bulk length"),
+        (b"*1\r\n$1\r\nabc", "a bulk string without its end"),
+        (&[b'x'; 64 * 1024], "too big inline request"),
+    ] {
+        let stream = TcpStream::connect(addr).await.unwrap();
+        stream.write_all(bytes).await.unwrap();
+        expect(&stream, &format!("-ERR Protocol error: {why}\r\n")).await;
+        assert_eq!(stream.read(&mut [0; 1]).await.unwrap(), 0);
+    }
+}
+
+/// A client that asks and never reads does not fill the server's memory: it is no longer read from.
+#[gmp::test]
+async fn replies_nobody_reads_hold_requests_back() {
+    let stream = TcpStream::connect(start().await).await.unwrap();
+    let value = "v".repeat(100_000);
+    stream.write_all(&request(&["SET", "k", &value])).await.unwrap();
+    expect(&stream, "+OK\r\n").await;
+    let get = request(&["GET", "k"]).repeat(1000);
+    let (mut sent, mut quiet) = (0, 0);
+    // Nothing was taken for a while: the way is full.
+    while quiet < 3 {
+        stream.set_write_deadline(Some(Instant::now() + Duration::from_millis(100)));
+        match stream.write(&get[sent % get.len()..]).await {
+            Ok(n) => (sent, quiet) = (sent + n, 0),
+            Err(error) if error.kind() == std::io::ErrorKind::TimedOut => quiet += 1,
+            Err(error) => panic!("{error}"),
+        }
+        assert!(sent < 64 << 20, "the server takes whatever comes");
+    }
+    // Once read from it goes on: each whole request is answered.
+    let one = format!("${}\r\n{value}\r\n", value.len());
+    let mut buf = vec![0; one.len()];
+    for _ in 0..sent / (get.len() / 1000) {
+        stream.read_exact(&mut buf).await.unwrap();
+        assert!(buf == one.as_bytes());
+    }
+}
+
+/// Runs a client of Redis's, or says that there is none.
+async fn client(name: &'static str, args: &[&str], addr: SocketAddr) -> Option<Output> {
+    let mut command = Command::new(name);
+    command.args(["-p", &addr.port().to_string()]).args(args);
+    match gmp::spawn_blocking(move || command.output()).await.unwrap() {
+        Ok(output) => Some(output),
+        Err(error) => {
+            eprintln!(
+                "\n*** NOT CHECKED: {name}: {error} (`apt-get install redis-tools`).\n*** The example \
+                 mini_redis is untested with Redis's own clients.\n"
+            );
+            None
+        }
+    }
+}
+
+#[gmp::test]
+async fn redis_cli() {
+    let addr = start().await;
+    for (line, reply) in [
+        ("SET greeting hello EX 100", "OK"),
+        ("GET greeting", "hello"),
+        ("TTL greeting", "100"),
+        ("EXPIRE greeting 7", "1"),
+        ("TTL greeting", "7"),
+        ("DEL greeting", "1"),
+        ("GET greeting", ""),
+        ("PING", "PONG"),
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        let Some(output) = client("redis-cli", &words, addr).await else { return };
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), reply, "{line}");
+    }
+}
+
+/// A hundred clients, one request at a time and sixteen at a time.
+#[gmp::test]
+async fn redis_benchmark() {
+    let addr = start().await;
+    for pipeline in ["1", "16"] {
+        let args = ["-c", "100", "-n", "10000", "-r", "1000", "-P", pipeline, "--csv"];
+        for test in [
+            &["-t", "ping,set,get"][..],
+            &["DEL", "key:__rand_int__"],
+            &["EXPIRE", "key:__rand_int__", "100"],
+        ] {
+            let args = [&args[..], test].concat();
+            let Some(output) = client("redis-benchmark", &args, addr).await else { return };
+            let told = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success(), "{output:?}");
+            assert!(output.stderr.is_empty(), "{output:?}");
+            let tests = if test[0] == "-t" { 4 } else { 1 };
+            assert_eq!(told.lines().count(), 1 + tests, "{told}");
+            assert!(!told.to_lowercase().contains("err"), "{told}");
+        }
+    }
+}
