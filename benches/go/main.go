@@ -1,4 +1,4 @@
-// The workloads of ../src/workload.rs in Go: `prog NAME` prints one figure.
+// The workloads of ../src in Go: `prog run NAME` prints its figure, `prog serve PROTOCOL` an address.
 package main
 
 import (
@@ -325,8 +325,24 @@ func echo() float64 {
 }
 
 func main() {
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: prog run WORKLOAD | prog serve PROTOCOL")
+		os.Exit(1)
+	}
+	if os.Args[1] == "serve" {
+		serveFor(os.Args[2])
+		return
+	}
 	var v float64
-	switch os.Args[1] {
+	switch os.Args[2] {
+	case "grow_1k":
+		v = perOp(1000, func() { grow(1000) })
+	case "grow_1m":
+		v = perOp(1000000, func() { grow(1000000) })
+	case "timers_1m":
+		v = timers()
+	case "join_all":
+		v = perOp(10000, joinDeep)
 	case "spawn_many":
 		v = perOp(10000, spawnMany)
 	case "spawn_join":
@@ -380,7 +396,7 @@ func main() {
 	case "echo":
 		v = echo()
 	default:
-		fmt.Fprintln(os.Stderr, "unknown workload", os.Args[1])
+		fmt.Fprintln(os.Stderr, "unknown workload", os.Args[2])
 		os.Exit(1)
 	}
 	fmt.Println(v)

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 pub(crate) const USAGE: &str = "\
 usage: gmp-bench [options]                  the table
        gmp-bench run CONTESTANT WORKLOAD    one cell, in this process
+       gmp-bench serve CONTESTANT PROTOCOL  a server (http, mixed, redis) for a client of your own
+       gmp-bench --instructions             instructions per operation, counted by valgrind
 
 options:
   --only A,B      these workloads only

@@ -8,7 +8,7 @@ pub(crate) const CONTESTANTS: [&str; 4] = ["gmp", "tokio", "smol", "go"];
 /// One workload's figures, one per round, by contestant. Less is better.
 #[derive(Debug)]
 pub(crate) struct Row {
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     pub(crate) unit: &'static str,
     pub(crate) cells: BTreeMap<&'static str, Vec<f64>>,
 }

@@ -12,34 +12,59 @@ use std::time::{Duration, Instant};
 /// How long a workload that can be repeated is repeated.
 const SPAN: Duration = Duration::from_millis(400);
 
-/// The workloads by name, with the unit of their figure.
-pub(crate) const ALL: &[(&str, &str)] = &[
-    ("spawn_many", "ns"),
-    ("spawn_join", "ns"),
-    ("yield", "ns"),
-    ("chain", "ns"),
-    ("skynet", "ns"),
-    ("sleeps", "ns"),
-    ("timeout", "ns"),
-    ("memory", "B"),
-    ("wake", "ns"),
-    ("idle", "us/s"),
-    ("file", "ns"),
-    ("blocked", "us"),
-    ("hogs2", "us"),
-    ("hogs4", "us"),
-    ("pairs", "ns"),
-    ("ping_pong", "ns"),
-    ("fan_in", "ns"),
-    ("many", "ns"),
-    ("rendezvous", "ns"),
-    ("select", "ns"),
-    ("workers", "ns"),
-    ("pipeline", "ns"),
-    ("mutex", "ns"),
-    ("broadcast", "ns"),
-    ("outside", "ns"),
-    ("echo", "ns"),
+/// A workload: its name, and for each of its figures what is added to the name in the table, and the unit.
+#[derive(Debug)]
+pub(crate) struct Workload {
+    pub(crate) name: &'static str,
+    pub(crate) figures: &'static [(&'static str, &'static str)],
+}
+
+const fn row(name: &'static str, figures: &'static [(&'static str, &'static str)]) -> Workload {
+    Workload { name, figures }
+}
+
+const NS: &[(&str, &str)] = &[("", "ns")];
+const US: &[(&str, &str)] = &[("", "us")];
+/// Of a server: per request, and the slowest one in a hundred.
+const SERVER: &[(&str, &str)] = &[("", "ns"), ("_p99", "us")];
+
+/// The workloads.
+pub(crate) const ALL: &[Workload] = &[
+    row("spawn_many", NS),
+    row("spawn_join", NS),
+    row("yield", NS),
+    row("chain", NS),
+    row("skynet", NS),
+    row("sleeps", NS),
+    row("timeout", NS),
+    row("memory", &[("", "B")]),
+    row("wake", NS),
+    row("idle", &[("", "us/s")]),
+    row("file", NS),
+    row("blocked", US),
+    row("hogs2", US),
+    row("hogs4", US),
+    row("pairs", NS),
+    row("ping_pong", NS),
+    row("fan_in", NS),
+    row("many", NS),
+    row("rendezvous", NS),
+    row("select", NS),
+    row("workers", NS),
+    row("pipeline", NS),
+    row("mutex", NS),
+    row("broadcast", NS),
+    row("outside", NS),
+    row("join_all", NS),
+    row("grow_1k", NS),
+    row("grow_1m", NS),
+    row("timers_1m", NS),
+    row("echo", NS),
+    row("mixed", &[("_p50", "us"), ("_p99", "us"), ("_p999", "us")]),
+    row("http64", SERVER),
+    row("http512", SERVER),
+    row("redis", SERVER),
+    row("redis16", SERVER),
 ];
 
 /// Runs a workload; returns its figure.
@@ -64,6 +89,9 @@ pub(crate) fn run<C: Contestant>(name: &str) -> Option<f64> {
     })
 }
 
+/// The environment variable with how many rounds [`per_op`] makes, instead of as many as fit in its time.
+pub(crate) const ROUNDS: &str = "GMP_BENCH_ROUNDS";
+
 /// Nanoseconds per operation of `round`, which does `ops` of them; the median of the repetitions.
 pub(crate) async fn per_op<F, Fut>(ops: u32, round: F) -> f64
 where
@@ -71,9 +99,14 @@ where
     Fut: Future<Output = ()> + Send,
 {
     round().await;
+    let rounds = std::env::var(ROUNDS).ok().map(|rounds| rounds.parse().expect("a number"));
     let mut times = Vec::new();
     let start = Instant::now();
-    while start.elapsed() < SPAN || times.len() < 3 {
+    let is_over = |done: usize| match rounds {
+        Some(rounds) => done >= rounds,
+        None => start.elapsed() >= SPAN && done >= 3,
+    };
+    while !is_over(times.len()) {
         let round_start = Instant::now();
         round().await;
         times.push(round_start.elapsed().as_nanos() as f64 / f64::from(ops));

@@ -1,0 +1,3 @@
+module gmp-bench-go
+
+go 1.25

@@ -1,0 +1,143 @@
+//! Servers under the load of clients: `wrk`, `redis-benchmark`, and our own threads.
+//!
+//! The server is a process of its own ([`crate::server`]), the client another; both share the machine, as
+//! for every contestant. Without the client the row is left out, with a word.
+
+use crate::mixed;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+/// A client and what it measures.
+#[derive(Debug)]
+pub(crate) struct Load {
+    /// What the server speaks.
+    protocol: &'static str,
+    client: Client,
+}
+
+#[derive(Debug)]
+enum Client {
+    /// `wrk` with this many connections: nanoseconds per request, and the 99th percentile in µs.
+    Wrk { connections: u32 },
+    /// `redis-benchmark`, GET with 50 connections and this many requests at once: the same figures.
+    Redis { pipeline: u32 },
+    /// Threads of this process: three percentiles in µs.
+    Threads,
+}
+
+/// The load of a row.
+pub(crate) fn find(name: &str) -> Option<Load> {
+    let (protocol, client) = match name {
+        "http64" => ("http", Client::Wrk { connections: 64 }),
+        "http512" => ("http", Client::Wrk { connections: 512 }),
+        "mixed" => ("mixed", Client::Threads),
+        "redis" => ("redis", Client::Redis { pipeline: 1 }),
+        "redis16" => ("redis", Client::Redis { pipeline: 16 }),
+        _ => return None,
+    };
+    Some(Load { protocol, client })
+}
+
+/// Ends the server with the measurement.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Load {
+    /// The program that has to be there, and the package that has it.
+    fn needs(&self) -> Option<(&'static str, &'static str)> {
+        match self.client {
+            Client::Wrk { .. } => Some(("wrk", "wrk")),
+            Client::Redis { .. } => Some(("redis-benchmark", "redis-tools")),
+            Client::Threads => None,
+        }
+    }
+
+    /// The program that is missing, and the package that has it.
+    pub(crate) fn misses(&self) -> Option<(&'static str, &'static str)> {
+        self.needs().filter(|(program, _)| Command::new(program).arg("-v").output().is_err())
+    }
+
+    /// Starts the server, lets the client run, gives the client's figures.
+    pub(crate) fn measure(&self, mut server: Command) -> Vec<f64> {
+        let mut child =
+            server.arg(self.protocol).stdout(Stdio::piped()).spawn().expect("start a server");
+        let stdout = child.stdout.take().expect("piped");
+        let _server = Server(child);
+        let mut addr = String::new();
+        BufReader::new(stdout).read_line(&mut addr).expect("the server's address");
+        self.run(addr.trim())
+    }
+
+    fn run(&self, addr: &str) -> Vec<f64> {
+        match &self.client {
+            Client::Wrk { connections } => {
+                let url = format!("http://{addr}/");
+                let connections = connections.to_string();
+                wrk(&["-t1", "-c", &connections, "-d1", &url]);
+                let told = wrk(&["-t1", "-c", &connections, "-d4", "--latency", &url]);
+                read_wrk(&told)
+            }
+            Client::Threads => mixed::measure(addr),
+            Client::Redis { pipeline } => {
+                let (_, port) = addr.rsplit_once(':').expect("an address");
+                let pipeline_arg = pipeline.to_string();
+                let requests = (150_000 * u64::from(*pipeline).min(8)).to_string();
+                let told = client(
+                    "redis-benchmark",
+                    &["-p", port, "-n", &requests, "-P", &pipeline_arg, "-t", "set,get", "--csv"],
+                );
+                read_redis(&told)
+            }
+        }
+    }
+}
+
+fn wrk(args: &[&str]) -> String {
+    client("wrk", args)
+}
+
+fn client(program: &str, args: &[&str]) -> String {
+    let output = Command::new(program).args(args).output().expect("run a client");
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{program} {args:?}: {output:?}");
+    told
+}
+
+/// A wrong answer cannot be fast: wrk counts what is no answer and what is not a 2xx.
+fn read_wrk(told: &str) -> Vec<f64> {
+    assert!(!told.contains("Socket errors") && !told.contains("Non-2xx"), "{told}");
+    let after = |label: &str| {
+        let line = told.lines().find_map(|line| line.trim().strip_prefix(label));
+        line.unwrap_or_else(|| panic!("no {label} in {told}")).trim()
+    };
+    let per_second: f64 = after("Requests/sec:").parse().expect("a number");
+    vec![1e9 / per_second, micros(after("99%"))]
+}
+
+/// `1.23ms` in µs.
+fn micros(text: &str) -> f64 {
+    let digits = text.trim_end_matches(char::is_alphabetic);
+    let scale = match &text[digits.len()..] {
+        "us" => 1.0,
+        "ms" => 1e3,
+        "s" => 1e6,
+        unit => panic!("unit {unit} of {text}"),
+    };
+    digits.parse::<f64>().expect("a number") * scale
+}
+
+/// `"GET","rps","avg","min","p50","p95","p99","max"`.
+fn read_redis(told: &str) -> Vec<f64> {
+    let line = told.lines().find(|line| line.starts_with("\"GET\"")).expect("a line for GET");
+    let column = |n: usize| -> f64 {
+        let text = line.split(',').nth(n).expect("a column").trim_matches('"');
+        text.parse().expect("a number")
+    };
+    vec![1e9 / column(1), column(6) * 1e3]
+}
