@@ -2,8 +2,10 @@
 
 use super::support::runtime;
 use gmp::go;
+use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 /// `TestYieldProgress`: who spins and yields lets others come.
@@ -249,4 +251,117 @@ fn skynet_in_small() {
         assert_eq!(sum, 9999 * 5000);
         assert_eq!(runtime.handle().num_goroutine(), 0);
     }
+}
+
+/// Computes for a few milliseconds again and again, and counts; gives way between.
+async fn compute_in_chunks(chunks: Arc<AtomicU64>) {
+    loop {
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_millis(3) {
+            std::hint::spin_loop();
+        }
+        chunks.fetch_add(1, Ordering::Relaxed);
+        gmp::yield_now().await;
+    }
+}
+
+/// 61 polls are a long time if each is. Who is woken from outside, by a timer or by a socket does not wait for
+/// so many.
+#[test]
+fn long_polls_let_others_in() {
+    let runtime = runtime(1);
+    let chunks = Arc::new(AtomicU64::new(0));
+    for _ in 0..4 {
+        drop(runtime.spawn(compute_in_chunks(chunks.clone())));
+    }
+    let (ask, asked) = gmp::chan::<u64>(0);
+    let (tell, told) = gmp::chan(1);
+    let seen = chunks.clone();
+    drop(runtime.spawn(async move {
+        while let Ok(before) = asked.recv().await {
+            tell.send(seen.load(Ordering::Relaxed) - before).await.unwrap();
+        }
+    }));
+    let from_outside = (0..15).map(|_| {
+        ask.send_blocking(chunks.load(Ordering::Relaxed)).unwrap();
+        told.recv_blocking().unwrap()
+    });
+    let from_outside = median(from_outside.collect());
+    let by_others = gmp::block_on(runtime.spawn(async move {
+        let (mut timers, mut sockets) = (Vec::new(), Vec::new());
+        let listener = gmp::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (server, _) = listener.accept().await.unwrap();
+        for _ in 0..15 {
+            let before = chunks.load(Ordering::Relaxed);
+            gmp::sleep(Duration::from_millis(1)).await;
+            timers.push(chunks.load(Ordering::Relaxed) - before);
+            // Nothing is there, so it waits; then there is.
+            let mut buf = [0; 1];
+            let mut wait = std::pin::pin!(server.read_exact(&mut buf));
+            let first = std::future::poll_fn(|cx| Poll::Ready(wait.as_mut().poll(cx))).await;
+            assert!(first.is_pending());
+            client.write_all(b"x").unwrap();
+            let before = chunks.load(Ordering::Relaxed);
+            wait.await.unwrap();
+            sockets.push(chunks.load(Ordering::Relaxed) - before);
+        }
+        (median(timers), median(sockets))
+    }));
+    let (by_timer, by_socket) = by_others.unwrap();
+    let all = [from_outside, by_timer, by_socket];
+    assert!(all.iter().all(|chunks| *chunks <= 3), "waited for {all:?} polls of others");
+}
+
+fn median(mut values: Vec<u64>) -> u64 {
+    values.sort_unstable();
+    values[values.len() / 2]
+}
+
+/// Nor do those wait for ever who computed, however much comes from outside.
+#[test]
+fn who_computes_goes_on_beside_those_let_in() {
+    let runtime = runtime(1);
+    let chunks = Arc::new(AtomicU64::new(0));
+    drop(runtime.spawn(compute_in_chunks(chunks.clone())));
+    let (ask, asked) = gmp::chan::<()>(0);
+    for _ in 0..64 {
+        let asked = asked.clone();
+        drop(runtime.spawn(async move {
+            while let Ok(()) = asked.recv().await {
+                let start = Instant::now();
+                while start.elapsed() < Duration::from_micros(300) {
+                    std::hint::spin_loop();
+                }
+            }
+        }));
+    }
+    // Whoever waits is woken at once, all the time.
+    let (start, before) = (Instant::now(), chunks.load(Ordering::Relaxed));
+    while chunks.load(Ordering::Relaxed) < before + 5 {
+        let _ = ask.try_send(());
+        assert!(start.elapsed() < Duration::from_secs(60), "it starves");
+    }
+}
+
+/// One alone on its P gives way to those on the global queue, at once and not every 61st time.
+#[test]
+fn yield_gives_way_to_all() {
+    const N: usize = 2_000;
+    let runtime = runtime(1);
+    let yields = gmp::block_on(runtime.spawn(async {
+        let ran = Arc::new(AtomicUsize::new(0));
+        for _ in 0..N {
+            let ran = ran.clone();
+            go!(async move { ran.fetch_add(1, Ordering::Relaxed) });
+        }
+        let mut yields = 0;
+        while ran.load(Ordering::Relaxed) < N {
+            gmp::yield_now().await;
+            yields += 1;
+        }
+        yields
+    }));
+    let yields = yields.unwrap();
+    assert!(yields <= N / 10, "{yields} yields for {N} goroutines");
 }

@@ -109,6 +109,8 @@ pub(crate) struct Own {
     pub(crate) looks: Cell<u32>,
     /// The slice in which the global queue was last looked at first.
     pub(crate) fair_slice: Cell<u64>,
+    /// The slice from which on goroutines may come before those on the ring again.
+    pub(crate) turn_over: Cell<u64>,
     /// Whether the inbox comes before the global queue next time.
     inbox_first: Cell<bool>,
     /// The moment the clock was last read: good enough for "since when".
@@ -175,6 +177,7 @@ impl P {
             looks: Cell::new(0),
             // Not the first slice of all: what is on the global queue had no turn to miss yet.
             fair_slice: Cell::new(0),
+            turn_over: Cell::new(0),
             inbox_first: Cell::new(false),
             stamp: Cell::new(0),
             goids: Cell::new((0, 0)),
@@ -209,7 +212,8 @@ impl P {
         self.status.displace()
     }
 
-    /// Asks the owner to take the slow path once: its right to run may be wanted back.
+    /// Asks the owner to take the slow path once: its right to run may be wanted back, or it should look
+    /// around.
     pub(crate) fn ask_attention(&self) {
         self.attention.store(true, Release); // pairs with `take_attention`
     }

@@ -248,6 +248,13 @@ impl Owner<'_> {
         slots.filter_map(take).collect()
     }
 
+    /// Puts the first `n` of the ring behind the others; gives back those for which a waker took the room.
+    pub(crate) fn rotate(&self, n: usize) -> GList {
+        let mut list: GList = (0..n).map_while(|_| self.get_ring()).collect();
+        self.put_batch(&mut list);
+        list
+    }
+
     /// Takes everything, `runnext` first.
     pub(crate) fn drain(&self) -> GList {
         let mut list = GList::new();

@@ -57,7 +57,7 @@ impl Worker<'_> {
     fn find_local(&mut self) -> Option<Found> {
         let p = self.local.p();
         if p.take_attention() {
-            return None; // `find_elsewhere` serves it
+            return self.attend();
         }
         self.local.run_timers(&p);
         // Once per such slice, not at each link of a `runnext` chain within it.
@@ -68,10 +68,8 @@ impl Worker<'_> {
         {
             return Some(Found::fresh(gp));
         }
-        match p.runq().get()? {
-            Got::Ring(gp) => Some(Found::fresh(gp)),
-            Got::Next(gp) => self.next_in_chain(&p, gp),
-        }
+        drop(p);
+        self.take_own()
     }
 
     /// The places shared with others; at last, sleep. `None`: look at the own places again.
@@ -122,6 +120,49 @@ impl Worker<'_> {
             sched.inbox.get().or_else(|| sched.globq.get())
         } else {
             sched.globq.get().or_else(|| sched.inbox.get())
+        }
+    }
+
+    /// Somebody wants this P's attention: it has to give up its right to run (`find_elsewhere` does), or it is
+    /// time for a turn.
+    #[cold]
+    fn attend(&mut self) -> Option<Found> {
+        if self.local.sched.must_retire(&self.local.p()) {
+            return None;
+        }
+        self.turn();
+        self.take_own()
+    }
+
+    /// `runnext`, or the head of the ring.
+    #[inline]
+    fn take_own(&self) -> Option<Found> {
+        let p = self.local.p();
+        match p.runq().get()? {
+            Got::Ring(gp) => Some(Found::fresh(gp)),
+            Got::Next(gp) => self.next_in_chain(&p, gp),
+        }
+    }
+
+    /// What a fair turn is where polls are long: 61 of them may be a second. Whoever waits for the network, a
+    /// timer or a place comes before the goroutines on the ring, which are asked to wait for one
+    /// more short poll and not for each other's long ones.
+    ///
+    /// Not again before all who came first and one of the others have run: so the others go on too,
+    /// however much there is to do.
+    fn turn(&mut self) {
+        let before = self.local.p().runq.len();
+        self.ask_network();
+        self.local.fire_all(clock::now());
+        let p = self.local.p();
+        for gp in [self.take_inbox(&p), self.take_global(&p)].into_iter().flatten() {
+            self.local.put_tail(&p, gp);
+        }
+        let slices = p.counters.slices.get();
+        let came = p.runq.len().saturating_sub(before);
+        if came > 0 && slices >= p.own().turn_over.get() {
+            p.own().turn_over.set(slices + came as u64 + 1);
+            self.local.sched.globq.put_batch(p.runq().rotate(before));
         }
     }
 

@@ -177,7 +177,13 @@ impl Sched {
     /// Whether any queue has work for an M that has none. A lone `runnext` is its P's own
     /// business, unless that P is displaced.
     pub(crate) fn any_work(&self) -> bool {
-        self.globq.len() > 0 || !self.inbox.is_empty() || self.ps.iter().any(|p| p.has_loot())
+        self.has_queued() || self.ps.iter().any(|p| p.has_loot())
+    }
+
+    /// Whether something waits for whoever comes.
+    #[inline]
+    pub(crate) fn has_queued(&self) -> bool {
+        self.globq.len() > 0 || !self.inbox.is_empty()
     }
 
     /// The next moment a timer of any P may be due.

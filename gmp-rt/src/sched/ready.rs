@@ -17,10 +17,8 @@ use std::task::{Context, Poll, Waker};
 pub(crate) enum Place {
     /// Before everything: spawned and woken goroutines.
     RunNext,
-    /// Behind everything: those that gave way.
+    /// Behind everything, and no thread is woken for it yet: one of many, or one that gave way.
     Tail,
-    /// Behind everything, and no thread is woken for it yet: one of many.
-    Batch,
 }
 
 /// The scheduler as goroutines know it.
@@ -114,16 +112,7 @@ impl Local {
         }
         let kicked = match place {
             Place::RunNext => p.runq().swap_next(gp),
-            Place::Tail => {
-                // This M looks for its next goroutine now: one alone is no work for two.
-                let alone = p.runq.len() == 0 && !p.runq.has_next();
-                self.put_tail(&p, gp);
-                if !alone {
-                    self.wakep(&p);
-                }
-                return;
-            }
-            Place::Batch => return self.put_tail(&p, gp),
+            Place::Tail => return self.put_tail(&p, gp),
         };
         if let Some(gp) = kicked {
             self.put_tail(&p, gp);
@@ -141,7 +130,7 @@ impl Local {
                 self.0.wake_to.set(self.1);
             }
         }
-        let before = Restore(self, self.wake_to.replace(Place::Batch));
+        let before = Restore(self, self.wake_to.replace(Place::Tail));
         let result = f();
         drop(before);
         let p = self.p();

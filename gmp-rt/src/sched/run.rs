@@ -120,14 +120,20 @@ impl Local {
     }
 
     /// Puts a goroutine that gave way, or was woken while it ran, behind the others: those of this
-    /// P, or if its slice is over, those of all.
+    /// P; if there are none, or its slice is over, those of all.
     #[inline]
     fn requeue(&self, gp: GRef) {
-        if self.yielding.get() == Yield::Global {
+        let p = self.p();
+        let alone = p.runq.len() == 0 && !p.runq.has_next();
+        if self.yielding.get() == Yield::Global || (alone && self.sched.has_queued()) {
             self.sched.globq.put(gp);
-            return self.wakep(&self.p());
+            return self.wakep(&p);
         }
+        // This M looks for its next goroutine now: one alone is no work for two.
         self.put(gp, Place::Tail);
+        if !alone {
+            self.wakep(&p);
+        }
     }
 
     fn cancel(&self, gp: GRef) {

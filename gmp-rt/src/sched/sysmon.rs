@@ -5,6 +5,7 @@
 //! round before, and
 //!
 //! - asks for a yield when a slice is over ([`P::ask_yield`]),
+//! - asks it to look around if it has not for 1 ms, because its polls are long ([`P::ask_attention`]),
 //! - displaces a P whose M is in a marked blocking call, if there is work for the P, or after 10 ms,
 //! - displaces a P whose M is stuck in an unmarked poll, if there is work that nobody else can do: at
 //!   once if the OS says that the thread sleeps in a call, soon if it sleeps for a lock, after 10 ms if
@@ -36,9 +37,9 @@ use crate::p::call::Call;
 use crate::p::{P, PStatus};
 use crate::sys::thread_state::{self, Sleep, ThreadState};
 use crate::tuning::{
-    BLOCKED_AFTER, COMPUTING_AFTER, DEAF_AFTER, LOCK_HELD, LOCKED_AFTER, NET_RESCUE, PROCS_UPDATE,
-    SLICE, SUSPECT_AFTER, SYSMON_BUSY_NAP, SYSMON_IDLE_ROUNDS, SYSMON_MAX_NAP, SYSMON_NAP,
-    TIMER_RESCUE,
+    BLOCKED_AFTER, COMPUTING_AFTER, DEAF_AFTER, GLOBAL_TICK, LOCK_HELD, LOCKED_AFTER, NET_RESCUE,
+    PROCS_UPDATE, SLICE, SUSPECT_AFTER, SYSMON_BUSY_NAP, SYSMON_IDLE_ROUNDS, SYSMON_MAX_NAP,
+    SYSMON_NAP, TIMER_RESCUE, TURN,
 };
 use crate::util::clock;
 use std::sync::Arc;
@@ -62,6 +63,10 @@ struct Marks {
     slice_since: u64,
     call: Call,
     call_since: u64,
+    /// How often it came to the slice in which it looks around, by itself.
+    turns: u64,
+    /// When it was last seen to, or asked to.
+    turn_since: u64,
 }
 
 /// A thread as it was when it came under suspicion.
@@ -233,6 +238,13 @@ impl Sysmon {
         let runs = p.status() == PStatus::Running && !call.is_under_way();
         if runs && now - marks.slice_since >= clock::nanos(SLICE) {
             p.ask_yield();
+        }
+        let turns = slices / GLOBAL_TICK;
+        if marks.turns != turns {
+            (marks.turns, marks.turn_since) = (turns, now);
+        } else if runs && now - marks.turn_since >= clock::nanos(TURN) {
+            marks.turn_since = now;
+            p.ask_attention();
         }
         if marks.polls != polls {
             (marks.polls, marks.poll_since) = (polls, now);
