@@ -318,29 +318,32 @@ fn median(mut values: Vec<u64>) -> u64 {
     values[values.len() / 2]
 }
 
-/// Nor do those wait for ever who computed, however much comes from outside.
+/// Nor do those wait for long who computed, however much comes from outside.
 #[test]
 fn who_computes_goes_on_beside_those_let_in() {
     let runtime = runtime(1);
-    let chunks = Arc::new(AtomicU64::new(0));
+    let (chunks, served) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     drop(runtime.spawn(compute_in_chunks(chunks.clone())));
     let (ask, asked) = gmp::chan::<()>(0);
-    for _ in 0..64 {
-        let asked = asked.clone();
+    for _ in 0..8 {
+        let (asked, served) = (asked.clone(), served.clone());
         drop(runtime.spawn(async move {
             while let Ok(()) = asked.recv().await {
                 let start = Instant::now();
-                while start.elapsed() < Duration::from_micros(300) {
+                while start.elapsed() < Duration::from_millis(2) {
                     std::hint::spin_loop();
                 }
+                served.fetch_add(1, Ordering::Relaxed);
             }
         }));
     }
     // Whoever waits is woken at once, all the time.
-    let (start, before) = (Instant::now(), chunks.load(Ordering::Relaxed));
+    let before = chunks.load(Ordering::Relaxed);
     while chunks.load(Ordering::Relaxed) < before + 5 {
         let _ = ask.try_send(());
-        assert!(start.elapsed() < Duration::from_secs(60), "it starves");
+        let served = served.load(Ordering::Relaxed);
+        // All eight may come first each time; some were served before the first chunk.
+        assert!(served <= 150, "{served} were served first");
     }
 }
 
