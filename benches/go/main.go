@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+	"unsafe"
 )
 
 const span = 400 * time.Millisecond
@@ -175,14 +176,13 @@ func wake() float64 {
 }
 
 func cpuMicros() float64 {
-	dir, _ := os.ReadDir("/proc/self/task")
-	sum := 0.0
-	for _, task := range dir {
-		b, _ := os.ReadFile("/proc/self/task/" + task.Name() + "/schedstat")
-		n, _ := strconv.ParseFloat(strings.Split(string(b), " ")[0], 64)
-		sum += n
+	const processCPUTime = 2
+	var t syscall.Timespec
+	_, _, errno := syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, processCPUTime, uintptr(unsafe.Pointer(&t)), 0)
+	if errno != 0 {
+		panic(errno)
 	}
-	return sum / 1000
+	return float64(t.Nano()) / 1000
 }
 
 func idle() float64 {

@@ -30,6 +30,9 @@ pub(crate) const RUNNEXT_BACKOFF: Duration = Duration::from_micros(3);
 /// Rounds of stealing a thief makes, a pause between, before it parks.
 pub(crate) const SPIN_ROUNDS: u32 = 24;
 
+/// The same if no other P runs.
+pub(crate) const SPIN_ROUNDS_ALONE: u32 = 4;
+
 /// A thief leaves a ring alone whose P will have run all of it within so many rounds (of about a
 /// microsecond). The last round before it parks takes what there is.
 pub(crate) const STEAL_ROUNDS_AHEAD: u64 = 8;
@@ -99,11 +102,15 @@ pub(crate) const SYSMON_NAP: Duration = Duration::from_micros(100);
 /// not 10 ms late when all threads block.
 pub(crate) const SYSMON_MAX_NAP: Duration = Duration::from_millis(1);
 
-/// Rounds without anybody running after which sysmon sleeps until it is woken.
-pub(crate) const SYSMON_IDLE_ROUNDS: u32 = 4;
+/// Nobody has run for this long: sysmon sleeps until it is woken. Not at once, because waking it costs the
+/// first who runs a system call.
+pub(crate) const IDLE_AFTER: Duration = Duration::from_micros(100);
 
 /// How often the quota of the control group is read, at most. Go: once a second.
 pub(crate) const PROCS_UPDATE: Duration = Duration::from_secs(1);
+
+/// The runtime has to be busy this long before it is read.
+pub(crate) const PROCS_AWAKE: Duration = Duration::from_millis(10);
 
 /// Timers that nobody has run for this long are seen to by sysmon.
 pub(crate) const TIMER_RESCUE: Duration = Duration::from_micros(200);

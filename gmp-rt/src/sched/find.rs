@@ -11,8 +11,8 @@ use crate::p::{OwnedP, P, PStatus};
 use crate::prim::spin_loop;
 use crate::timer::Timers;
 use crate::tuning::{
-    GLOBAL_TICK, RUNNEXT_BACKOFF, RUNQ_CAP, SPIN_PAUSES, SPIN_ROUNDS, STAMP_CLOCK, STEAL_PASSES,
-    STEAL_ROUNDS_AHEAD, TIMER_CLOCK,
+    GLOBAL_TICK, RUNNEXT_BACKOFF, RUNQ_CAP, SPIN_PAUSES, SPIN_ROUNDS, SPIN_ROUNDS_ALONE,
+    STAMP_CLOCK, STEAL_PASSES, STEAL_ROUNDS_AHEAD, TIMER_CLOCK,
 };
 use crate::util::clock;
 
@@ -127,7 +127,7 @@ impl Worker<'_> {
     /// time for a turn.
     #[cold]
     fn attend(&mut self) -> Option<Found> {
-        if self.local.sched.must_retire(&self.local.p()) {
+        if self.local.sched.is_surplus() {
             return None;
         }
         self.turn();
@@ -221,8 +221,11 @@ impl Worker<'_> {
             self.unit = sched.idle.word.spin(sched.procs());
             self.unit.as_ref()?;
         }
-        for round in 1..=SPIN_ROUNDS {
-            let last = round == SPIN_ROUNDS;
+        // With nobody else at work there is nobody who could make some, but for threads outside.
+        let alone = sched.idle.word.counts().0 + 1 >= sched.procs();
+        let rounds = if alone { SPIN_ROUNDS_ALONE } else { SPIN_ROUNDS };
+        for round in 1..=rounds {
+            let last = round == rounds;
             if let Some(gp) = self.steal_work(last).or_else(|| self.find_queued()) {
                 return Some(gp);
             }

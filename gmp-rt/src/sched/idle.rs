@@ -19,6 +19,8 @@ use crate::m::{M, MId};
 use crate::p::{OwnedP, PStatus};
 use crate::prim::Ordering::{AcqRel, Relaxed};
 use crate::prim::{AtomicBool, AtomicU64, CachePadded, Mutex, Ordering::SeqCst, fence};
+use crate::tuning::IDLE_AFTER;
+use crate::util::clock;
 use std::sync::Arc;
 
 /// One unit of "an M is looking for work". Must be given back to the word.
@@ -171,6 +173,8 @@ pub(crate) struct Lists {
     pub(crate) poller: Option<MId>,
     /// Ms are to exit.
     pub(crate) stopping: bool,
+    /// When the last P went idle.
+    pub(crate) idle_since: u64,
     /// What sysmon sleeps on while nobody runs; whoever takes a P takes it out and wakes it.
     pub(crate) sysmon: Option<Arc<Note>>,
     /// For the next M.
@@ -200,6 +204,7 @@ impl Idle {
             sleeper: None,
             poller: None,
             stopping: false,
+            idle_since: 0,
             sysmon: None,
             next_m: SYSMON + 1,
         };
@@ -253,6 +258,7 @@ impl Idle {
     pub(crate) fn put_p(&self, lists: &mut Lists, p: OwnedP, unit: Option<Spinning>) {
         p.set_status(PStatus::Idle);
         lists.idle.push(p);
+        lists.idle_since = clock::now();
         self.word.park(unit);
     }
 
@@ -269,6 +275,11 @@ impl Lists {
     /// Whether the runtime ends and no thread is left.
     pub(crate) fn is_over(&self) -> bool {
         self.stopping && self.threads == 0
+    }
+
+    /// Whether nobody has run for a while.
+    pub(crate) fn long_idle(&self) -> bool {
+        self.all_idle() && self.idle_since + clock::nanos(IDLE_AFTER) <= clock::now()
     }
 
     /// Whether nobody runs.

@@ -139,11 +139,16 @@ impl Sched {
         }
     }
 
+    /// Whether there are more rights to run than there should be.
+    pub(super) fn is_surplus(&self) -> bool {
+        // Relaxed: a hint; a stale one is put right by the next request for attention.
+        self.counts.rights.load(Relaxed) > self.counts.procs.load(Relaxed)
+    }
+
     /// Whether the M that owns `p` has to give its right to run away; then it is gone, and `p`
     /// displaced.
     pub(super) fn must_retire(&self, p: &P) -> bool {
-        // Relaxed: a hint; a stale one is put right by the next request for attention.
-        if self.counts.rights.load(Relaxed) <= self.counts.procs.load(Relaxed) {
+        if !self.is_surplus() {
             return false;
         }
         self.idle.with(|lists| {

@@ -37,8 +37,8 @@ use crate::p::call::Call;
 use crate::p::{P, PStatus};
 use crate::sys::thread_state::{self, Sleep, ThreadState};
 use crate::tuning::{
-    BLOCKED_AFTER, COMPUTING_AFTER, DEAF_AFTER, GLOBAL_TICK, LOCK_HELD, LOCKED_AFTER, NET_RESCUE,
-    PROCS_UPDATE, SLICE, SUSPECT_AFTER, SYSMON_BUSY_NAP, SYSMON_IDLE_ROUNDS, SYSMON_MAX_NAP,
+    BLOCKED_AFTER, COMPUTING_AFTER, DEAF_AFTER, GLOBAL_TICK, IDLE_AFTER, LOCK_HELD, LOCKED_AFTER,
+    NET_RESCUE, PROCS_AWAKE, PROCS_UPDATE, SLICE, SUSPECT_AFTER, SYSMON_BUSY_NAP, SYSMON_MAX_NAP,
     SYSMON_NAP, TIMER_RESCUE, TURN,
 };
 use crate::util::clock;
@@ -99,22 +99,23 @@ pub(super) fn sysmon_main(sched: Arc<Sched>) {
         trace: Trace::default(),
         procs_read: clock::now(),
     };
-    let (mut nap, mut idle_rounds, mut told) = (SYSMON_NAP, 0, false);
+    let (mut nap, mut told) = (SYSMON_NAP, false);
     loop {
         if sysmon.sched.idle.with(|lists| lists.stopping) {
             return;
         }
         let _ = note.sleep_until(sysmon.wake_at(nap));
-        let all_idle = sysmon.sched.idle.with(|lists| lists.all_idle());
-        idle_rounds = if all_idle { idle_rounds + 1 } else { 0 };
+        let long_idle = sysmon.sched.idle.with(|lists| lists.long_idle());
         sysmon.trace.print_if_due(&sysmon.sched, clock::now());
         let traced = !sysmon.sched.config.trace.every.is_zero();
-        if idle_rounds > SYSMON_IDLE_ROUNDS && !traced {
+        if long_idle && !traced {
             told |= !told && sysmon.sched.check_dead();
             sysmon.sleep_deep(&note);
-            (nap, idle_rounds) = (SYSMON_NAP, 0);
+            // Most who wake sleep again by then.
+            nap = 2 * IDLE_AFTER;
             sysmon.seen.clear();
             sysmon.net.1 = clock::now();
+            sysmon.postpone_procs();
             continue;
         }
         nap = match sysmon.round(clock::now()) {
@@ -156,6 +157,13 @@ impl Sysmon {
         if sleeps {
             note.sleep();
         }
+    }
+
+    /// Who wakes for a moment only does not need to know how many CPUs there are: reading that takes longer
+    /// than most such moments.
+    fn postpone_procs(&mut self) {
+        let soonest = clock::after(PROCS_AWAKE).saturating_sub(clock::nanos(PROCS_UPDATE));
+        self.procs_read = self.procs_read.max(soonest);
     }
 
     /// Looks at every P once.

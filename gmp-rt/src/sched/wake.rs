@@ -90,6 +90,8 @@ impl Sched {
         let (grant, why) = match (m, new) {
             (Some(m), _) => {
                 m.grant(grant);
+                // While it wakes up, which takes longer; else it would do this before its first poll.
+                self.idle.rouse_sysmon();
                 return Started::Enough;
             }
             (None, Some(id)) => match self.start_thread(id, grant) {
