@@ -1,4 +1,4 @@
-//! hyper on gmp: its traits for the streams here, an executor and a timer.
+//! hyper on gmp: its traits for the streams here and for what wraps them, an executor and a timer.
 //!
 //! # Examples
 //!
@@ -21,6 +21,10 @@
 //! }
 //! # }
 //! ```
+
+mod futures_io;
+
+pub use self::futures_io::FuturesIo;
 
 use crate::fd::Direction;
 use crate::uninit;

@@ -3,8 +3,9 @@
 
 use crate::fd::Direction;
 use crate::uninit;
-use crate::{OwnedReadHalf, OwnedWriteHalf, TcpStream, UnixStream};
-use std::io::{self, IoSlice};
+use crate::{Async, OwnedReadHalf, OwnedWriteHalf, ReadHalf, TcpStream, UnixStream, WriteHalf};
+use std::io::{self, IoSlice, Read, Write};
+use std::os::fd::AsFd;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -63,5 +64,44 @@ macro_rules! write {
     )*};
 }
 
-read!(TcpStream, UnixStream, &TcpStream, &UnixStream, OwnedReadHalf);
-write!(TcpStream, UnixStream, &TcpStream, &UnixStream, OwnedWriteHalf);
+read!(TcpStream, UnixStream, &TcpStream, &UnixStream, ReadHalf<'_>, OwnedReadHalf);
+write!(TcpStream, UnixStream, &TcpStream, &UnixStream, WriteHalf<'_>, OwnedWriteHalf);
+
+impl<T: AsFd> AsyncRead for Async<T>
+where
+    for<'a> &'a T: Read,
+{
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        // What `T` does with the memory is not known, so it gets it initialised.
+        let space = buf.initialize_unfilled();
+        let n = ready!(self.poll_read_with(cx, |mut io| io.read(space)))?;
+        buf.advance(n);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<T: AsFd> AsyncWrite for Async<T>
+where
+    for<'a> &'a T: Write,
+{
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_write_with(cx, |mut io| io.write(buf))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_write_with(cx, |mut io| io.flush())
+    }
+
+    /// Flushes. What ends a descriptor of an unknown kind is dropping it.
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_flush(cx)
+    }
+}

@@ -1,9 +1,10 @@
 //! What others have written against their own traits, on sockets of gmp.
 
 use super::net_tcp::pair;
+use futures::io::{AsyncReadExt, AsyncWriteExt, BufReader};
 use gmp::go;
-use gmp::net::hyper::{Executor, Timer};
-use gmp::net::{TcpListener, TcpStream};
+use gmp::net::hyper::{Executor, FuturesIo, Timer};
+use gmp::net::{Async, TcpListener, TcpStream, UnixStream};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::rt::{Executor as _, Timer as _};
@@ -12,7 +13,7 @@ use hyper::{Request, Response};
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
@@ -107,4 +108,116 @@ async fn tokios_traits() {
     buf.clear();
     poll_fn(|cx| AsyncRead::poll_read(Pin::new(&mut server), cx, &mut buf)).await.unwrap();
     assert!(buf.filled().is_empty());
+}
+
+/// What only has the traits of `futures` is served, and the bodies are larger than one read.
+#[gmp::test]
+async fn hyper_on_what_wraps_a_socket() {
+    let (client, server) = UnixStream::pair().unwrap();
+    let (client, server) = (FuturesIo::new(BufReader::new(client)), FuturesIo::new(server));
+    let serving = go!(async move {
+        hyper::server::conn::http1::Builder::new()
+            .serve_connection(server, service_fn(answer))
+            .await
+            .unwrap();
+    });
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(client).await.unwrap();
+    Executor.execute(connection);
+    for size in [0, 1, 5_000, 100_000, 3_000_000] {
+        let request = Request::post("/wrapped").header("host", "localhost");
+        let request = request.body(Full::<Bytes>::from(vec![b'x'; size])).unwrap();
+        let response = sender.send_request(request).await.unwrap();
+        let text = response.into_body().collect().await.unwrap().to_bytes();
+        assert_eq!(text, format!("/wrapped {size}"));
+    }
+    drop(sender);
+    serving.await.unwrap();
+}
+
+/// After an upgrade the connection is used by those who know hyper's traits as little as gmp's.
+#[gmp::test]
+async fn an_upgraded_connection_has_the_traits_of_futures() {
+    async fn upgrade(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+        go!(async move {
+            let mut echo = FuturesIo::new(hyper::upgrade::on(request).await.unwrap());
+            let mut word = [0; 4];
+            echo.read_exact(&mut word).await.unwrap();
+            echo.write_all(&word).await.unwrap();
+            echo.close().await.unwrap();
+        });
+        let response = Response::builder().status(101).header("upgrade", "echo");
+        Ok(response.header("connection", "upgrade").body(Full::default()).unwrap())
+    }
+    let (client, server) = pair().await;
+    let serving = go!(async move {
+        let http = hyper::server::conn::http1::Builder::new();
+        http.serve_connection(server, service_fn(upgrade)).with_upgrades().await.unwrap();
+    });
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(client).await.unwrap();
+    Executor.execute(connection.with_upgrades());
+    let request = Request::get("/").header("host", "localhost").header("upgrade", "echo");
+    let request = request.header("connection", "upgrade").body(Full::<Bytes>::default()).unwrap();
+    let response = sender.send_request(request).await.unwrap();
+    assert_eq!(response.status(), 101);
+    let mut stream = FuturesIo::new(hyper::upgrade::on(response).await.unwrap());
+    stream.write_all(b"ping").await.unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await.unwrap();
+    assert_eq!(answer, b"ping");
+    serving.await.unwrap();
+}
+
+/// A reader that is wrong about what it has read must not make hyper look at memory nobody wrote.
+#[test]
+#[should_panic(expected = "a reader says it has read 17 bytes into a buffer of 16")]
+fn a_reader_that_lies() {
+    struct Liar;
+    impl futures::AsyncRead for Liar {
+        fn poll_read(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            buf: &mut [u8],
+        ) -> Poll<std::io::Result<usize>> {
+            Poll::Ready(Ok(buf.len() + 1))
+        }
+    }
+    let mut space = [std::mem::MaybeUninit::uninit(); 16];
+    let mut buf = hyper::rt::ReadBuf::uninit(&mut space);
+    let mut cx = Context::from_waker(std::task::Waker::noop());
+    let mut liar = FuturesIo::new(Liar);
+    let _ = hyper::rt::Read::poll_read(Pin::new(&mut liar), &mut cx, buf.unfilled());
+}
+
+/// Sends and receives a word by tokio's traits.
+async fn through_tokios(
+    mut write: impl tokio::io::AsyncWrite + Unpin,
+    mut read: impl tokio::io::AsyncRead + Unpin,
+) {
+    let sent = poll_fn(|cx| Pin::new(&mut write).poll_write(cx, b"word")).await;
+    assert_eq!(sent.unwrap(), 4);
+    poll_fn(|cx| Pin::new(&mut write).poll_flush(cx)).await.unwrap();
+    let mut space = [std::mem::MaybeUninit::uninit(); 16];
+    let mut buf = tokio::io::ReadBuf::uninit(&mut space);
+    buf.put_slice(b"a ");
+    poll_fn(|cx| Pin::new(&mut read).poll_read(cx, &mut buf)).await.unwrap();
+    assert_eq!(buf.filled(), b"a word");
+    poll_fn(|cx| Pin::new(&mut write).poll_shutdown(cx)).await.unwrap();
+    drop(write);
+    poll_fn(|cx| Pin::new(&mut read).poll_read(cx, &mut buf)).await.unwrap();
+    assert_eq!(buf.filled(), b"a word");
+}
+
+#[gmp::test]
+async fn tokios_traits_on_halves_and_other_descriptors() {
+    let (mut client, mut server) = pair().await;
+    through_tokios(&client, &server).await;
+    through_tokios(TcpStream::split(&mut server).1, TcpStream::split(&mut client).0).await;
+    let (client, server) = pair().await;
+    let ((_open, to_server), (from_client, _too)) = (client.into_split(), server.into_split());
+    through_tokios(to_server, from_client).await;
+    let (one, other) = UnixStream::pair().unwrap();
+    through_tokios(&one, &other).await;
+    through_tokios(other, one).await;
+    let (reader, writer) = std::io::pipe().unwrap();
+    through_tokios(Async::new(writer).unwrap(), Async::new(reader).unwrap()).await;
 }
