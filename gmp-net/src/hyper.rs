@@ -3,21 +3,24 @@
 //! # Examples
 //!
 //! ```no_run
-//! use gmp_net::{TcpListener, hyper::{Executor, Timer}};
-//! # use hyper::{body::Incoming, Request, Response};
-//! # async fn hello(_: Request<Incoming>) -> Result<Response<String>, std::convert::Infallible> {
-//! #     Ok(Response::new(String::new()))
-//! # }
+//! use gmp_net::TcpListener;
+//! use gmp_net::hyper::Timer;
+//! use hyper::body::Incoming;
+//! use hyper::server::conn::http1;
+//! use hyper::service::service_fn;
+//! use hyper::{Request, Response};
+//! use std::convert::Infallible;
+//!
+//! async fn hello(_: Request<Incoming>) -> Result<Response<String>, Infallible> {
+//!     Ok(Response::new("Hello!".to_owned()))
+//! }
 //!
 //! # async fn serve() -> std::io::Result<()> {
 //! let listener = TcpListener::bind("127.0.0.1:8080").await?;
 //! loop {
 //!     let (stream, _peer) = listener.accept().await?;
-//!     gmp_rt::spawn(async move {
-//!         // hyper::server::conn::http1::Builder::new().timer(Timer)
-//!         //     .serve_connection(stream, service_fn(hello)).await
-//! #       drop(stream);
-//!     });
+//!     let mut http = http1::Builder::new();
+//!     gmp_rt::spawn(http.timer(Timer).serve_connection(stream, service_fn(hello)));
 //! }
 //! # }
 //! ```

@@ -1,0 +1,43 @@
+//! Asking with hyper, on sockets of gmp.
+
+use gmp::go;
+use gmp::net::TcpStream;
+use gmp::net::hyper::Executor;
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::{http1, http2};
+use hyper::{Request, Response, StatusCode};
+use std::net::SocketAddr;
+
+/// A connection for HTTP/1.
+pub(crate) async fn http1(addr: SocketAddr) -> http1::SendRequest<Full<Bytes>> {
+    let stream = TcpStream::connect(addr).await.unwrap();
+    let (sender, connection) = http1::handshake(stream).await.unwrap();
+    go!(connection);
+    sender
+}
+
+/// A connection for HTTP/2.
+pub(crate) async fn http2(addr: SocketAddr) -> http2::SendRequest<Full<Bytes>> {
+    let stream = TcpStream::connect(addr).await.unwrap();
+    let (sender, connection) = http2::handshake(Executor, stream).await.unwrap();
+    go!(connection);
+    sender
+}
+
+/// A request to `path` of this machine for HTTP/1.
+pub(crate) fn request(
+    method: &str,
+    path: &str,
+    body: impl Into<Full<Bytes>>,
+) -> Request<Full<Bytes>> {
+    let request = Request::builder().method(method).uri(path).header("host", "localhost");
+    request.body(body.into()).unwrap()
+}
+
+/// The status and all of the body as text.
+pub(crate) async fn text(response: Response<Incoming>) -> (StatusCode, String) {
+    let status = response.status();
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    (status, String::from_utf8(body.into()).unwrap())
+}

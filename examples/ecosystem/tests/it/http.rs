@@ -1,0 +1,69 @@
+//! HTTP/1: `examples/http.rs`, and the client.
+
+use crate::client::{self, request, text};
+use crate::curl::curl;
+use crate::server::Server;
+use gmp::go;
+use std::process::{Command, Output};
+
+fn start() -> Server {
+    Server::start(env!("CARGO_BIN_EXE_http"), &[])
+}
+
+/// Runs the client.
+pub(crate) fn http_client(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_http_client")).args(args).output().unwrap()
+}
+
+#[gmp::test]
+async fn many_requests_on_each_of_many_connections() {
+    let server = start();
+    let addr = server.addr();
+    let clients: Vec<_> = (0..50)
+        .map(|n| {
+            go!(async move {
+                let mut sender = client::http1(addr).await;
+                for round in 0..20 {
+                    let asked = request("GET", &format!("/{n}-{round}"), "");
+                    let (status, text) = text(sender.send_request(asked).await.unwrap()).await;
+                    assert_eq!((status.as_u16(), text), (200, format!("Hello, {n}-{round}!\n")));
+                }
+            })
+        })
+        .collect();
+    for client in clients {
+        client.await.unwrap();
+    }
+}
+
+#[test]
+fn curl_keeps_the_connection() {
+    let server = start();
+    let Some(answer) = curl(&[&server.url("/one"), &server.url("/two"), "-w", "%{num_connects} "])
+    else {
+        return;
+    };
+    assert_eq!(answer.text(), "Hello, one!\n1 Hello, two!\n0 ");
+}
+
+#[test]
+fn the_client_asks_several_servers() {
+    let (one, other) = (start(), start());
+    let output = http_client(&[&one.url("/a"), &other.url("/b"), &one.url("/c")]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "Hello, a!\nHello, b!\nHello, c!\n");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "HTTP/1.1 200 OK\n".repeat(3));
+    assert!(output.status.success());
+}
+
+#[test]
+fn the_client_says_what_went_wrong() {
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for (url, complaint) in
+        [(format!("http://{nobody}/"), "refused"), ("/nowhere".to_owned(), "a host")]
+    {
+        let output = http_client(&[&url]);
+        assert!(!output.status.success());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.contains(complaint), "{url}: {stderr}");
+    }
+}
