@@ -52,6 +52,7 @@ async fn hyper_serves_and_asks() {
                         .header("host", "localhost")
                         .body(Full::<Bytes>::from(body))
                         .unwrap();
+                    sender.ready().await.unwrap();
                     let response = sender.send_request(request).await.unwrap();
                     let text = response.into_body().collect().await.unwrap().to_bytes();
                     assert_eq!(text, format!("/{n}/{round} {}", round * 700));
@@ -126,6 +127,7 @@ async fn hyper_on_what_wraps_a_socket() {
     for size in [0, 1, 5_000, 100_000, 3_000_000] {
         let request = Request::post("/wrapped").header("host", "localhost");
         let request = request.body(Full::<Bytes>::from(vec![b'x'; size])).unwrap();
+        sender.ready().await.unwrap();
         let response = sender.send_request(request).await.unwrap();
         let text = response.into_body().collect().await.unwrap().to_bytes();
         assert_eq!(text, format!("/wrapped {size}"));

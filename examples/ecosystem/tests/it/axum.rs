@@ -1,6 +1,6 @@
 //! The router of axum.
 
-use crate::client::{self, request, text};
+use crate::client::{self, request, send, text};
 use crate::curl::curl;
 use crate::server::Server;
 use gmp::go;
@@ -20,14 +20,14 @@ fn note(text: &str) -> hyper::Request<http_body_util::Full<hyper::body::Bytes>> 
 async fn paths_state_and_json() {
     let server = start();
     let mut sender = client::http1(server.addr()).await;
-    let response = sender.send_request(request("GET", "/hello/a%20b", "")).await.unwrap();
+    let response = send(&mut sender, request("GET", "/hello/a%20b", "")).await;
     assert_eq!(text(response).await, (200.try_into().unwrap(), "Hello, a b!\n".to_owned()));
 
-    let response = sender.send_request(note("milk")).await.unwrap();
+    let response = send(&mut sender, note("milk")).await;
     assert_eq!(response.status(), 201);
     let location = response.headers()["location"].to_str().unwrap().to_owned();
     text(response).await;
-    let response = sender.send_request(request("GET", &location, "")).await.unwrap();
+    let response = send(&mut sender, request("GET", &location, "")).await;
     assert_eq!(response.headers()["content-type"], "application/json");
     let json: serde_json::Value = serde_json::from_str(&text(response).await.1).unwrap();
     assert_eq!(json, serde_json::json!({ "text": "milk" }));
@@ -52,7 +52,7 @@ async fn what_is_wrong_is_refused() {
         (other, 422),
     ] {
         let uri = asked.uri().clone();
-        let response = sender.send_request(asked).await.unwrap();
+        let response = send(&mut sender, asked).await;
         let (got, why) = text(response).await;
         assert_eq!(got, status, "{uri}: {why}");
     }
@@ -65,9 +65,9 @@ async fn a_handler_that_takes_too_long() {
     let addr = server.addr();
     let slow = go!(async move {
         let mut sender = client::http1(addr).await;
-        let response = sender.send_request(request("GET", "/forever", "")).await.unwrap();
+        let response = send(&mut sender, request("GET", "/forever", "")).await;
         let late = text(response).await;
-        let response = sender.send_request(request("GET", "/hello/you", "")).await.unwrap();
+        let response = send(&mut sender, request("GET", "/hello/you", "")).await;
         (late, text(response).await)
     });
     let mut sender = client::http2(addr).await;
@@ -88,8 +88,7 @@ async fn state_is_shared_by_connections() {
                 let mut sender = client::http1(addr).await;
                 let mut places = Vec::new();
                 for round in 0..10 {
-                    let response = sender.send_request(note(&format!("{n} {round}"))).await;
-                    let response = response.unwrap();
+                    let response = send(&mut sender, note(&format!("{n} {round}"))).await;
                     places.push(response.headers()["location"].to_str().unwrap().to_owned());
                     text(response).await;
                 }

@@ -17,6 +17,15 @@ pub(crate) async fn http1(addr: SocketAddr) -> http1::SendRequest<Full<Bytes>> {
     sender
 }
 
+/// Asks by HTTP/1, once the answer before has been read to its end.
+pub(crate) async fn send(
+    sender: &mut http1::SendRequest<Full<Bytes>>,
+    asked: Request<Full<Bytes>>,
+) -> Response<Incoming> {
+    sender.ready().await.unwrap();
+    sender.send_request(asked).await.unwrap()
+}
+
 /// A connection for HTTP/2.
 pub(crate) async fn http2(addr: SocketAddr) -> http2::SendRequest<Full<Bytes>> {
     let stream = TcpStream::connect(addr).await.unwrap();

@@ -1,6 +1,6 @@
 //! HTTP/1: `examples/http.rs`, and the client.
 
-use crate::client::{self, request, text};
+use crate::client::{self, request, send, text};
 use crate::curl::curl;
 use crate::server::Server;
 use gmp::go;
@@ -25,7 +25,7 @@ async fn many_requests_on_each_of_many_connections() {
                 let mut sender = client::http1(addr).await;
                 for round in 0..20 {
                     let asked = request("GET", &format!("/{n}-{round}"), "");
-                    let (status, text) = text(sender.send_request(asked).await.unwrap()).await;
+                    let (status, text) = text(send(&mut sender, asked).await).await;
                     assert_eq!((status.as_u16(), text), (200, format!("Hello, {n}-{round}!\n")));
                 }
             })
