@@ -1,4 +1,4 @@
-//! HTTP/1: `examples/http.rs`, and the client.
+//! HTTP/1: `examples/http.rs`, and the clients.
 
 use crate::client::{self, request, send, text};
 use crate::curl::curl;
@@ -66,4 +66,19 @@ fn the_client_says_what_went_wrong() {
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(stderr.contains(complaint), "{url}: {stderr}");
     }
+}
+
+/// Four ask at the same time: there is little reason for more connections than that, and none for one each.
+#[test]
+fn a_pool_keeps_its_connections() {
+    let server = start();
+    let output = Command::new(env!("CARGO_BIN_EXE_http_pool"))
+        .args([&server.url("/you"), "400"])
+        .output()
+        .unwrap();
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let connections = stdout.trim().strip_prefix("400 answers over ");
+    let connections = connections.and_then(|rest| rest.strip_suffix(" connections"));
+    let connections: usize = connections.unwrap_or_else(|| panic!("{output:?}")).parse().unwrap();
+    assert!((1..40).contains(&connections), "{connections}");
 }

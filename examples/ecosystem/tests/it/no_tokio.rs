@@ -1,5 +1,5 @@
 //! None of the examples starts a Tokio runtime: none is compiled in. What hyper and h2 take of tokio is its
-//! traits and its channels.
+//! traits and its channels; hyper-util's pool names its sockets, which without a runtime nobody can open.
 
 use std::process::Command;
 
