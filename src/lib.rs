@@ -44,7 +44,7 @@
 //! | feature | what |
 //! |---------|------|
 //! | `tokio-io` | sockets implement tokio's `AsyncRead` and `AsyncWrite`; its runtime is not used |
-//! | `hyper` | sockets implement hyper's `Read` and `Write`; `net::hyper` has an executor and a timer |
+//! | `hyper` | sockets implement hyper's `Read` and `Write`; `net::hyper` has an executor, a timer, and an adapter for what wraps a socket |
 //!
 //! # Environment
 //!
