@@ -106,12 +106,15 @@ async fn what_is_wrong_is_a_status() {
 #[test]
 fn curl_sees_the_trailers() {
     let server = start();
-    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("hello.bin");
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join(format!("hello-{}.bin", std::process::id()));
     std::fs::write(&file, message("curl")).unwrap();
     let (data, url) = (format!("@{}", file.display()), server.url(SAY_HELLO));
     let grpc = ["--http2-prior-knowledge", "-H", "content-type: application/grpc"];
     let args = [&grpc[..], &["-H", "te: trailers", "--data-binary", &data, &url]].concat();
-    let Some(answer) = curl(&args) else { return };
+    let answer = curl(&args);
+    std::fs::remove_file(&file).unwrap();
+    let Some(answer) = answer else { return };
     assert_eq!(answer.body, message("Hello, curl!"));
     assert!(answer.received("grpc-status: 0"), "{}", answer.log);
     let headers = answer.log.find("< content-type: application/grpc").unwrap();

@@ -28,7 +28,8 @@ struct Https {
 
 impl Https {
     fn start(test: &str) -> Self {
-        let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{test}.pem"));
+        let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("{test}-{}.pem", std::process::id()));
         let server = Server::start(env!("CARGO_BIN_EXE_tls"), &[file.to_str().unwrap()]);
         Self { server, file }
     }
@@ -40,6 +41,12 @@ impl Https {
 
     fn url(&self, path: &str) -> String {
         format!("https://localhost:{}{path}", self.server.addr().port())
+    }
+}
+
+impl Drop for Https {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.file);
     }
 }
 
@@ -82,6 +89,8 @@ async fn the_end_is_said() {
     let mut stream = https.connect(b"http/1.1").await;
     let asked = b"GET /you HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     stream.write_all(asked).await.unwrap();
+    // A write that gives way to other goroutines is kept by the TLS stream until it is flushed.
+    stream.flush().await.unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();
     assert!(answer.ends_with("\r\n\r\nHello, you, by HTTP/1.1, in private!\n"), "{answer}");
