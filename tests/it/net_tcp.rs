@@ -91,6 +91,19 @@ async fn futures_traits_and_halves() {
     drop((other_r, server));
 }
 
+/// The OS takes about a thousand at once: more are no error.
+#[gmp::test]
+async fn more_buffers_than_the_os_takes() {
+    let (client, server) = pair().await;
+    let byte = [7];
+    let bufs = vec![IoSlice::new(&byte); 5_000];
+    let sent = client.write_vectored(&bufs).await.unwrap();
+    assert!(sent > 0 && sent <= 5_000);
+    let mut got = vec![0; sent];
+    server.read_exact(&mut got).await.unwrap();
+    assert!(got.iter().all(|byte| *byte == 7));
+}
+
 #[gmp::test]
 async fn vectored_and_peek() {
     let (client, server) = pair().await;

@@ -1,4 +1,4 @@
-//! How the OS is asked for events.
+//! How the OS is asked for events, and where systems differ in sockets.
 //!
 //! `polling` registers descriptors everywhere. On Linux the waiting is done directly on its epoll
 //! descriptor: `Poller::wait` of polling 3.11 makes five system calls each time (timerfd_settime, epoll_ctl,
@@ -25,6 +25,17 @@ pub(crate) use self::epoll::Os;
 pub(crate) use self::portable::Os;
 
 use crate::poll_desc::Tells;
+use rustix::net::SendFlags;
+
+/// Sending to a socket whose other end is gone is an error, not a signal. On Apple's systems that is
+/// an option of the socket, which std sets.
+#[cfg(not(target_vendor = "apple"))]
+pub(crate) const NO_SIGNAL: SendFlags = SendFlags::NOSIGNAL;
+#[cfg(target_vendor = "apple")]
+pub(crate) const NO_SIGNAL: SendFlags = SendFlags::empty();
+
+/// Most buffers the OS takes in one call (`IOV_MAX`: 1024 on all, and at least 16 by POSIX).
+pub(crate) const MOST_BUFFERS: usize = 1024;
 
 /// What an event tells of each direction.
 #[derive(Clone, Copy, Debug)]
