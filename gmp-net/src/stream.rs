@@ -175,8 +175,7 @@ macro_rules! stream_calls {
                 cx: &mut Context<'_>,
                 bufs: &[IoSlice<'_>],
             ) -> Poll<io::Result<usize>> {
-                self.fd
-                    .poll_once(Direction::Write, cx, |io: &$std| write_vectored(io, bufs))
+                self.fd.poll_once(Direction::Write, cx, |io: &$std| write_vectored(io, bufs))
             }
 
             /// Ends the writing direction; that it has ended already is no error.

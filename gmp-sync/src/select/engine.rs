@@ -14,7 +14,7 @@
 
 use super::case::{Attempt, Kind, Outcome, Will};
 use super::list::List;
-use super::order::Order;
+use super::order::{Order, Shuffle};
 use crate::chan::waits::Summoned;
 use crate::claim::Claim;
 use crate::wakers::Wakers;
@@ -58,8 +58,11 @@ pin_project! {
     }
 
     impl<L: List> PinnedDrop for Choose<'_, L> {
+        #[inline]
         fn drop(this: Pin<&mut Self>) {
-            this.project().engine().give_up();
+            if this.phase != Phase::Start {
+                this.project().engine().give_up();
+            }
         }
     }
 }
@@ -96,16 +99,58 @@ impl Kind {
 impl<L: List> Future for Choose<'_, L> {
     type Output = Chosen;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Chosen> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Chosen> {
         ready!(poll_go_on(cx));
+        let mut tried = None;
+        if self.phase == Phase::Start {
+            match self.as_mut().first_try(cx) {
+                Tried::Chosen(index) => return Poll::Ready(Chosen::Case(index)),
+                other => tried = Some(other),
+            }
+        }
         let mut engine = self.project().engine();
-        let polled = engine.poll(cx);
+        let polled = engine.poll(tried, cx);
         if polled.is_pending() {
             let (reason, resource) = engine.wait_reason();
             note_wait(cx, reason, resource);
         }
         polled
     }
+}
+
+impl<L: List> Choose<'_, L> {
+    /// Nothing is queued: tries each case alone. Not done by the engine, because here the cases are known.
+    #[inline]
+    fn first_try(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Tried {
+        let this = self.project();
+        try_each(this.list.as_mut(), *this.will, cx)
+    }
+}
+
+/// What came of trying each case alone.
+enum Tried {
+    /// This one is done.
+    Chosen(usize),
+    /// This one is chosen, its value is to come; its channel is still locked.
+    Promised(usize, Wakers),
+    /// None, in this order.
+    None(Shuffle),
+}
+
+#[inline]
+fn try_each<L: List + ?Sized>(mut list: Pin<&mut L>, will: Will, cx: &mut Context<'_>) -> Tried {
+    let order = Shuffle::new(list.count());
+    for index in order.iter() {
+        match list.as_mut().try_alone(index, will, cx) {
+            Attempt::No(wakers) => wakers.wake_all(),
+            Attempt::Done(wakers) => {
+                wakers.wake_all();
+                return Tried::Chosen(index);
+            }
+            Attempt::Promised(wakers) => return Tried::Promised(index, wakers),
+        }
+    }
+    Tried::None(order)
 }
 
 impl<'s, L: List> ChooseView<'s, '_, L> {
@@ -162,10 +207,16 @@ enum Step {
 }
 
 impl Engine<'_> {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Chosen> {
+    /// `tried`: what came of the first try, if nothing is queued.
+    fn poll(&mut self, mut tried: Option<Tried>, cx: &mut Context<'_>) -> Poll<Chosen> {
         loop {
             let step = match *self.phase {
-                Phase::Start => self.start(cx),
+                Phase::Start => {
+                    let tried = tried.take();
+                    let tried =
+                        tried.unwrap_or_else(|| try_each(self.list.as_mut(), self.will, cx));
+                    self.start(tried, cx)
+                }
                 Phase::Queued => self.look_again(cx),
                 Phase::Promised(index) => self.collect_promise(index, cx),
             };
@@ -286,14 +337,16 @@ impl Engine<'_> {
         }
     }
 
-    /// Nothing is queued: tries each case alone, then all channels at one instant.
-    fn start(&mut self, cx: &mut Context<'_>) -> Step {
-        let order = Order::random(self.list.count());
-        for index in order.as_slice() {
-            if let Some(step) = self.try_alone(*index as usize, cx) {
-                return step;
-            }
-        }
+    /// Nothing is queued: if no case alone was ready, tries all channels at one instant.
+    fn start(&mut self, tried: Tried, cx: &Context<'_>) -> Step {
+        let order = match tried {
+            Tried::Chosen(index) => return Step::Chosen(Chosen::Case(index)),
+            // SAFETY: locked by the try.
+            Tried::Promised(index, wakers) => unsafe {
+                return self.begin_promise(index, wakers, cx);
+            },
+            Tried::None(order) => order,
+        };
         self.prepare();
         if self.will == Will::GoOn && self.channels().nth(1).is_none() {
             // One channel: that was one instant.
@@ -326,33 +379,19 @@ impl Engine<'_> {
         self.locks.as_mut_slice().sort_unstable_by_key(id);
     }
 
-    fn try_alone(&mut self, index: usize, cx: &mut Context<'_>) -> Option<Step> {
-        match self.list.look(index).kind() {
-            Kind::Off => None,
-            Kind::Future => {
-                let ready = self.list.as_mut().arm(index).poll(cx).is_ready();
-                ready.then_some(Step::Chosen(Chosen::Case(index)))
-            }
-            Kind::Channel(_) => match self.list.as_mut().arm(index).try_alone(self.will) {
-                Attempt::No(wakers) => {
-                    wakers.wake_all();
-                    None
-                }
-                Attempt::Done(wakers) => {
-                    wakers.wake_all();
-                    Some(Step::Chosen(Chosen::Case(index)))
-                }
-                Attempt::Promised(wakers) => {
-                    let mut after = After { wakers, replaced: None };
-                    // SAFETY: still locked; nothing is queued.
-                    unsafe { self.await_promise(index, cx, &mut after) };
-                    // SAFETY: locked by the try.
-                    after.wakers.append(unsafe { self.list.look(index).unlock() });
-                    after.finish();
-                    Some(Step::Wait)
-                }
-            },
-        }
+    /// Decides for case `index`, and unlocks its channel.
+    ///
+    /// # Safety
+    ///
+    /// That is locked, and nothing is queued.
+    unsafe fn begin_promise(&mut self, index: usize, wakers: Wakers, cx: &Context<'_>) -> Step {
+        let mut after = After { wakers, replaced: None };
+        // SAFETY: the caller's promise.
+        unsafe { self.await_promise(index, cx, &mut after) };
+        // SAFETY: the caller's promise.
+        after.wakers.append(unsafe { self.list.look(index).unlock() });
+        after.finish();
+        Step::Wait
     }
 
     /// Tries the channels, then takes the default or joins all queues.
@@ -360,9 +399,13 @@ impl Engine<'_> {
     /// # Safety
     ///
     /// All channels are locked.
-    unsafe fn try_together(&mut self, order: &Order, cx: &Context<'_>, after: &mut After) -> Step {
-        for index in order.as_slice() {
-            let index = *index as usize;
+    unsafe fn try_together(
+        &mut self,
+        order: &Shuffle,
+        cx: &Context<'_>,
+        after: &mut After,
+    ) -> Step {
+        for index in order.iter() {
             if let Kind::Channel(_) = self.list.look(index).kind() {
                 // SAFETY: the caller's promise.
                 if let Some(step) = unsafe { self.attempt(index, cx, after) } {
@@ -380,11 +423,11 @@ impl Engine<'_> {
             }
         } else {
             // In random order: of cases on the same channel the first in its queue wins.
-            for index in order.as_slice() {
-                let arm = self.list.as_mut().arm(*index as usize);
+            for index in order.iter() {
+                let arm = self.list.as_mut().arm(index);
                 if let Kind::Channel(_) = arm.kind() {
                     // SAFETY: locked; the claim is pinned with the select, whose drop dequeues.
-                    unsafe { arm.enqueue(self.claim, *index, Summoned::No) };
+                    unsafe { arm.enqueue(self.claim, index as u32, Summoned::No) };
                 }
             }
             *self.phase = Phase::Queued;
@@ -406,7 +449,7 @@ impl Engine<'_> {
             return step;
         }
         // The futures, while nobody can win.
-        let order = Order::random(self.list.count());
+        let order = Shuffle::new(self.list.count());
         let ready = self.poll_futures(&order, cx);
         let mut after = After::default();
         self.lock_all();
@@ -486,18 +529,15 @@ impl Engine<'_> {
         Step::Chosen(Chosen::Case(index))
     }
 
-    fn poll_futures(&mut self, order: &Order, cx: &mut Context<'_>) -> Option<usize> {
-        order.as_slice().iter().map(|index| *index as usize).find(|index| {
+    fn poll_futures(&mut self, order: &Shuffle, cx: &mut Context<'_>) -> Option<usize> {
+        order.iter().find(|index| {
             self.list.look(*index).kind() == Kind::Future
                 && self.list.as_mut().arm(*index).poll(cx).is_ready()
         })
     }
 
-    /// Dropped: leaves all queues, and passes on what it was given.
+    /// Dropped while queued: leaves all queues, and passes on what it was given.
     fn give_up(&mut self) {
-        if *self.phase == Phase::Start {
-            return;
-        }
         let mut after = After::default();
         self.lock_all();
         // SAFETY: all locked.

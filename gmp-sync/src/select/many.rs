@@ -1,11 +1,12 @@
 //! A select whose cases are known at run time only (Go: `reflect.Select`).
 
-use super::case::{Arm, Case, FutureCase, RecvCase, SendCase, Will};
+use super::case::{Arm, Attempt, Case, FutureCase, RecvCase, SendCase, Will};
 use super::engine::{Chosen, choose};
-use super::list::List;
+use super::list::{List, try_arm};
 use crate::chan::{Receiver, RecvError, SendError, Sender};
 use std::fmt;
 use std::pin::Pin;
+use std::task::Context;
 
 /// A case for [`select_cases`]: an operation, and what to make of its result.
 ///
@@ -121,6 +122,10 @@ impl<O> List for Arms<'_, O> {
 
     fn look(&self, index: usize) -> &dyn Arm {
         self.0[index].1.look()
+    }
+
+    fn try_alone(self: Pin<&mut Self>, index: usize, will: Will, cx: &mut Context<'_>) -> Attempt {
+        try_arm(self.arm(index), will, cx)
     }
 }
 

@@ -5,7 +5,7 @@ use gmp_rt::park::random_below;
 /// So many cases need no allocation.
 const INLINE: usize = 8;
 
-/// Indices of cases, in some order.
+/// Indices of cases, in the order in which they are to be locked.
 #[derive(Debug, Default)]
 pub(super) struct Order {
     inline: [u32; INLINE],
@@ -34,19 +34,80 @@ impl Order {
     pub(super) fn as_mut_slice(&mut self) -> &mut [u32] {
         if self.heap.is_empty() { &mut self.inline[..self.len] } else { &mut self.heap }
     }
+}
 
-    /// All indices below `len`, each permutation as likely as the others.
-    pub(super) fn random(len: usize) -> Self {
-        let mut order = if len <= INLINE {
-            Self { inline: std::array::from_fn(|n| n as u32), len, heap: Vec::new() }
-        } else {
-            Self { inline: [0; INLINE], len, heap: (0..len as u32).collect() }
-        };
-        let indices = order.as_mut_slice();
-        for last in (1..indices.len()).rev() {
-            let other = random_below(last as u32 + 1) as usize;
-            (indices[last], indices[other]) = (indices[other], indices[last]);
+/// The indices of cases in a random order, each permutation as likely as the others.
+///
+/// Up to 16 are the digits of one word: almost every select has a few cases, and is done after the first try.
+#[derive(Debug)]
+pub(super) struct Shuffle {
+    len: usize,
+    digits: u64,
+    /// All of them, if they are more than there are digits.
+    heap: Vec<u32>,
+}
+
+impl Shuffle {
+    const DIGITS: usize = 16;
+
+    /// The indices below `len`.
+    #[inline]
+    pub(super) fn new(len: usize) -> Self {
+        if len > Self::DIGITS {
+            return Self::large(len);
         }
-        order
+        let mut digits: u64 = 0xFEDC_BA98_7654_3210;
+        for last in (1..len as u32).rev() {
+            let other = random_below(last + 1);
+            let (last, other) = (4 * last, 4 * other);
+            let differs = (digits >> last ^ digits >> other) & 15;
+            digits ^= differs << last ^ differs << other;
+        }
+        Self { len, digits, heap: Vec::new() }
+    }
+
+    #[cold]
+    fn large(len: usize) -> Self {
+        let mut heap: Vec<u32> = (0..len as u32).collect();
+        for last in (1..len).rev() {
+            heap.swap(last, random_below(last as u32 + 1) as usize);
+        }
+        Self { len, digits: 0, heap }
+    }
+
+    /// The indices, in the order.
+    #[inline]
+    pub(super) fn iter(&self) -> impl Iterator<Item = usize> {
+        let digit = |n: usize| (self.digits >> (4 * n) & 15) as usize;
+        let large = self.len > Self::DIGITS;
+        (0..self.len).map(move |n| if large { self.heap[n] as usize } else { digit(n) })
+    }
+}
+
+#[cfg(all(test, not(gmp_loom)))]
+mod tests {
+    use super::Shuffle;
+    use std::collections::HashMap;
+
+    /// Each index once, for few and for many.
+    #[test]
+    fn a_shuffle_is_a_permutation() {
+        for len in [0, 1, 2, 3, 15, 16, 17, 100] {
+            let mut indices: Vec<usize> = Shuffle::new(len).iter().collect();
+            indices.sort_unstable();
+            assert_eq!(indices, (0..len).collect::<Vec<_>>());
+        }
+    }
+
+    /// All permutations of four, about as often.
+    #[test]
+    fn all_are_as_likely() {
+        let mut seen: HashMap<Vec<usize>, u32> = HashMap::new();
+        for _ in 0..48_000 {
+            *seen.entry(Shuffle::new(4).iter().collect()).or_default() += 1;
+        }
+        assert_eq!(seen.len(), 24);
+        // 2000 each; the deviation of a count is 44.
+        assert!(seen.values().all(|count| (1_700..2_300).contains(count)), "{seen:?}");
     }
 }
