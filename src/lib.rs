@@ -33,6 +33,7 @@
 //! - Ending work early: [`sync::Context`], [`sync::ErrGroup`].
 //! - The network: [`net::TcpListener`], [`net::TcpStream`], [`net::UdpSocket`], [`net::UnixStream`],
 //!   [`net::Async`] for any descriptor, [`net::resolve`].
+//! - Input and output: [`io::copy`], [`io::copy_bidirectional`], [`io::Blocking`] for files.
 //! - Time: [`sleep`], [`timeout`], [`Ticker`], [`Timer`], [`after_func`].
 //! - Blocking and long work: [`blocking`], [`spawn_blocking`], [`checkpoint`].
 //! - Seeing inside: [`runtime::dump`], [`runtime::stats`], [`runtime::on_stall`].
@@ -75,6 +76,12 @@ pub use gmp_rt::{
     timeout_at, yield_now,
 };
 pub use gmp_sync::{WaitGroup, chan, select, unbounded_chan};
+
+/// Copying in the kernel, and readers and writers that block.
+#[cfg(unix)]
+pub mod io {
+    pub use gmp_net::io::{Blocking, copy, copy_bidirectional};
+}
 
 /// The network.
 pub mod net {

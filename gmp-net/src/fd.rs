@@ -293,6 +293,35 @@ impl<T: AsFd> AsFd for Fd<T> {
     }
 }
 
+/// A descriptor of whatever kind: for who moves bytes without looking at them.
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "for calls that Linux has"))]
+pub(crate) trait Descriptor {
+    /// [`Fd::poll_once`] with nothing but the descriptor's number.
+    fn poll_fd(
+        &self,
+        direction: Direction,
+        cx: &mut Context<'_>,
+        op: &mut dyn FnMut(BorrowedFd<'_>) -> Tried<usize>,
+    ) -> Poll<io::Result<usize>>;
+}
+
+impl<T: AsFd> Descriptor for Fd<T> {
+    fn poll_fd(
+        &self,
+        direction: Direction,
+        cx: &mut Context<'_>,
+        op: &mut dyn FnMut(BorrowedFd<'_>) -> Tried<usize>,
+    ) -> Poll<io::Result<usize>> {
+        self.poll_once(direction, cx, |io| op(io.as_fd()))
+    }
+}
+
+/// What is made of a descriptor.
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "for calls that Linux has"))]
+pub(crate) trait Described {
+    fn descriptor(&self) -> &dyn Descriptor;
+}
+
 /// The future of [`Fd::io`].
 #[derive(Debug)]
 #[must_use = "futures do nothing unless awaited"]
@@ -363,6 +392,12 @@ macro_rules! common_calls {
             /// [`set_deadline`](Self::set_deadline) for what sends.
             pub fn set_write_deadline(&self, deadline: Option<std::time::Instant>) {
                 self.fd.set_deadline($crate::fd::Direction::Write, deadline);
+            }
+        }
+
+        impl $(<$param: std::os::fd::AsFd>)? $crate::fd::Described for $type $(<$param>)? {
+            fn descriptor(&self) -> &dyn $crate::fd::Descriptor {
+                &self.fd
             }
         }
 

@@ -25,6 +25,8 @@ mod fd;
 #[expect(unsafe_code, reason = "buffers that hyper has not initialised")]
 pub mod hyper;
 #[cfg(unix)]
+pub mod io;
+#[cfg(unix)]
 mod poll_cache;
 #[cfg(unix)]
 mod poll_desc;

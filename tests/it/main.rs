@@ -20,6 +20,7 @@ mod idle;
 mod inside;
 mod memory;
 mod mini_redis;
+mod net_copy;
 mod net_deadline;
 #[cfg(all(feature = "hyper", feature = "tokio-io"))]
 mod net_ecosystem;

@@ -10,7 +10,7 @@ const CONNECTIONS: usize = 10;
 const ROUNDS: usize = 200;
 
 /// Whether there is a `strace` that may trace.
-fn can_trace() -> bool {
+pub(crate) fn can_trace() -> bool {
     let traced = Command::new("strace").args(["-f", "-o", "/dev/null", "true"]).output();
     traced.is_ok_and(|output| output.status.success())
 }

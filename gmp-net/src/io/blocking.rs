@@ -1,0 +1,121 @@
+//! A reader or writer of the standard library, as one for goroutines.
+//!
+//! A call runs in place, inside [`gmp_rt::blocking`]: one that is over soon costs nanoseconds, one that
+//! takes longer costs its thread the right to run. There is no buffer and no other thread, so nothing is
+//! under way when a future is dropped, and nothing gets lost.
+
+use futures::io::{AsyncRead, AsyncSeek, AsyncWrite};
+use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// A reader or writer of the standard library whose calls may block, such as a [`File`](std::fs::File),
+/// for use in goroutines.
+///
+/// Each call runs inside [`gmp::blocking`](gmp_rt::blocking): other goroutines go on meanwhile, this one
+/// does not, and a call that has begun cannot be cancelled. So it is for files, whose calls end. What can
+/// be waited for, as pipes and sockets can, goes into [`Async`](crate::Async).
+///
+/// # Examples
+///
+/// ```
+/// use futures::AsyncReadExt;
+/// use gmp_net::io::Blocking;
+///
+/// # gmp_rt::block_on(async {
+/// let mut file = Blocking::new(std::fs::File::open("Cargo.toml")?);
+/// let mut text = String::new();
+/// file.read_to_string(&mut text).await?;
+/// assert!(text.contains("[package]"));
+/// # std::io::Result::Ok(())
+/// # }).unwrap();
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Blocking<T>(T);
+
+impl<T> Blocking<T> {
+    /// Wraps `io`.
+    pub const fn new(io: T) -> Self {
+        Self(io)
+    }
+
+    /// What it is made of.
+    pub const fn get_ref(&self) -> &T {
+        &self.0
+    }
+
+    /// What it is made of.
+    pub const fn get_mut(&mut self) -> &mut T {
+        &mut self.0
+    }
+
+    /// Gives it back.
+    pub fn into_inner(self) -> T {
+        self.0
+    }
+
+    /// Makes a call, and again if a signal came.
+    fn call<R>(&mut self, mut call: impl FnMut(&mut T) -> io::Result<R>) -> Poll<io::Result<R>> {
+        loop {
+            match gmp_rt::blocking(|| call(&mut self.0)) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                done => return Poll::Ready(done),
+            }
+        }
+    }
+}
+
+impl<T: Read + Unpin> AsyncRead for Blocking<T> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buf: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        self.call(|io| io.read(buf))
+    }
+
+    fn poll_read_vectored(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bufs: &mut [IoSliceMut<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.call(|io| io.read_vectored(bufs))
+    }
+}
+
+impl<T: Write + Unpin> AsyncWrite for Blocking<T> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.call(|io| io.write(buf))
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.call(|io| io.write_vectored(bufs))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.call(Write::flush)
+    }
+
+    /// Flushes. What ends it is dropping it.
+    fn poll_close(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_flush(cx)
+    }
+}
+
+impl<T: Seek + Unpin> AsyncSeek for Blocking<T> {
+    fn poll_seek(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        pos: SeekFrom,
+    ) -> Poll<io::Result<u64>> {
+        self.call(|io| io.seek(pos))
+    }
+}

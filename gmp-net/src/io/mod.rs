@@ -1,0 +1,19 @@
+//! Input and output beside the sockets: copying, blocking readers and writers.
+
+mod blocking;
+mod buffered;
+mod copy;
+#[cfg(target_os = "linux")]
+mod direct;
+#[cfg(not(target_os = "linux"))]
+#[path = "direct_none.rs"]
+mod direct;
+#[cfg(target_os = "linux")]
+mod pipes;
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "a type found to be another, I1 of the module")]
+mod probe;
+mod tally;
+
+pub use self::blocking::Blocking;
+pub use self::copy::{copy, copy_bidirectional};

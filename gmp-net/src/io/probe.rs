@@ -1,0 +1,115 @@
+//! Whether a reader or writer is a descriptor, and which.
+//!
+//! Go's `io.Copy` asks an interface value what is inside. Here the types are known when the program is
+//! compiled, but a generic function cannot ask about them: Rust has no specialization, and `Any` wants
+//! types without lifetimes. `typeid` gives the identity of any type, lifetimes aside; that is enough, since
+//! a lifetime says how long something may be used, not what it is.
+//!
+//! The type has to be one of those below and not merely contain one. So a stream wrapped in TLS or in
+//! a `BufReader` is never taken for the socket inside.
+//!
+//! # Invariant
+//!
+//! - I1: two types that differ in lifetimes only have the same layout, and equal identities mean that they
+//!   differ in nothing else. A `&'a T` can exist only while all lifetimes in `T` outlast `'a`, and all types
+//!   below are covariant in theirs; so seeing a `T` behind `&'a` as one whose lifetimes are `'a` promises
+//!   no more than is true.
+
+use super::Blocking;
+use crate::fd::{Described, Descriptor};
+use crate::{Async, OwnedReadHalf, OwnedWriteHalf, ReadHalf, TcpStream, UnixStream, WriteHalf};
+use std::fs::File;
+use std::io::{PipeReader, PipeWriter};
+use std::process::ChildStdin;
+
+/// What the kernel can move bytes from or to by itself.
+#[derive(Clone, Copy)]
+pub(super) enum Endpoint<'a> {
+    /// A socket or a pipe, which can be waited for.
+    Stream(&'a dyn Descriptor),
+    /// A file, which is always ready, and may block.
+    File(&'a File),
+}
+
+/// `io` as a `T`, if it is one.
+fn cast<'a, I: ?Sized, T: 'a>(io: &'a I) -> Option<&'a T> {
+    if typeid::of::<I>() != typeid::of::<T>() {
+        return None;
+    }
+    let io = std::ptr::from_ref(io).cast::<T>();
+    // SAFETY: I1 — called in this file only, with types `T` whose lifetimes are `'a`.
+    Some(unsafe { &*io })
+}
+
+/// What `io` is, if it is a type that stands for a descriptor.
+pub(super) fn endpoint<I: ?Sized>(io: &I) -> Option<Endpoint<'_>> {
+    stream(io)
+        .map(Endpoint::Stream)
+        .or_else(|| cast::<_, Blocking<File>>(io).map(|file| Endpoint::File(file.get_ref())))
+        .or_else(|| cast::<_, Blocking<&File>>(io).map(|file| Endpoint::File(file.get_ref())))
+}
+
+fn stream<I: ?Sized>(io: &I) -> Option<&dyn Descriptor> {
+    tcp(io)
+        .map(TcpStream::descriptor)
+        .or_else(|| cast::<_, UnixStream>(io).map(UnixStream::descriptor))
+        .or_else(|| cast::<_, &UnixStream>(io).map(|stream| stream.descriptor()))
+        .or_else(|| cast::<_, &mut UnixStream>(io).map(|stream| stream.descriptor()))
+        .or_else(|| cast::<_, Async<PipeReader>>(io).map(Async::descriptor))
+        .or_else(|| cast::<_, Async<PipeWriter>>(io).map(Async::descriptor))
+        .or_else(|| cast::<_, Async<ChildStdin>>(io).map(Async::descriptor))
+        .or_else(|| cast::<_, Async<File>>(io).map(Async::descriptor))
+}
+
+fn tcp<I: ?Sized>(io: &I) -> Option<&TcpStream> {
+    cast::<_, TcpStream>(io)
+        .or_else(|| cast::<_, &TcpStream>(io).copied())
+        .or_else(|| cast::<_, &mut TcpStream>(io).map(|stream| &**stream))
+        .or_else(|| cast::<_, ReadHalf<'_>>(io).map(|half| &**half))
+        .or_else(|| cast::<_, WriteHalf<'_>>(io).map(|half| &**half))
+        .or_else(|| cast::<_, OwnedReadHalf>(io).map(|half| &**half))
+        .or_else(|| cast::<_, OwnedWriteHalf>(io).map(|half| &**half))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::io::{AsyncRead, BufReader};
+
+    /// As a generic function sees it.
+    fn is_stream<I: ?Sized>(io: &I) -> bool {
+        matches!(endpoint(io), Some(Endpoint::Stream(_)))
+    }
+
+    #[test]
+    fn descriptors_are_found_and_wrappers_are_not() {
+        gmp_rt::block_on(async {
+            let (mut a, b) = UnixStream::pair().unwrap();
+            assert!(is_stream(&a) && is_stream(&&a) && is_stream(&&mut a));
+            assert!(!is_stream(&BufReader::new(&b)));
+            assert!(!is_stream(&futures::AsyncReadExt::take(&b, 3)));
+            let any: &dyn AsyncRead = &b;
+            assert!(!is_stream(any));
+            let (reader, writer) = std::io::pipe().unwrap();
+            assert!(is_stream(&Async::new(reader).unwrap()));
+            assert!(is_stream(&Async::new(writer).unwrap()));
+            let file = File::open("Cargo.toml").unwrap();
+            assert!(matches!(endpoint(&Blocking::new(&file)), Some(Endpoint::File(_))));
+            assert!(matches!(endpoint(&Blocking::new(file)), Some(Endpoint::File(_))));
+            assert!(endpoint(&Blocking::new(std::io::empty())).is_none());
+        });
+    }
+
+    #[test]
+    fn halves_are_found() {
+        gmp_rt::block_on(async {
+            let listener = crate::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let mut stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+            assert!(is_stream(&stream) && is_stream(&&stream) && is_stream(&&mut stream));
+            let (reader, writer) = stream.split();
+            assert!(is_stream(&reader) && is_stream(&writer));
+            let (reader, writer) = stream.into_split();
+            assert!(is_stream(&reader) && is_stream(&writer));
+        });
+    }
+}
