@@ -143,6 +143,12 @@ pub(crate) const NET_BATCH: usize = RUNQ_CAP;
 /// less, because here it costs an idle P at most one wake-up, and a busy one nothing.
 pub(crate) const NET_RESCUE: Duration = Duration::from_millis(1);
 
+/// Before a deadlock is told the M in the netpoller is rung out, this often at most...
+pub(crate) const ROUND_TRIES: u32 = 1000;
+
+/// ... and so long after each other. Only a runtime that seems dead pays for it.
+pub(crate) const ROUND_NAP: Duration = Duration::from_millis(1);
+
 /// How often a lock that is taken is tried before its waiter sleeps (Go: `active_spin`).
 #[cfg(not(gmp_loom))]
 pub(crate) const LOCK_TRIES: u32 = 4;

@@ -111,3 +111,36 @@ fn all_asleep_is_told_once() {
         gmp::block_on(waits).unwrap().unwrap();
     }
 }
+
+/// The machine is so busy that the thread which the kernel tells of an event waits for a CPU: meanwhile
+/// nobody waits for the network, and nobody runs.
+#[cfg(unix)]
+#[test]
+fn an_event_on_its_way_is_no_deadlock() {
+    use std::io::Write;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let name = "crash::an_event_on_its_way_is_no_deadlock";
+    if !is_child() {
+        let output = child(name, &[("GMPDEBUG", "deadlock=fatal")]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        return;
+    }
+    static OVER: AtomicBool = AtomicBool::new(false);
+    for _ in 0..8 {
+        std::thread::spawn(|| while !OVER.load(Ordering::Relaxed) {});
+    }
+    let runtime = gmp::Builder::new().max_procs(2).build().unwrap();
+    let (mut writer, reader) = std::os::unix::net::UnixStream::pair().unwrap();
+    let reads = runtime.spawn(async move {
+        let reader = gmp::net::UnixStream::from_std(reader).unwrap();
+        while reader.read(&mut [0]).await.unwrap() > 0 {}
+    });
+    for n in 0..40 {
+        // Around the time after which sysmon looks.
+        std::thread::sleep(std::time::Duration::from_millis(20 + n));
+        writer.write_all(&[1]).unwrap();
+    }
+    drop(writer);
+    gmp::block_on(reads).unwrap();
+    OVER.store(true, Ordering::Relaxed);
+}

@@ -3,6 +3,11 @@
 //! Nobody runs, no timer is pending, nobody waits for the network, no thread is inside a blocking call,
 //! and goroutines wait: only a thread outside could still wake one. Go ends the program, because there nobody is outside; here it is
 //! told once, and fatal only on request.
+//!
+//! Between the kernel telling the M in the netpoller of an event and that M leaving the ranks of the idle,
+//! nobody waits for the network any more and nobody runs yet: it looks like a deadlock, and on a busy
+//! machine for many milliseconds. So before one is told that M is rung out and waited for, and all is
+//! looked at once more.
 
 use super::Sched;
 use crate::throw::say;
@@ -31,10 +36,14 @@ impl Sched {
         asleep && nothing_comes && !self.any_work() && self.live() > 0
     }
 
+    fn is_surely_dead(&self) -> bool {
+        self.is_dead() && self.net.has_come_round() && self.is_dead()
+    }
+
     /// Tells about a deadlock, if there is one and it is wanted; returns whether it did. Called by
     /// sysmon when nobody has run for a while.
     pub(super) fn check_dead(&self) -> bool {
-        if self.config.on_deadlock == OnDeadlock::Ignore || !self.is_dead() {
+        if self.config.on_deadlock == OnDeadlock::Ignore || !self.is_surely_dead() {
             return false;
         }
         if self.config.on_deadlock == OnDeadlock::Fatal {

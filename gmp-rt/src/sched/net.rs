@@ -29,7 +29,7 @@ use crate::netpoll::{Bell, Delay, Netpoll, Ready};
 use crate::p::{Counter, OwnedP};
 use crate::prim::AtomicBool;
 use crate::prim::Ordering::SeqCst;
-use crate::tuning::{NET_BATCH, RUNQ_CAP};
+use crate::tuning::{NET_BATCH, ROUND_NAP, ROUND_TRIES, RUNQ_CAP};
 use crate::util::clock;
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -120,6 +120,19 @@ impl Net {
         let mut ready = Ready::default();
         self.ask(netpoll, NET_BATCH, &mut ready);
         ready.drain().for_each(wake_contained);
+    }
+
+    /// Has the M that sleeps in the netpoller come out and go in again, and waits for that: what it was told
+    /// before is then with those who waited for it. `true` if there is no netpoller too; `false` if it
+    /// takes too long.
+    pub(super) fn has_come_round(&self) -> bool {
+        let Some(netpoll) = self.netpoll.get() else { return true };
+        let before = self.slept.get();
+        (0..ROUND_TRIES).any(|_| {
+            netpoll.wake();
+            std::thread::sleep(ROUND_NAP);
+            self.slept.get() != before && self.is_awaited()
+        })
     }
 
     /// How often the network was asked or waited for by others than Ps.
