@@ -33,7 +33,8 @@
 //! - Ending work early: [`sync::Context`], [`sync::ErrGroup`].
 //! - The network: [`net::TcpListener`], [`net::TcpStream`], [`net::UdpSocket`], [`net::UnixStream`],
 //!   [`net::Async`] for any descriptor, [`net::resolve`].
-//! - Input and output: [`io::copy`], [`io::copy_bidirectional`], [`io::Blocking`] for files.
+//! - Input and output: [`io::copy`], [`io::copy_bidirectional`], [`io::Blocking`] for files,
+//!   [`io::stdin`], [`io::stdout`].
 //! - Time: [`sleep`], [`timeout`], [`Ticker`], [`Timer`], [`after_func`].
 //! - Blocking and long work: [`blocking`], [`spawn_blocking`], [`checkpoint`].
 //! - Seeing inside: [`runtime::dump`], [`runtime::stats`], [`runtime::on_stall`].
@@ -77,10 +78,12 @@ pub use gmp_rt::{
 };
 pub use gmp_sync::{WaitGroup, chan, select, unbounded_chan};
 
-/// Copying in the kernel, and readers and writers that block.
+/// Copying in the kernel, files, standard input and output.
 #[cfg(unix)]
 pub mod io {
-    pub use gmp_net::io::{Blocking, copy, copy_bidirectional};
+    pub use gmp_net::io::{
+        Blocking, Lines, Stdin, Stdout, copy, copy_bidirectional, stderr, stdin, stdout,
+    };
 }
 
 /// The network.

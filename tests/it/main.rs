@@ -18,6 +18,7 @@ mod golang_progs;
 mod golang_select;
 mod idle;
 mod inside;
+mod io_stdio;
 mod memory;
 mod mini_redis;
 mod net_copy;

@@ -1,4 +1,4 @@
-//! Input and output beside the sockets: copying, blocking readers and writers.
+//! Input and output beside the sockets: copying, files, standard input and output.
 
 mod blocking;
 mod buffered;
@@ -13,7 +13,12 @@ mod pipes;
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "a type found to be another, I1 of the module")]
 mod probe;
+mod stdin;
+mod stdio;
+mod stdout;
 mod tally;
 
 pub use self::blocking::Blocking;
 pub use self::copy::{copy, copy_bidirectional};
+pub use self::stdin::{Lines, Stdin, stdin};
+pub use self::stdout::{Stdout, stderr, stdout};

@@ -1,0 +1,250 @@
+//! Standard input and output, in child processes.
+#![cfg(unix)]
+
+use super::support::{child_command, is_child, runtime, waiting};
+use futures::{AsyncBufReadExt, AsyncReadExt, StreamExt};
+use gmp::go;
+use gmp::io::{stderr, stdin, stdout};
+use rustix::fs::{OFlags, fcntl_getfl};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::process::{Child, ChildStdin, Stdio};
+use std::time::Duration;
+
+const MS: Duration = Duration::from_millis(1);
+
+/// A child with pipes, and the lines it writes to stderr: stdout has those of the test harness too.
+struct Talk {
+    child: Child,
+    input: ChildStdin,
+    said: std::io::Lines<BufReader<std::process::ChildStderr>>,
+}
+
+impl Talk {
+    fn new(name: &str, env: &[(&str, &str)]) -> Self {
+        let mut command = child_command(name, env);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let said = BufReader::new(child.stderr.take().unwrap()).lines();
+        Self { input: child.stdin.take().unwrap(), said, child }
+    }
+
+    /// The next line.
+    fn hear(&mut self) -> String {
+        self.said.next().expect("it ended").unwrap()
+    }
+
+    fn say(&mut self, text: &str) {
+        self.input.write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Closes its input and waits for it; what it said last is in the error.
+    fn end(mut self) {
+        drop(self.input);
+        let rest: Vec<String> = self.said.map_while(Result::ok).collect();
+        let status = self.child.wait().unwrap();
+        assert!(status.success(), "{status}: {}", rest.join("\n"));
+    }
+}
+
+async fn say(text: &str) {
+    stderr().write_all(format!("{text}\n").as_bytes()).await.unwrap();
+}
+
+#[gmp::main(procs = 1)]
+async fn shouts() {
+    let mut lines = stdin().lines();
+    while let Some(line) = lines.next_line().await.unwrap() {
+        say(&line.to_uppercase()).await;
+    }
+    say("the end").await;
+    let flags = |fd| fcntl_getfl(fd).unwrap().contains(OFlags::NONBLOCK);
+    let changed = flags(rustix::stdio::stdin()) || flags(rustix::stdio::stderr());
+    assert!(!changed, "others have the same open file");
+}
+
+#[test]
+fn lines_in_and_out() {
+    let name = "io_stdio::lines_in_and_out";
+    if is_child() {
+        return shouts();
+    }
+    let mut talk = Talk::new(name, &[]);
+    for line in ["one", "", "two\r", "drei äöü"] {
+        talk.say(&format!("{line}\n"));
+        assert_eq!(talk.hear(), line.trim_end().to_uppercase());
+    }
+    // In pieces, several at once, and the last one without an end.
+    talk.say("in pie");
+    talk.say("ces\na\nb\nlast");
+    drop(talk.input);
+    for line in ["IN PIECES", "A", "B", "LAST", "the end"] {
+        assert_eq!(talk.said.next().unwrap().unwrap(), line);
+    }
+    assert!(talk.child.wait().unwrap().success());
+}
+
+/// Regular files and devices are taken as they are.
+#[test]
+fn input_from_a_file_and_from_nothing() {
+    let name = "io_stdio::input_from_a_file_and_from_nothing";
+    if is_child() {
+        return shouts();
+    }
+    let text = |input: Stdio| {
+        let output = child_command(name, &[]).stdin(input).output().unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert_eq!(text(Stdio::null()), "the end\n");
+    let path = std::env::temp_dir().join(format!("gmp-stdin-{}", std::process::id()));
+    std::fs::write(&path, "x\ny\n").unwrap();
+    assert_eq!(text(std::fs::File::open(&path).unwrap().into()), "X\nY\nthe end\n");
+    std::fs::remove_file(path).unwrap();
+}
+
+#[gmp::main(procs = 1)]
+async fn gives_up_and_comes_again() {
+    // What was read of a line is not lost with the read, nor with the handle.
+    say("ready").await;
+    let mut first = stdin();
+    let mut line = String::new();
+    first.read_line(&mut line).await.unwrap();
+    assert_eq!(line, "whole\n");
+    line.clear();
+    // It came with half of the next one.
+    assert!(gmp::timeout(20 * MS, first.read_line(&mut line)).await.is_err());
+    assert_eq!(line, "");
+    drop(first);
+    say("gave up").await;
+    let mut second = stdin();
+    assert_eq!(second.read_line(&mut line).await.unwrap(), 5);
+    assert_eq!(line, "half\n");
+    // By all the ways there are to read.
+    let mut three = [0; 3];
+    second.read_exact(&mut three).await.unwrap();
+    assert_eq!(&three, b"abc");
+    let mut rest = Vec::new();
+    second.read_until(b'!', &mut rest).await.unwrap();
+    assert_eq!(rest, b"def!");
+    let mut lines = second.lines();
+    assert_eq!(lines.next().await.unwrap().unwrap(), "ghi");
+    // Not text.
+    assert_eq!(lines.next_line().await.unwrap_err().kind(), ErrorKind::InvalidData);
+    assert_eq!(lines.into_inner().read(&mut three).await.unwrap(), 0);
+    say("all").await;
+}
+
+#[test]
+fn a_read_that_is_given_up_loses_nothing() {
+    let name = "io_stdio::a_read_that_is_given_up_loses_nothing";
+    if is_child() {
+        return gives_up_and_comes_again();
+    }
+    let mut talk = Talk::new(name, &[]);
+    assert_eq!(talk.hear(), "ready");
+    talk.say("whole\nhal");
+    assert_eq!(talk.hear(), "gave up");
+    talk.say("f\nabcdef!ghi\n");
+    talk.input.write_all(b"\xff\xfe\n").unwrap();
+    drop(talk.input);
+    assert_eq!(talk.said.next().unwrap().unwrap(), "all");
+    assert!(talk.child.wait().unwrap().success());
+}
+
+/// Neither a deadlock, nor a goroutine that a runtime cannot end, nor a thread.
+#[test]
+fn a_pending_read_keeps_nothing_up() {
+    let name = "io_stdio::a_pending_read_keeps_nothing_up";
+    if !is_child() {
+        let mut talk = Talk::new(name, &[("GMPDEBUG", "deadlock=fatal")]);
+        assert_eq!(talk.hear(), "waiting");
+        // Long enough for sysmon to find everybody asleep.
+        std::thread::sleep(400 * MS);
+        talk.say("x");
+        assert_eq!(talk.hear(), "got 1");
+        // The input stays open: the process ends all the same.
+        assert!(talk.child.wait().unwrap().success());
+        return;
+    }
+    let runtime = runtime(1);
+    let reader = runtime.spawn(async {
+        let reads = go!(async { stdin().read(&mut [0; 8]).await.unwrap() });
+        waiting("IO wait", 1).await;
+        say("waiting").await;
+        let n = reads.await.unwrap();
+        say(&format!("got {n}")).await;
+        go!(async { stdin().read(&mut [0; 8]).await });
+        waiting("IO wait", 1).await;
+    });
+    gmp::block_on(reader).unwrap();
+    let stats = runtime.handle().stats();
+    assert!(stats.threads <= 2, "{} threads", stats.threads);
+    runtime.shutdown(Duration::from_secs(30)).unwrap();
+    // Another runtime has it next, and leaves it behind at the end of the process.
+    gmp::spawn(async { stdin().read(&mut [0; 8]).await });
+}
+
+/// A reader that does not read keeps a goroutine waiting, and nobody else.
+#[test]
+fn a_full_pipe_holds_no_p() {
+    const SIZE: usize = 1 << 20;
+    let name = "io_stdio::a_full_pipe_holds_no_p";
+    if !is_child() {
+        let mut talk = Talk::new(name, &[]);
+        assert_eq!(talk.hear(), "full");
+        let mut output = Vec::new();
+        talk.child.stdout.take().unwrap().read_to_end(&mut output).unwrap();
+        assert_eq!(output.iter().filter(|&&byte| byte == 0xee).count(), SIZE);
+        return talk.end();
+    }
+    let runtime = runtime(1);
+    let work = runtime.spawn(async {
+        let writes = go!(async { stdout().write_all(&[0xee; SIZE]).await });
+        waiting("IO wait", 1).await;
+        say("full").await;
+        writes.await.unwrap().unwrap();
+    });
+    gmp::block_on(work).unwrap();
+}
+
+/// Twenty megabytes through a child.
+#[test]
+fn a_lot_goes_through() {
+    let name = "io_stdio::a_lot_goes_through";
+    if is_child() {
+        let runtime = runtime(2);
+        let copied = runtime.spawn(async { gmp::io::copy(&mut stdin(), &mut stderr()).await });
+        assert_eq!(gmp::block_on(copied).unwrap().unwrap(), 20 << 20);
+        return;
+    }
+    let mut command = child_command(name, &[]);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let data: Vec<u8> = (0u32..5 << 20).flat_map(u32::to_le_bytes).collect();
+    let (mut input, sent) = (child.stdin.take().unwrap(), data.clone());
+    let feeds = std::thread::spawn(move || input.write_all(&sent).unwrap());
+    let mut back = Vec::new();
+    child.stderr.take().unwrap().read_to_end(&mut back).unwrap();
+    feeds.join().unwrap();
+    assert!(child.wait().unwrap().success());
+    assert!(back == data, "{} of {} bytes", back.len(), data.len());
+}
+
+/// Who reads the output is gone: an error, and not the end of the process.
+#[test]
+fn nobody_reads() {
+    let name = "io_stdio::nobody_reads";
+    if is_child() {
+        let error = gmp::block_on(async {
+            let mut byte = [0];
+            assert_eq!(stdin().read(&mut byte).await.unwrap(), 1);
+            stderr().write_all(b"hello?").await.unwrap_err()
+        });
+        assert_eq!(error.kind(), ErrorKind::BrokenPipe);
+        return;
+    }
+    let Talk { mut child, mut input, said } = Talk::new(name, &[]);
+    drop(said);
+    input.write_all(b"x").unwrap();
+    assert!(child.wait().unwrap().success());
+}
