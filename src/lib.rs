@@ -35,6 +35,7 @@
 //!   [`net::Async`] for any descriptor, [`net::resolve`].
 //! - Input and output: [`io::copy`], [`io::copy_bidirectional`], [`io::Blocking`] for files,
 //!   [`io::stdin`], [`io::stdout`].
+//! - Signals: [`signal::ctrl_c`], [`signal::signal`].
 //! - Time: [`sleep`], [`timeout`], [`Ticker`], [`Timer`], [`after_func`].
 //! - Blocking and long work: [`blocking`], [`spawn_blocking`], [`checkpoint`].
 //! - Seeing inside: [`runtime::dump`], [`runtime::stats`], [`runtime::on_stall`].
@@ -84,6 +85,12 @@ pub mod io {
     pub use gmp_net::io::{
         Blocking, Lines, Stdin, Stdout, copy, copy_bidirectional, stderr, stdin, stdout,
     };
+}
+
+/// Signals of the OS: listeners that are told of each, wherever they wait.
+#[cfg(unix)]
+pub mod signal {
+    pub use gmp_net::signal::{Signal, SignalKind, ctrl_c, signal};
 }
 
 /// The network.

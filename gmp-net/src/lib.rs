@@ -6,7 +6,8 @@
 //!
 //! Where to find what, from the bottom up: `sys` how the OS is asked, `poll_desc` the state of a
 //! descriptor, `poll_cache` where they are kept, `poller` what the scheduler calls, `deadline`, `fd` a
-//! descriptor with its operations, `tcp` `udp` `unix` `async_fd` what programs use.
+//! descriptor with its operations, `tcp` `udp` `unix` `async_fd` what programs use, `io` and `signal` what
+//! is no socket.
 
 mod error;
 mod resolve;
@@ -32,6 +33,8 @@ mod poll_cache;
 mod poll_desc;
 #[cfg(unix)]
 mod poller;
+#[cfg(unix)]
+pub mod signal;
 #[cfg(unix)]
 mod stream;
 #[cfg(unix)]

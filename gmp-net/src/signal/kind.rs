@@ -1,0 +1,105 @@
+//! Which signal.
+
+use std::fmt;
+use std::io;
+
+/// A signal of the OS, for [`signal`](super::signal).
+///
+/// # Examples
+///
+/// ```
+/// use gmp_net::signal::SignalKind;
+///
+/// assert_eq!(SignalKind::terminate().as_raw(), 15);
+/// assert_eq!(SignalKind::from_raw(15), SignalKind::terminate());
+/// assert_eq!(SignalKind::terminate().to_string(), "SIGTERM");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SignalKind(libc::c_int);
+
+/// A function for each signal that programs listen to, and its name.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident = $signal:ident;)*) => {
+        impl SignalKind {
+            $($(#[$doc])*
+            #[must_use]
+            pub const fn $name() -> Self {
+                Self(libc::$signal)
+            })*
+
+            fn name(self) -> Option<&'static str> {
+                match self.0 {
+                    $(libc::$signal => Some(stringify!($signal)),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// SIGALRM: a timer of the process went off.
+    alarm = SIGALRM;
+    /// SIGCHLD: a child process stopped or ended.
+    child = SIGCHLD;
+    /// SIGHUP: the terminal is gone; for a service, usually "read the configuration again".
+    hangup = SIGHUP;
+    /// SIGINT: Ctrl-C.
+    interrupt = SIGINT;
+    /// SIGIO: a descriptor is ready.
+    io = SIGIO;
+    /// SIGPIPE: a write to a pipe that nobody reads. Rust programs ignore it from the start.
+    pipe = SIGPIPE;
+    /// SIGQUIT: Ctrl-\\. Who listens takes it over from the dump of `#[gmp::main]`.
+    quit = SIGQUIT;
+    /// SIGTERM: please end.
+    terminate = SIGTERM;
+    /// SIGUSR1.
+    user_defined1 = SIGUSR1;
+    /// SIGUSR2.
+    user_defined2 = SIGUSR2;
+    /// SIGWINCH: the size of the terminal changed.
+    window_change = SIGWINCH;
+}
+
+impl SignalKind {
+    /// The signal with that number. Whether one may listen to it is for [`signal`](super::signal) to say.
+    #[must_use]
+    pub const fn from_raw(number: i32) -> Self {
+        Self(number)
+    }
+
+    /// Its number.
+    #[must_use]
+    pub const fn as_raw(self) -> i32 {
+        self.0
+    }
+
+    /// Its place in a table; an error if one cannot listen to it.
+    pub(super) fn index(self) -> io::Result<usize> {
+        let no =
+            |why: &str| Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{self}: {why}")));
+        match self.0 {
+            libc::SIGKILL | libc::SIGSTOP => no("no process can handle this signal"),
+            libc::SIGSEGV | libc::SIGBUS | libc::SIGFPE | libc::SIGILL => {
+                no("a fault of the program, which cannot go on after it: not a signal to listen to")
+            }
+            number => match usize::try_from(number) {
+                Ok(index @ 1..=MAX) => Ok(index),
+                _ => no("there is no such signal"),
+            },
+        }
+    }
+}
+
+/// The largest number of a signal on all systems.
+pub(super) const MAX: usize = 127;
+
+impl fmt::Display for SignalKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => f.pad(name),
+            None => write!(f, "signal {}", self.0),
+        }
+    }
+}

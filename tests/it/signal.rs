@@ -1,0 +1,342 @@
+//! Signals, sent to child processes: they belong to the whole of one.
+#![cfg(unix)]
+
+use super::support::{child, child_command, is_child, runtime, waiting};
+use futures::{FutureExt, StreamExt};
+use gmp::signal::{SignalKind, ctrl_c, signal};
+use gmp::{go, select};
+use rustix::process::{Pid, Signal, getpid, kill_process};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::time::Duration;
+
+#[path = "../../examples/graceful_shutdown.rs"]
+mod graceful_shutdown;
+
+/// A signal for this process: which of its threads is interrupted, and when, is up to the OS.
+fn send(signal: Signal) {
+    kill_process(getpid(), signal).unwrap();
+}
+
+/// A signal for this thread: when it returns the handler has run.
+fn raise(signal: Signal) {
+    signal_hook::low_level::raise(signal.as_raw()).unwrap();
+}
+
+fn assert_success(output: &Output) {
+    assert!(
+        output.status.success(),
+        "{}\n{}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// A child and the lines it prints.
+struct Started {
+    child: Child,
+    printed: std::io::Lines<BufReader<ChildStdout>>,
+}
+
+impl Started {
+    fn new(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let printed = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, printed }
+    }
+
+    /// Waits for a line with `text`, and returns what stands behind it.
+    fn until(&mut self, text: &str) -> String {
+        loop {
+            let line = self.printed.next().unwrap_or_else(|| panic!("no {text:?}")).unwrap();
+            if let Some((_, rest)) = line.split_once(text) {
+                return rest.to_owned();
+            }
+        }
+    }
+
+    fn send(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    fn end(mut self) -> Output {
+        self.printed.by_ref().for_each(drop);
+        self.child.wait_with_output().unwrap()
+    }
+}
+
+/// Listeners in two runtimes and outside of any, all told of each signal.
+#[test]
+fn every_listener_gets_every_signal() {
+    const ROUNDS: usize = 200;
+    let name = "signal::every_listener_gets_every_signal";
+    if !is_child() {
+        return assert_success(&child(name, &[]));
+    }
+    let runtimes = [runtime(1), runtime(2)];
+    let (told, tells) = std::sync::mpsc::channel();
+    let mut count = 0;
+    for runtime in &runtimes {
+        for _ in 0..3 {
+            let told = told.clone();
+            let mut listener =
+                runtime.block_on(async { signal(SignalKind::user_defined1()) }).unwrap();
+            count += 1;
+            runtime.spawn(async move {
+                while let Some(()) = listener.recv().await {
+                    told.send(()).unwrap();
+                }
+            });
+        }
+    }
+    let mut listener = signal(SignalKind::user_defined1()).unwrap();
+    let mut other = signal(SignalKind::user_defined2()).unwrap();
+    for _ in 0..ROUNDS {
+        send(Signal::USR1);
+        for _ in 0..count {
+            tells.recv().unwrap();
+        }
+        gmp::block_on(listener.recv()).unwrap();
+        assert!(tells.try_recv().is_err(), "told twice of one");
+    }
+    assert_eq!(other.recv().now_or_never(), None);
+    // They end with their runtimes.
+    for runtime in runtimes {
+        runtime.shutdown(Duration::from_secs(30)).unwrap();
+    }
+}
+
+#[test]
+fn none_is_missed_and_many_are_one() {
+    let name = "signal::none_is_missed_and_many_are_one";
+    if !is_child() {
+        return assert_success(&child(name, &[]));
+    }
+    gmp::block_on(async {
+        let mut listener = signal(SignalKind::user_defined1()).unwrap();
+        for _ in 0..3 {
+            raise(Signal::USR1);
+        }
+        // Another that comes later hears only what comes after.
+        let mut late = signal(SignalKind::user_defined1()).unwrap();
+        listener.recv().await.unwrap();
+        assert_eq!(listener.recv().now_or_never(), None);
+        assert_eq!(late.recv().now_or_never(), None);
+        raise(Signal::USR1);
+        late.next().await.unwrap();
+        listener.next().await.unwrap();
+        // Dropped in the middle of waiting, it has missed nothing.
+        for _ in 0..1000 {
+            assert_eq!(listener.recv().now_or_never(), None);
+        }
+        raise(Signal::USR1);
+        select! {
+            got = listener.recv() => assert_eq!(got, Some(())),
+            _ = gmp::sleep(Duration::from_secs(30)) => panic!("lost"),
+        }
+        assert_eq!(listener.kind().to_string(), "SIGUSR1");
+    });
+    // Made in a runtime that ends, and waited for outside of it.
+    let short = runtime(1);
+    let mut listener = short.block_on(async { signal(SignalKind::hangup()) }).unwrap();
+    short.shutdown(Duration::from_secs(30)).unwrap();
+    assert_eq!(gmp::block_on(listener.recv()), None);
+}
+
+/// Listeners come and go while signals do.
+#[test]
+fn a_storm() {
+    let name = "signal::a_storm";
+    if !is_child() {
+        return assert_success(&child(name, &[]));
+    }
+    // The default action never comes back.
+    let mut keeper = signal(SignalKind::user_defined1()).unwrap();
+    let storm = std::thread::spawn(|| (0..20_000).for_each(|_| send(Signal::USR1)));
+    let runtime = runtime(2);
+    let work: Vec<_> = (0..8)
+        .map(|_| {
+            runtime.spawn(async {
+                for _ in 0..200 {
+                    let mut listener = signal(SignalKind::user_defined1()).unwrap();
+                    let mut other = signal(SignalKind::user_defined2()).unwrap();
+                    select! {
+                        _ = listener.recv() => {}
+                        _ = gmp::sleep(Duration::from_millis(1)) => {}
+                    }
+                    assert_eq!(other.recv().now_or_never(), None);
+                }
+            })
+        })
+        .collect();
+    for work in work {
+        gmp::block_on(work).unwrap();
+    }
+    storm.join().unwrap();
+    gmp::block_on(keeper.recv()).unwrap();
+    // The last one is heard, whatever came before.
+    let _ = keeper.recv().now_or_never();
+    send(Signal::USR1);
+    gmp::block_on(keeper.recv()).unwrap();
+}
+
+#[test]
+fn what_was_there_before_comes_back() {
+    let name = "signal::what_was_there_before_comes_back";
+    if !is_child() {
+        // The default action of SIGTERM.
+        let output = child(name, &[]);
+        assert_eq!(output.status.signal(), Some(Signal::TERM.as_raw()), "{:?}", output.status);
+        // Ignored, as by `nohup`.
+        let mut shell = Command::new("sh");
+        let child = child_command(name, &[]);
+        shell.args(["-c", "trap '' TERM; exec \"$0\" \"$@\""]).arg(child.get_program());
+        shell.args(child.get_args());
+        shell.envs(child.get_envs().filter_map(|(key, value)| Some((key, value?))));
+        return assert_success(&shell.output().unwrap());
+    }
+    gmp::block_on(async {
+        let mut first = signal(SignalKind::terminate()).unwrap();
+        let second = signal(SignalKind::terminate()).unwrap();
+        drop(second);
+        send(Signal::TERM);
+        first.recv().await.unwrap();
+        drop(first);
+        // And once more.
+        let mut third = signal(SignalKind::terminate()).unwrap();
+        send(Signal::TERM);
+        third.recv().await.unwrap();
+    });
+    send(Signal::TERM);
+}
+
+/// One Ctrl-C is heard, the next ends a process that does not listen any more.
+#[test]
+fn ctrl_c_twice() {
+    let name = "signal::ctrl_c_twice";
+    if is_child() {
+        return gmp::block_on(async {
+            let pressed = ctrl_c();
+            println!("ready");
+            pressed.await.unwrap();
+            println!("heard");
+            std::future::pending::<()>().await;
+        });
+    }
+    let mut child = Started::new(child_command(name, &[]));
+    child.until("ready");
+    child.send(Signal::INT);
+    child.until("heard");
+    child.send(Signal::INT);
+    assert_eq!(child.end().status.signal(), Some(Signal::INT.as_raw()));
+}
+
+#[test]
+fn some_cannot_be_listened_to() {
+    for raw in [9, 19, 11, 7, 8, 4, 0, -1, 32, 100, 1000, i32::MAX] {
+        let error = signal(SignalKind::from_raw(raw)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{raw}: {error}");
+        assert!(error.to_string().contains("signal"), "{error}");
+    }
+}
+
+/// SIGQUIT is gmp's until somebody listens to it, and again when nobody does.
+#[test]
+fn the_dump_of_main_gives_way() {
+    #[gmp::main]
+    async fn program() {
+        let mut quit = signal(SignalKind::quit()).unwrap();
+        println!("ready");
+        quit.recv().await.unwrap();
+        drop(quit);
+        println!("heard");
+        std::future::pending::<()>().await;
+    }
+    let name = "signal::the_dump_of_main_gives_way";
+    if is_child() {
+        return program();
+    }
+    let mut child = Started::new(child_command(name, &[]));
+    child.until("ready");
+    child.send(Signal::QUIT);
+    child.until("heard");
+    child.send(Signal::QUIT);
+    let output = child.end();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert_eq!(text.matches("SIGQUIT: quit").count(), 1, "{text}");
+}
+
+/// Who waits for a signal is not stuck, keeps no thread, and does nothing.
+#[test]
+fn waiting_is_no_deadlock_and_costs_nothing() {
+    let name = "signal::waiting_is_no_deadlock_and_costs_nothing";
+    if is_child() {
+        let runtime = runtime(2);
+        let work = runtime.spawn(async {
+            let mut hangup = signal(SignalKind::hangup()).unwrap();
+            let waits = go!(async move { hangup.recv().await.unwrap() });
+            waiting("signal wait", 1).await;
+            println!("ready");
+            waits.await.unwrap();
+        });
+        gmp::block_on(work).unwrap();
+        return;
+    }
+    let mut child = Started::new(child_command(name, &[("GMPDEBUG", "deadlock=fatal")]));
+    child.until("ready");
+    // Time for sysmon to find everybody asleep, and to sleep itself.
+    std::thread::sleep(Duration::from_millis(500));
+    let before = switches(&child.child);
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(switches(&child.child), before);
+    child.send(Signal::HUP);
+    assert_success(&child.end());
+}
+
+/// How often the threads of `child` were put to sleep.
+fn switches(child: &Child) -> Vec<String> {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
+    let status =
+        tasks.map(|task| std::fs::read_to_string(task.unwrap().path().join("status")).unwrap());
+    let lines = |status: String| {
+        let lines = status.lines().filter(|line| line.contains("ctxt_switches"));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    status.flat_map(lines).collect()
+}
+
+/// The example, with clients in the middle of it.
+#[test]
+fn a_server_drains() {
+    let name = "signal::a_server_drains";
+    if is_child() {
+        return assert_eq!(graceful_shutdown::main(), std::process::ExitCode::SUCCESS);
+    }
+    for signal in [Signal::TERM, Signal::INT] {
+        let mut server = Started::new(child_command(name, &[("LISTEN", "127.0.0.1:0")]));
+        let addr = server.until("listening on ");
+        let mut clients: Vec<_> = (0..10)
+            .map(|n| {
+                let mut client = TcpStream::connect(&addr).unwrap();
+                client.write_all(&[n]).unwrap();
+                let mut back = [0];
+                client.read_exact(&mut back).unwrap();
+                assert_eq!(back, [n]);
+                client
+            })
+            .collect();
+        server.send(signal);
+        for client in &mut clients {
+            let mut text = String::new();
+            client.read_to_string(&mut text).unwrap();
+            assert_eq!(text, "goodbye\n");
+        }
+        server.until("all connections have finished");
+        assert!(TcpStream::connect(&addr).is_err());
+        assert_success(&server.end());
+    }
+}
