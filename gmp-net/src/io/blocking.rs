@@ -5,9 +5,10 @@
 //! under way when a future is dropped, and nothing gets lost.
 
 use futures::io::{AsyncRead, AsyncSeek, AsyncWrite};
+use gmp_rt::park::poll_go_on;
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write};
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 /// A reader or writer of the standard library whose calls may block, such as a [`File`](std::fs::File),
 /// for use in goroutines.
@@ -55,7 +56,12 @@ impl<T> Blocking<T> {
     }
 
     /// Makes a call, and again if a signal came.
-    fn call<R>(&mut self, mut call: impl FnMut(&mut T) -> io::Result<R>) -> Poll<io::Result<R>> {
+    fn call<R>(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut call: impl FnMut(&mut T) -> io::Result<R>,
+    ) -> Poll<io::Result<R>> {
+        ready!(poll_go_on(cx));
         loop {
             match gmp_rt::blocking(|| call(&mut self.0)) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -68,40 +74,40 @@ impl<T> Blocking<T> {
 impl<T: Read + Unpin> AsyncRead for Blocking<T> {
     fn poll_read(
         mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
+        cx: &mut Context<'_>,
         buf: &mut [u8],
     ) -> Poll<io::Result<usize>> {
-        self.call(|io| io.read(buf))
+        self.call(cx, |io| io.read(buf))
     }
 
     fn poll_read_vectored(
         mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
+        cx: &mut Context<'_>,
         bufs: &mut [IoSliceMut<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.call(|io| io.read_vectored(bufs))
+        self.call(cx, |io| io.read_vectored(bufs))
     }
 }
 
 impl<T: Write + Unpin> AsyncWrite for Blocking<T> {
     fn poll_write(
         mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
+        cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.call(|io| io.write(buf))
+        self.call(cx, |io| io.write(buf))
     }
 
     fn poll_write_vectored(
         mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
+        cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.call(|io| io.write_vectored(bufs))
+        self.call(cx, |io| io.write_vectored(bufs))
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.call(Write::flush)
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.call(cx, Write::flush)
     }
 
     /// Flushes. What ends it is dropping it.
@@ -113,9 +119,9 @@ impl<T: Write + Unpin> AsyncWrite for Blocking<T> {
 impl<T: Seek + Unpin> AsyncSeek for Blocking<T> {
     fn poll_seek(
         mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
+        cx: &mut Context<'_>,
         pos: SeekFrom,
     ) -> Poll<io::Result<u64>> {
-        self.call(|io| io.seek(pos))
+        self.call(cx, |io| io.seek(pos))
     }
 }
