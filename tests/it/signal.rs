@@ -288,11 +288,13 @@ fn waiting_is_no_deadlock_and_costs_nothing() {
     }
     let mut child = Started::new(child_command(name, &[("GMPDEBUG", "deadlock=fatal")]));
     child.until("ready");
-    // Time for sysmon to find everybody asleep, and to sleep itself.
-    std::thread::sleep(Duration::from_millis(500));
-    let before = switches(&child.child);
-    std::thread::sleep(Duration::from_millis(500));
-    assert_eq!(switches(&child.child), before);
+    // Sysmon finds everybody asleep, and sleeps itself: how long that takes depends on the machine.
+    let quiet = (0..20).any(|_| {
+        let before = switches(&child.child);
+        std::thread::sleep(Duration::from_millis(500));
+        switches(&child.child) == before
+    });
+    assert!(quiet, "it never rests");
     child.send(Signal::HUP);
     assert_success(&child.end());
 }
