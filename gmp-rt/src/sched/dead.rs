@@ -37,7 +37,8 @@ impl Sched {
     }
 
     fn is_surely_dead(&self) -> bool {
-        self.is_dead() && self.net.has_come_round() && self.is_dead()
+        // Not beyond the first sign of life: it is sysmon that waits.
+        self.is_dead() && self.net.has_come_round(|| self.is_dead()) && self.is_dead()
     }
 
     /// Tells about a deadlock, if there is one and it is wanted; returns whether it did. Called by

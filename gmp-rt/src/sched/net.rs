@@ -122,17 +122,23 @@ impl Net {
         ready.drain().for_each(wake_contained);
     }
 
-    /// Has the M that sleeps in the netpoller come out and go in again, and waits for that: what it was told
-    /// before is then with those who waited for it. `true` if there is no netpoller too; `false` if it
-    /// takes too long.
-    pub(super) fn has_come_round(&self) -> bool {
+    /// Has the M that sleeps in the netpoller come out and go in again, and waits for that while `wanted`: what
+    /// it was told before is then with those who waited for it. `true` if there is no netpoller too; `false`
+    /// if it takes too long, or is not wanted any more.
+    pub(super) fn has_come_round(&self, wanted: impl Fn() -> bool) -> bool {
         let Some(netpoll) = self.netpoll.get() else { return true };
         let before = self.slept.get();
-        (0..ROUND_TRIES).any(|_| {
+        for _ in 0..ROUND_TRIES {
             netpoll.wake();
             std::thread::sleep(ROUND_NAP);
-            self.slept.get() != before && self.is_awaited()
-        })
+            if self.slept.get() != before && self.is_awaited() {
+                return true;
+            }
+            if !wanted() {
+                return false;
+            }
+        }
+        false
     }
 
     /// How often the network was asked or waited for by others than Ps.
