@@ -156,3 +156,7 @@ pub(crate) const LOCK_TRIES: u32 = 4;
 /// How long each try stands back, in pauses of the CPU (Go: `active_spin_cnt`).
 #[cfg(not(gmp_loom))]
 pub(crate) const LOCK_PAUSES: u32 = 30;
+
+/// How many goroutines ahead of its turn one that is woken by a timer is fetched into the cache: about as far as a
+/// memory is away, 100 ns, at some 30 ns each.
+pub(crate) const FETCH_AHEAD: usize = 4;

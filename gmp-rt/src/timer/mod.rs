@@ -16,6 +16,8 @@ use self::wheel::{Key, Wheel};
 use crate::g::waker::wake_contained;
 use crate::prim::Ordering::{Relaxed, SeqCst};
 use crate::prim::{AtomicU64, AtomicUsize, Mutex};
+use crate::tuning::FETCH_AHEAD;
+use crate::util::prefetch::prefetch;
 use std::task::Waker;
 
 /// How many wakers are taken out under the lock before they are called without it.
@@ -124,8 +126,19 @@ impl Timers {
             drop(wheel);
             fired += due.len();
             // Without the lock: a waker may set timers.
-            due.drain(..).for_each(wake_contained);
+            wake_fetched(&mut due);
         }
         fired
+    }
+}
+
+/// Wakes all, and fetches each goroutine a few before it is its turn: after a long sleep none is in a cache.
+fn wake_fetched(wakers: &mut Vec<Waker>) {
+    let mut wakers = wakers.drain(..);
+    while let Some(waker) = wakers.next() {
+        if let Some(later) = wakers.as_slice().get(FETCH_AHEAD) {
+            prefetch(later.data());
+        }
+        wake_contained(waker);
     }
 }

@@ -1,4 +1,11 @@
 //! Small things every layer above uses.
 
 pub(crate) mod clock;
+#[cfg(target_arch = "x86_64")]
+#[expect(unsafe_code, reason = "an instruction of the CPU")]
+#[path = "prefetch_x86.rs"]
+pub(crate) mod prefetch;
+#[cfg(not(target_arch = "x86_64"))]
+#[path = "prefetch_none.rs"]
+pub(crate) mod prefetch;
 pub(crate) mod rand;
