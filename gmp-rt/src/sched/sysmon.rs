@@ -110,13 +110,11 @@ pub(super) fn sysmon_main(sched: Arc<Sched>) {
         let traced = !sysmon.sched.config.trace.every.is_zero();
         if long_idle && !traced {
             told |= !told && sysmon.sched.check_dead();
-            sysmon.sleep_deep(&note);
-            // Most who wake sleep again by then.
-            nap = 2 * IDLE_AFTER;
-            sysmon.seen.clear();
-            sysmon.net.1 = clock::now();
-            sysmon.postpone_procs();
-            continue;
+            if sysmon.sleep_deep(&note) {
+                // Most who wake sleep again by then.
+                nap = 2 * IDLE_AFTER;
+                continue;
+            }
         }
         nap = match sysmon.round(clock::now()) {
             Round::Acted => SYSMON_BUSY_NAP,
@@ -146,8 +144,9 @@ impl Sysmon {
         clock::after(nap).min(timer.max(soonest))
     }
 
-    /// Sleeps until somebody takes a P.
-    fn sleep_deep(&self, note: &Arc<Note>) {
+    /// Sleeps until somebody takes a P; `false` if somebody did just now, or there is something that nobody
+    /// else will wake for.
+    fn sleep_deep(&mut self, note: &Arc<Note>) -> bool {
         // Somebody has to wake for timers and events: an M, else it is us.
         let tended = |lists: &Lists| {
             (lists.sleeper.is_some() || self.sched.next_timer() == clock::FOREVER)
@@ -156,7 +155,11 @@ impl Sysmon {
         let sleeps = self.sched.idle.lull_sysmon(note, tended);
         if sleeps {
             note.sleep();
+            self.seen.clear();
+            self.net.1 = clock::now();
+            self.postpone_procs();
         }
+        sleeps
     }
 
     /// Who wakes for a moment only does not need to know how many CPUs there are: reading that takes longer
