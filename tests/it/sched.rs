@@ -368,3 +368,24 @@ fn yield_gives_way_to_all() {
     let yields = yields.unwrap();
     assert!(yields <= N / 10, "{yields} yields for {N} goroutines");
 }
+
+/// Who has had a whole slice comes behind those on the ring, each time.
+#[test]
+fn who_computed_for_a_slice_does_not_come_first() {
+    let runtime = runtime(1);
+    for _ in 0..5 {
+        let hog = runtime.spawn(async move {
+            // The first waits on the ring, the second before it.
+            let others = [gmp::spawn(async {}), gmp::spawn(async {})];
+            let (start, mut slices) = (Instant::now(), 0);
+            while !others.iter().all(gmp::JoinHandle::is_finished) && slices < 50 {
+                // Ready at once: gives way only when the slice is over.
+                gmp::sleep(Duration::ZERO).await;
+                slices = start.elapsed().as_millis() / 10;
+            }
+            slices
+        });
+        let slices = gmp::block_on(hog).unwrap();
+        assert!(slices < 20, "the others waited for {slices} slices");
+    }
+}

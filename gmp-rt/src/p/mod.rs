@@ -109,8 +109,8 @@ pub(crate) struct Own {
     pub(crate) looks: Cell<u32>,
     /// The slice in which the global queue was last looked at first.
     pub(crate) fair_slice: Cell<u64>,
-    /// The slice from which on goroutines may come before those on the ring again.
-    pub(crate) turn_over: Cell<u64>,
+    /// How many have to have left the ring before some may come before those on it again.
+    pub(crate) turn_over: Cell<u32>,
     /// Whether the inbox comes before the global queue next time.
     inbox_first: Cell<bool>,
     /// The moment the clock was last read: good enough for "since when".

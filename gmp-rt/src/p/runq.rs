@@ -88,6 +88,11 @@ impl RunQ {
         (tail.wrapping_sub(head) as usize).min(RUNQ_CAP)
     }
 
+    /// How many have left the ring so far; wraps.
+    pub(crate) fn taken(&self) -> u32 {
+        self.head.load(Acquire) // O2
+    }
+
     /// Whether `runnext` is taken just now.
     pub(crate) fn has_next(&self) -> bool {
         // Relaxed: a hint; whoever acts on it swaps.

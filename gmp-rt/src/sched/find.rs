@@ -145,24 +145,28 @@ impl Worker<'_> {
     }
 
     /// What a fair turn is where polls are long: 61 of them may be a second. Whoever waits for the network, a
-    /// timer or a place comes before the goroutines on the ring, which are asked to wait for one
-    /// more short poll and not for each other's long ones.
+    /// timer or a thread outside comes before the goroutines on the ring, which wait for some short polls
+    /// then and not for each other's long ones. Those on the global queue come behind: they may have computed for
+    /// a whole slice just now.
     ///
-    /// Not again before all who came first and one of the others have run: so the others go on too,
-    /// however much there is to do.
+    /// Not again before all who came first and one of the others have left the ring: so the others go on
+    /// too, however much there is to do.
     fn turn(&mut self) {
         let before = self.local.p().runq.len();
         self.ask_network();
         self.local.fire_all(clock::now());
         let p = self.local.p();
-        for gp in [self.take_inbox(&p), self.take_global(&p)].into_iter().flatten() {
+        if let Some(gp) = self.take_inbox(&p) {
             self.local.put_tail(&p, gp);
         }
-        let slices = p.counters.slices.get();
         let came = p.runq.len().saturating_sub(before);
-        if came > 0 && slices >= p.own().turn_over.get() {
-            p.own().turn_over.set(slices + came as u64 + 1);
+        let over = p.runq.taken().wrapping_sub(p.own().turn_over.get()) as i32 >= 0;
+        if before > 0 && came > 0 && over {
             self.local.sched.globq.put_batch(p.runq().rotate(before));
+            p.own().turn_over.set(p.runq.taken().wrapping_add(came as u32 + 1));
+        }
+        if let Some(gp) = self.take_global(&p) {
+            self.local.put_tail(&p, gp);
         }
     }
 
