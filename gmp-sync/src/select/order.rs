@@ -70,7 +70,8 @@ impl Shuffle {
     fn large(len: usize) -> Self {
         let mut heap: Vec<u32> = (0..len as u32).collect();
         for last in (1..len).rev() {
-            heap.swap(last, random_below(last as u32 + 1) as usize);
+            let other = random_below(last as u32 + 1) as usize;
+            (heap[last], heap[other]) = (heap[other], heap[last]);
         }
         Self { len, digits: 0, heap }
     }
