@@ -1,7 +1,6 @@
 //! Work of two kinds in one runtime: tasks that compute beside an echo server, and who measures the server.
 
 use crate::contestant::Contestant;
-use std::future::Future;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -31,13 +30,11 @@ pub(crate) fn start_hogs<C: Contestant>() {
 }
 
 /// Sends back what comes.
-pub(crate) fn echo<C: Contestant>(mut stream: C::Stream) -> impl Future<Output = ()> + Send {
-    async move {
-        let mut buf = [0; 256];
-        while let Ok(n @ 1..) = C::read(&mut stream, &mut buf).await {
-            if C::write_all(&mut stream, &buf[..n]).await.is_err() {
-                return;
-            }
+pub(crate) async fn echo<C: Contestant>(mut stream: C::Stream) {
+    let mut buf = [0; 256];
+    while let Ok(n @ 1..) = C::read(&mut stream, &mut buf).await {
+        if C::write_all(&mut stream, &buf[..n]).await.is_err() {
+            return;
         }
     }
 }

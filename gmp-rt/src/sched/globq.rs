@@ -142,13 +142,7 @@ mod tests {
 
     /// The ids, in order.
     fn ids(mut list: GList) -> Vec<GoId> {
-        std::iter::from_fn(|| list.pop_front())
-            .map(|gp| {
-                let goid = gp.goid();
-                std::mem::forget(gp);
-                goid
-            })
-            .collect()
+        std::iter::from_fn(|| list.pop_front()).map(|gp| gp.goid()).collect()
     }
 
     /// Singles and batches of any size come out in the order they went in, and not many more than asked for.
