@@ -101,9 +101,9 @@ pub mod net {
     pub use gmp_net::hyper;
     #[cfg(unix)]
     pub use gmp_net::{
-        Async, Incoming, OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, TcpListener,
-        TcpSocket, TcpStream, ToAddrs, UdpSocket, UnixDatagram, UnixListener, UnixStream,
-        WriteHalf,
+        AddrErrors, Async, Incoming, OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError,
+        TcpListener, TcpSocket, TcpStream, ToAddrs, UdpSocket, UnixDatagram, UnixListener,
+        UnixStream, WriteHalf,
     };
     pub use gmp_net::{Closed, DeadlineExceeded, RuntimeEnded, resolve};
 }

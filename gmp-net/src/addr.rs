@@ -1,5 +1,6 @@
 //! What can name the addresses of a peer.
 
+use crate::addr_errors::Failures;
 use crate::resolve::resolve;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
@@ -33,21 +34,19 @@ pub(crate) async fn all(addrs: impl ToAddrs) -> io::Result<Vec<SocketAddr>> {
     Ok(found)
 }
 
-/// Tries `f` with each address in turn; the first success, or the last error.
+/// Tries `f` with each address in turn; the first success, or what [`Failures`] makes of the errors.
 pub(crate) async fn each<T>(
     addrs: impl ToAddrs,
     f: impl Fn(SocketAddr) -> io::Result<T>,
 ) -> io::Result<T> {
-    let mut last = None;
+    let mut failures = Failures::default();
     for addr in all(addrs).await? {
         match f(addr) {
             Ok(made) => return Ok(made),
-            Err(error) => {
-                last = Some(io::Error::new(error.kind(), format!("{addr}: {error}")));
-            }
+            Err(error) => failures.add(addr, error),
         }
     }
-    Err(last.expect("there is at least one address"))
+    Err(failures.into_error())
 }
 
 #[expect(unnameable_types, reason = "the set of what names addresses is closed")]

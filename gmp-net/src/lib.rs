@@ -17,6 +17,8 @@ mod accept;
 #[cfg(unix)]
 mod addr;
 #[cfg(unix)]
+mod addr_errors;
+#[cfg(unix)]
 mod async_fd;
 #[cfg(unix)]
 mod deadline;
@@ -56,6 +58,8 @@ pub use crate::resolve::resolve;
 
 #[cfg(unix)]
 pub use crate::addr::ToAddrs;
+#[cfg(unix)]
+pub use crate::addr_errors::AddrErrors;
 #[cfg(unix)]
 pub use crate::async_fd::Async;
 #[cfg(unix)]

@@ -9,7 +9,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 ///
 /// # Errors
 ///
-/// What the OS says, with the name in the text; an error too if there is no address at all.
+/// What the OS says, with the name in the text if it is about the name; an error too if there is no address at all.
 ///
 /// # Cancel safety
 ///
@@ -22,7 +22,11 @@ use std::net::{SocketAddr, ToSocketAddrs};
 /// assert_eq!(addresses, ["127.0.0.1:80".parse().unwrap()]);
 /// ```
 pub async fn resolve(host: &str) -> io::Result<Vec<SocketAddr>> {
-    let named = |error: io::Error| io::Error::new(error.kind(), format!("{host}: {error}"));
+    // The number of the OS, if there is one (no descriptor left), tells more than the name would.
+    let named = |error: io::Error| match error.raw_os_error() {
+        Some(_) => error,
+        None => io::Error::new(error.kind(), format!("{host}: {error}")),
+    };
     let addresses: Vec<_> =
         gmp_rt::blocking(|| host.to_socket_addrs().map(Iterator::collect)).map_err(named)?;
     if addresses.is_empty() {

@@ -41,7 +41,7 @@ impl UdpSocket {
     ///
     /// # Errors
     ///
-    /// What the OS says to the last address, with the address in the text.
+    /// What the OS says; [`AddrErrors`](crate::AddrErrors) if it says different things to different addresses.
     pub async fn bind(addr: impl ToAddrs) -> io::Result<Self> {
         addr::each(addr, |addr| Self::from_std(std::net::UdpSocket::bind(addr)?)).await
     }
@@ -63,6 +63,10 @@ impl UdpSocket {
     }
 
     /// Sets the peer of [`send`](Self::send) and [`recv`](Self::recv): the first address that works.
+    ///
+    /// # Errors
+    ///
+    /// As for [`bind`](Self::bind).
     pub async fn connect(&self, addr: impl ToAddrs) -> io::Result<()> {
         addr::each(addr, |addr| self.fd.get().connect(addr)).await
     }

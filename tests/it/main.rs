@@ -25,6 +25,7 @@ mod net_copy;
 mod net_deadline;
 #[cfg(all(feature = "hyper", feature = "tokio-io"))]
 mod net_ecosystem;
+mod net_errors;
 mod net_faults;
 mod net_other;
 mod net_promise;

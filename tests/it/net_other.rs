@@ -86,8 +86,6 @@ async fn unix_by_path() {
     client.close();
     drop(client);
     assert_eq!(server.await.unwrap(), "by path");
-    let missing = UnixStream::connect(dir.join("missing")).await.unwrap_err();
-    assert!(missing.to_string().contains("missing"), "{missing}");
 
     let (a, b) = (dir.join("a"), dir.join("b"));
     let (a, b) = (UnixDatagram::bind(&a).unwrap(), (UnixDatagram::bind(&b).unwrap(), b));

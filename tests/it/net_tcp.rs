@@ -215,9 +215,6 @@ async fn connect_goes_on_to_the_next_address() {
     };
     let stream = TcpStream::connect(&[refused, refused, good][..]).await.unwrap();
     assert_eq!(stream.peer_addr().unwrap(), good);
-    let error = TcpStream::connect(&[refused, refused][..]).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
-    assert!(error.to_string().contains(&refused.to_string()), "{error}");
     let error = TcpStream::connect("no such host.invalid:1").await.unwrap_err();
     assert!(error.to_string().contains("no such host"), "{error}");
 }

@@ -1,6 +1,7 @@
 //! Connecting: to one address, and to the best of several ("happy eyeballs", RFC 8305).
 
 use super::{TcpSocket, TcpStream};
+use crate::addr_errors::Failures;
 use crate::fd::{Direction, Fd, Left, Tried};
 use crate::sys::Os;
 use futures::stream::{FuturesUnordered, StreamExt};
@@ -9,6 +10,7 @@ use rustix::io::Errno;
 use socket2::Socket;
 use std::future::poll_fn;
 use std::io;
+use std::mem;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -23,12 +25,11 @@ pub(super) async fn one(socket: Socket, addr: SocketAddr) -> io::Result<TcpStrea
     if let Err(error) = &connected
         && !matches!(Errno::from_io_error(error), Some(Errno::INPROGRESS | Errno::INTR))
     {
-        return Err(named(addr, connected.unwrap_err()));
+        return Err(connected.unwrap_err());
     }
     let stream = TcpStream { fd: Fd::new(socket.into(), Os::STREAMS)? };
     if connected.is_err() {
-        let wait = stream.fd.io(Direction::Write, is_connected);
-        wait.await.map_err(|error| named(addr, error))?;
+        stream.fd.io(Direction::Write, is_connected).await?;
     }
     Ok(stream)
 }
@@ -47,10 +48,6 @@ fn is_connected(stream: &std::net::TcpStream) -> Tried<()> {
     }
 }
 
-fn named(addr: SocketAddr, error: io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("connect to {addr}: {error}"))
-}
-
 /// Connects to the first of `addrs` that answers.
 pub(super) async fn any(addrs: Vec<SocketAddr>) -> io::Result<TcpStream> {
     let mut rest = in_turn(addrs).into_iter();
@@ -58,7 +55,8 @@ pub(super) async fn any(addrs: Vec<SocketAddr>) -> io::Result<TcpStream> {
     if rest.len() == 0 {
         return one_from(first).await;
     }
-    let mut race = Race { rest, running: FuturesUnordered::new(), head_start: None, error: None };
+    let (running, failures) = (FuturesUnordered::new(), Failures::default());
+    let mut race = Race { rest, running, head_start: None, failures };
     race.begin(first);
     poll_fn(|cx| race.poll(cx)).await
 }
@@ -82,7 +80,8 @@ fn in_turn(addrs: Vec<SocketAddr>) -> Vec<SocketAddr> {
     turns
 }
 
-type Attempt = Pin<Box<dyn Future<Output = io::Result<TcpStream>> + Send>>;
+/// The connection, or which address has failed, and why.
+type Attempt = Pin<Box<dyn Future<Output = Result<TcpStream, (SocketAddr, io::Error)>> + Send>>;
 
 /// Attempts that run beside each other.
 struct Race {
@@ -90,13 +89,13 @@ struct Race {
     running: FuturesUnordered<Attempt>,
     /// Until when the latest attempt is left alone.
     head_start: Option<Sleep>,
-    /// That of the first attempt that failed.
-    error: Option<io::Error>,
+    failures: Failures,
 }
 
 impl Race {
     fn begin(&mut self, addr: SocketAddr) {
-        self.running.push(Box::pin(one_from(addr)));
+        let attempt = async move { one_from(addr).await.map_err(|error| (addr, error)) };
+        self.running.push(Box::pin(attempt));
         self.head_start = Some(gmp_rt::sleep_until(Instant::now() + HEAD_START));
     }
 
@@ -106,8 +105,8 @@ impl Race {
                 self.head_start.as_mut().is_none_or(|nap| Pin::new(nap).poll(cx).is_ready());
             match self.running.poll_next_unpin(cx) {
                 Poll::Ready(Some(Ok(stream))) => return Poll::Ready(Ok(stream)),
-                Poll::Ready(Some(Err(error))) => {
-                    self.error.get_or_insert(error);
+                Poll::Ready(Some(Err((addr, error)))) => {
+                    self.failures.add(addr, error);
                     over = true;
                 }
                 Poll::Ready(None) | Poll::Pending => {}
@@ -131,13 +130,8 @@ impl Race {
         loop {
             match ready!(self.running.poll_next_unpin(cx)) {
                 Some(Ok(stream)) => return Poll::Ready(Ok(stream)),
-                Some(Err(error)) => {
-                    self.error.get_or_insert(error);
-                }
-                None => {
-                    let error = self.error.take();
-                    return Poll::Ready(Err(error.expect("none has connected, so one has failed")));
-                }
+                Some(Err((addr, error))) => self.failures.add(addr, error),
+                None => return Poll::Ready(Err(mem::take(&mut self.failures).into_error())),
             }
         }
     }

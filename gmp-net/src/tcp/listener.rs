@@ -55,7 +55,7 @@ impl TcpListener {
     ///
     /// # Errors
     ///
-    /// What the OS says to the last address, with the address in the text.
+    /// What the OS says; [`AddrErrors`](crate::AddrErrors) if it says different things to different addresses.
     pub async fn bind(addr: impl ToAddrs) -> io::Result<Self> {
         addr::each(addr, |addr| {
             let socket = TcpSocket::for_addr(addr)?;

@@ -59,7 +59,7 @@ impl TcpStream {
     ///
     /// # Errors
     ///
-    /// That of the first address that failed, with the address in the text.
+    /// What the OS says; [`AddrErrors`](crate::AddrErrors) if it says different things to different addresses.
     ///
     /// # Cancel safety
     ///

@@ -43,13 +43,9 @@ impl UnixListener {
     ///
     /// # Errors
     ///
-    /// What the OS says, with the path in the text.
+    /// What the OS says.
     pub fn bind(path: impl AsRef<Path>) -> io::Result<Self> {
-        let path = path.as_ref();
-        let bound = std::os::unix::net::UnixListener::bind(path).map_err(|error| {
-            io::Error::new(error.kind(), format!("bind {}: {error}", path.display()))
-        });
-        Self::from_std(bound?)
+        Self::from_std(std::os::unix::net::UnixListener::bind(path)?)
     }
 
     /// Listens at an address, which may be an abstract name on Linux.

@@ -50,13 +50,9 @@ impl UnixStream {
     ///
     /// # Errors
     ///
-    /// What the OS says, with the path in the text.
+    /// What the OS says.
     pub async fn connect(path: impl AsRef<Path>) -> io::Result<Self> {
-        let path = path.as_ref();
-        let named = |error: io::Error| {
-            io::Error::new(error.kind(), format!("connect to {}: {error}", path.display()))
-        };
-        Self::connect_to(SockAddr::unix(path)?).await.map_err(named)
+        Self::connect_to(SockAddr::unix(path)?).await
     }
 
     /// Connects to a listener by its address, which may be an abstract name on Linux.

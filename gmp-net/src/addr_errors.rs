@@ -1,0 +1,134 @@
+//! Why none of several addresses would do.
+//!
+//! An [`io::Error`] holds either the number of the OS or an error of ours, never both, and who matches on
+//! `raw_os_error` must find it wherever there is one answer. So the number goes to the caller bare, as with
+//! std, if there was one address or if all said the same (`localhost`, refused on IPv6 and on IPv4). Only if
+//! they differ is there something to tell that no number can: then each address is listed with its error.
+
+use std::net::SocketAddr;
+use std::{error, fmt, io};
+
+/// What was said to each of several addresses, none of which would do.
+///
+/// It travels inside an [`io::Error`] whose kind is that of the first address, and comes out by `get_ref`
+/// and a downcast. There is one only if the OS gave different answers; else the error is the answer itself,
+/// with its `raw_os_error`.
+///
+/// # Examples
+///
+/// ```
+/// # gmp_rt::block_on(async {
+/// // Nobody can listen where somebody listens already, nor at an address that is not of this machine.
+/// let listener = gmp_net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+/// let addrs = [listener.local_addr().unwrap(), "192.0.2.1:80".parse().unwrap()];
+/// let error = gmp_net::TcpListener::bind(&addrs[..]).await.unwrap_err();
+/// assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse);
+/// let errors = error.get_ref().unwrap().downcast_ref::<gmp_net::AddrErrors>().unwrap();
+/// for (addr, error) in errors.iter() {
+///     println!("{addr}: {error}, number {:?}", error.raw_os_error());
+/// }
+/// # assert!(errors.iter().map(|(addr, _)| addr).eq(addrs));
+/// # });
+/// ```
+#[derive(Debug)]
+pub struct AddrErrors {
+    /// In the order in which they failed; never empty.
+    failed: Vec<(SocketAddr, io::Error)>,
+}
+
+impl AddrErrors {
+    /// The addresses, in the order in which they failed, and why.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (SocketAddr, &io::Error)> {
+        self.failed.iter().map(|(addr, error)| (*addr, error))
+    }
+}
+
+impl fmt::Display for AddrErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, (addr, error)) in self.failed.iter().enumerate() {
+            write!(f, "{}{addr}: {error}", if n == 0 { "" } else { "; " })?;
+        }
+        Ok(())
+    }
+}
+
+impl error::Error for AddrErrors {
+    /// That of the first address.
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        self.failed.first().map(|(_, error)| error as _)
+    }
+}
+
+/// The failures so far, of addresses that are tried one by one or beside each other.
+#[derive(Debug, Default)]
+pub(crate) struct Failures(Vec<(SocketAddr, io::Error)>);
+
+impl Failures {
+    pub(crate) fn add(&mut self, addr: SocketAddr, error: io::Error) {
+        self.0.push((addr, error));
+    }
+
+    /// The error for the caller.
+    ///
+    /// # Panics
+    ///
+    /// If nothing has failed.
+    pub(crate) fn into_error(mut self) -> io::Error {
+        let first = &self.0.first().expect("no address has worked, so one has failed").1;
+        let (kind, number) = (first.kind(), first.raw_os_error());
+        let agree =
+            number.is_some() && self.0.iter().all(|(_, error)| error.raw_os_error() == number);
+        if agree || self.0.len() == 1 {
+            return self.0.swap_remove(0).1;
+        }
+        io::Error::new(kind, AddrErrors { failed: self.0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AddrErrors, Failures};
+    use std::error::Error;
+    use std::io;
+
+    /// Of addresses that end in 1, 2 and so on.
+    fn of(errors: impl IntoIterator<Item = io::Error>) -> io::Error {
+        let mut failures = Failures::default();
+        for (n, error) in (1u8..).zip(errors) {
+            failures.add(([127, 0, 0, n], 1).into(), error);
+        }
+        failures.into_error()
+    }
+
+    fn os(number: i32) -> io::Error {
+        io::Error::from_raw_os_error(number)
+    }
+
+    #[test]
+    fn one_answer_is_given_as_it_is() {
+        assert_eq!(of([os(111)]).raw_os_error(), Some(111));
+        assert_eq!(of([os(111), os(111), os(111)]).raw_os_error(), Some(111));
+        let ours = of([crate::Closed.into()]);
+        assert!(ours.get_ref().unwrap().is::<crate::Closed>());
+    }
+
+    #[test]
+    fn different_answers_are_listed() {
+        let error = of([os(101), os(111)]);
+        assert_eq!(error.kind(), os(101).kind());
+        let text = error.to_string();
+        assert_eq!(text, format!("127.0.0.1:1: {}; 127.0.0.2:1: {}", os(101), os(111)));
+        let source = error.source().unwrap().downcast_ref::<io::Error>().unwrap();
+        assert_eq!(source.raw_os_error(), Some(101));
+        let errors = error.get_ref().unwrap().downcast_ref::<AddrErrors>().unwrap();
+        let numbers: Vec<_> = errors.iter().map(|(_, error)| error.raw_os_error()).collect();
+        assert_eq!(numbers, [Some(101), Some(111)]);
+    }
+
+    /// Two errors of ours have no number to agree in.
+    #[test]
+    fn errors_without_a_number_are_listed() {
+        let error = of([crate::Closed.into(), crate::Closed.into()]);
+        assert!(error.get_ref().unwrap().is::<AddrErrors>());
+    }
+}
