@@ -27,6 +27,8 @@ mod net_deadline;
 mod net_ecosystem;
 mod net_errors;
 mod net_faults;
+#[cfg(target_os = "linux")]
+mod net_namespace;
 mod net_other;
 mod net_promise;
 mod net_scale;

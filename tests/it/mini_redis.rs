@@ -1,5 +1,6 @@
 //! The example that is a small Redis, by hand and by Redis's own clients.
 
+use super::support::not_checked;
 use gmp::go;
 use gmp::net::{TcpListener, TcpStream};
 use std::net::SocketAddr;
@@ -193,9 +194,9 @@ async fn client(name: &'static str, args: &[&str], addr: SocketAddr) -> Option<O
     match gmp::spawn_blocking(move || command.output()).await.unwrap() {
         Ok(output) => Some(output),
         Err(error) => {
-            eprintln!(
-                "\n*** NOT CHECKED: {name}: {error} (`apt-get install redis-tools`).\n*** The example \
-                 mini_redis is untested with Redis's own clients.\n"
+            not_checked(
+                &format!("{name}: {error} (`apt-get install redis-tools`)."),
+                "The example mini_redis is untested with Redis's own clients.",
             );
             None
         }

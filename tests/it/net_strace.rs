@@ -2,7 +2,7 @@
 //! themselves.
 
 use super::net_tcp::{echo, pair};
-use super::support::{child_of, is_child};
+use super::support::{child_of, is_child, not_checked};
 use gmp::go;
 use std::process::Command;
 
@@ -22,12 +22,11 @@ fn one_call_for_a_poll_and_none_beside_reads_and_writes() {
         return echo_rounds();
     }
     if !can_trace() {
-        eprintln!(
-            "\n*** NOT CHECKED: no strace that may trace is here (`apt-get install strace`; in a \
-             container it needs the capability SYS_PTRACE).\n*** The number of system calls of a poll \
-             is untested.\n"
+        return not_checked(
+            "no strace that may trace is here (`apt-get install strace`; in a container it needs the \
+             capability SYS_PTRACE).",
+            "The number of system calls of a poll is untested.",
         );
-        return;
     }
     let name = "net_strace::one_call_for_a_poll_and_none_beside_reads_and_writes";
     let file = std::env::temp_dir().join(format!("gmp-strace-{}", std::process::id()));

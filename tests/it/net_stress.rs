@@ -27,7 +27,7 @@ impl Rand {
 }
 
 /// Bytes that can be told from those before and after.
-fn pattern(at: u64) -> u8 {
+pub(crate) fn pattern(at: u64) -> u8 {
     (at % 251) as u8
 }
 

@@ -1,10 +1,15 @@
 //! What several tests need.
 
+#[cfg(unix)]
+use rustix::time::{ClockId, clock_gettime};
 use std::future::Future;
+use std::io::Write;
 use std::pin::Pin;
 use std::process::{Command, Output};
 use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
+#[cfg(unix)]
+use std::time::Duration;
 
 /// Set in a child process that a test starts from its own binary.
 const CHILD: &str = "GMP_TEST_CHILD";
@@ -34,6 +39,20 @@ pub(crate) fn child_of(command: &[&str], name: &str) -> Output {
     start.args(&command[1..]).arg(std::env::current_exe().expect("own path"));
     start.args([name, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD, "1");
     start.output().expect("start a child")
+}
+
+/// Says that this machine cannot run a test, and what is therefore untested.
+///
+/// Not by a macro: what those print is shown for tests that fail only.
+pub(crate) fn not_checked(why: &str, what: &str) {
+    let _ = writeln!(std::io::stderr(), "\n*** NOT CHECKED: {why}\n*** {what}\n");
+}
+
+/// CPU time of this process.
+#[cfg(unix)]
+pub(crate) fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.try_into().unwrap(), time.tv_nsec.try_into().unwrap())
 }
 
 /// A gate that one future waits at until somebody opens it.
