@@ -3,15 +3,14 @@
 //!
 //! Goroutines are plain numbers here: no queue looks behind the pointers it holds.
 
+pub use crate::sched::probe::{Crowd, Probe, Waiting};
+
 use crate::g::list::GList;
-use crate::g::origin::Origin;
-use crate::g::{Birth, G, GRef, Ids, cell};
+use crate::g::{G, GRef};
 use crate::p::runq::{Full, Got, RunQ, StealNext};
 use crate::sched::globq::GlobQ;
-use crate::sched::goid;
 use crate::sched::inbox::Inbox;
-use crate::sched::ready::Gmp;
-use std::panic::Location;
+use crate::sched::probe::unqueued;
 use std::ptr::NonNull;
 
 fn fake(n: usize) -> GRef {
@@ -22,13 +21,6 @@ fn fake(n: usize) -> GRef {
 
 fn number(gp: GRef) -> usize {
     gp.into_raw().addr().get() / align_of::<G>() - 1
-}
-
-/// A goroutine that is on no queue, of no runtime.
-fn unqueued() -> GRef {
-    let ids = Ids::new(goid::single(), (Ids::MAX_RUNTIMES - 1) as u16);
-    let origin = Origin::site_only(Location::caller());
-    cell::spawn::<_, Gmp>(async {}, Birth { ids, parent: 0, origin }).gp
 }
 
 /// The local run queue.

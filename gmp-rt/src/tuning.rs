@@ -33,6 +33,11 @@ pub(crate) const SPIN_ROUNDS: u32 = 24;
 /// The same if no other P runs.
 pub(crate) const SPIN_ROUNDS_ALONE: u32 = 4;
 
+/// Looks at other Ps a thief makes in all rounds but the last, where there are so many Ps that those would take
+/// longer: a round over 16 Ps takes about as long as the pause after it, over 256 ten times that
+/// (`gmp-bench --bin scaling`), and every look costs the P that is looked at its line.
+pub(crate) const SPIN_LOOKS: u32 = 16 * SPIN_ROUNDS;
+
 /// A thief leaves a ring alone whose P will have run all of it within so many rounds (of about a
 /// microsecond). The last round before it parks takes what there is.
 pub(crate) const STEAL_ROUNDS_AHEAD: u64 = 8;
@@ -51,6 +56,10 @@ pub(crate) const STAMP_CLOCK: u32 = 64;
 /// A P with timers looks at the clock once in so many ticks (a power of two). A clock reading
 /// costs as much as a whole tick, so it is not taken at each.
 pub(crate) const TIMER_CLOCK: u32 = 16;
+
+/// Of more Ps than this, not all look at the timers of all in a fair turn: about so many looks in one, on
+/// average. 256 looks take 0.5 to 2.5 µs (`gmp-bench --bin scaling`), the 61 slices between two turns as much.
+pub(crate) const TIMER_LOOKS: usize = 16;
 
 /// Most Ps a runtime may have.
 pub(crate) const MAX_PROCS: usize = 1024;

@@ -11,8 +11,8 @@ use crate::p::{OwnedP, P, PStatus};
 use crate::prim::spin_loop;
 use crate::timer::Timers;
 use crate::tuning::{
-    GLOBAL_TICK, RUNNEXT_BACKOFF, RUNQ_CAP, SPIN_PAUSES, SPIN_ROUNDS, SPIN_ROUNDS_ALONE,
-    STAMP_CLOCK, STEAL_PASSES, STEAL_ROUNDS_AHEAD, TIMER_CLOCK,
+    GLOBAL_TICK, RUNNEXT_BACKOFF, RUNQ_CAP, SPIN_LOOKS, SPIN_PAUSES, SPIN_ROUNDS,
+    SPIN_ROUNDS_ALONE, STAMP_CLOCK, STEAL_PASSES, STEAL_ROUNDS_AHEAD, TIMER_CLOCK, TIMER_LOOKS,
 };
 use crate::util::clock;
 
@@ -113,7 +113,7 @@ impl Worker<'_> {
     fn fair_turn(&mut self) -> Option<GRef> {
         self.ask_network();
         let sched = &self.local.sched;
-        if sched.next_timer() != clock::FOREVER {
+        if self.looks_at_all_timers() && sched.next_timer() != clock::FOREVER {
             self.local.fire_all(clock::now());
         }
         if self.local.p().own().inbox_first() {
@@ -121,6 +121,14 @@ impl Worker<'_> {
         } else {
             sched.globq.get().or_else(|| sched.inbox.get())
         }
+    }
+
+    /// Whether it is this P's turn to look at the timers of all. Where there are many Ps they take turns,
+    /// so that each pays for a few looks and not for one at each of them.
+    fn looks_at_all_timers(&self) -> bool {
+        let p = self.local.p();
+        let turn = p.counters.slices.get() / GLOBAL_TICK + p.id as u64;
+        turn.is_multiple_of((self.local.sched.procs() / TIMER_LOOKS).max(1) as u64)
     }
 
     /// Somebody wants this P's attention: it has to give up its right to run (`find_elsewhere` does), or it is
@@ -227,7 +235,8 @@ impl Worker<'_> {
         }
         // With nobody else at work there is nobody who could make some, but for threads outside.
         let alone = sched.idle.word.counts().0 + 1 >= sched.procs();
-        let rounds = if alone { SPIN_ROUNDS_ALONE } else { SPIN_ROUNDS };
+        let patience = if alone { SPIN_ROUNDS_ALONE } else { SPIN_ROUNDS };
+        let rounds = patience.min(SPIN_LOOKS / sched.ps.len() as u32).max(1);
         for round in 1..=rounds {
             let last = round == rounds;
             if let Some(gp) = self.steal_work(last).or_else(|| self.find_queued()) {
@@ -256,7 +265,7 @@ impl Worker<'_> {
         None
     }
 
-    fn steal_pass(&mut self, last: bool) -> Option<GRef> {
+    pub(super) fn steal_pass(&mut self, last: bool) -> Option<GRef> {
         let local = self.local;
         let (p, sched) = (local.p(), &local.sched);
         if last && sched.next_timer() != clock::FOREVER {

@@ -2,11 +2,12 @@
 
 use crate::g::GoId;
 use crate::p::OwnedP;
+use crate::prim::CachePadded;
 use crate::prim::fixed::{AtomicU64, Ordering::Relaxed};
 use crate::tuning::GOID_BATCH;
 
 /// The next id nobody has. The first goroutine of a program is number 1, as in Go.
-static NEXT: AtomicU64 = AtomicU64::new(1);
+static NEXT: CachePadded<AtomicU64> = CachePadded(AtomicU64::new(1));
 
 /// An id for a goroutine spawned outside of any P.
 pub(crate) fn single() -> GoId {

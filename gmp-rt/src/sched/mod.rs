@@ -13,6 +13,8 @@ pub(crate) mod inbox;
 mod live;
 pub(crate) mod net;
 pub(crate) mod park;
+#[cfg(feature = "dev-hooks")]
+pub(crate) mod probe;
 pub(crate) mod procs;
 pub(crate) mod ready;
 pub(crate) mod registry;
@@ -146,8 +148,10 @@ pub(crate) struct Sched {
     pub(crate) inbox: CachePadded<Inbox>,
     pub(crate) idle: Idle,
     counts: procs::ProcCounts,
-    live: Live,
-    pub(crate) net: Net,
+    /// Padded: written by threads outside, beside what every P reads.
+    live: CachePadded<Live>,
+    /// Padded: written at each sleep in the netpoller, beside what every P reads.
+    pub(crate) net: CachePadded<Net>,
     pub(crate) exit: shutdown::Exit,
     stalls: stall::Stalls,
     threads: wake::Threads,
@@ -163,8 +167,8 @@ impl Sched {
             inbox: CachePadded(Inbox::new()),
             idle: Idle::new(config.procs, config.auto_procs),
             counts: procs::ProcCounts::new(config.procs),
-            live: Live::new(),
-            net: Net::default(),
+            live: CachePadded(Live::new()),
+            net: CachePadded(Net::default()),
             exit: shutdown::Exit::default(),
             stalls: stall::Stalls::default(),
             threads: wake::Threads::default(),

@@ -203,7 +203,8 @@ impl Lists {
         if self.stopping {
             return Nap::Skip;
         }
-        if !self.pool.iter().any(|m| m.id == id) {
+        // From the end, where it has just been put.
+        if !self.pool.iter().rev().any(|m| m.id == id) {
             // Somebody took it out of the pool: a grant is on its way, and ends the nap.
             return Nap::Forever;
         }

@@ -80,7 +80,7 @@ struct Suspect {
 
 /// Whether a round changed anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Round {
+pub(super) enum Round {
     /// It took a P or woke an M.
     Acted,
     /// A thread seems to be blocked: look again soon.
@@ -92,13 +92,7 @@ enum Round {
 /// The main function of the thread.
 pub(super) fn sysmon_main(sched: Arc<Sched>) {
     let note = Arc::new(Note::for_this_thread());
-    let mut sysmon = Sysmon {
-        sched,
-        seen: Vec::new(),
-        net: (0, 0),
-        trace: Trace::default(),
-        procs_read: clock::now(),
-    };
+    let mut sysmon = Sysmon::new(sched);
     let (mut nap, mut told) = (SYSMON_NAP, false);
     loop {
         if sysmon.sched.idle.with(|lists| lists.stopping) {
@@ -124,7 +118,7 @@ pub(super) fn sysmon_main(sched: Arc<Sched>) {
     }
 }
 
-struct Sysmon {
+pub(super) struct Sysmon {
     sched: Arc<Sched>,
     /// By the number of the P.
     seen: Vec<Seen>,
@@ -136,6 +130,11 @@ struct Sysmon {
 }
 
 impl Sysmon {
+    pub(super) fn new(sched: Arc<Sched>) -> Self {
+        let (seen, trace) = (Vec::new(), Trace::default());
+        Self { sched, seen, net: (0, 0), trace, procs_read: clock::now() }
+    }
+
     /// When to look again: after `nap`, but soon after the next timer, which somebody may be too
     /// busy to notice.
     fn wake_at(&self, nap: Duration) -> u64 {
@@ -170,7 +169,7 @@ impl Sysmon {
     }
 
     /// Looks at every P once.
-    fn round(&mut self, now: u64) -> Round {
+    pub(super) fn round(&mut self, now: u64) -> Round {
         let sched = self.sched.clone();
         let mut round = Round::Quiet;
         self.seen.resize(sched.ps.len(), Seen::default());
@@ -318,8 +317,8 @@ impl Sysmon {
     /// Whether there is work, or a timer, that only this P could see to.
     fn is_wanted(&self, p: &P, now: u64) -> bool {
         let (idle, _) = self.sched.idle.word.counts();
-        let work = p.runq.has_next() || self.sched.any_work() || self.sched.next_timer() <= now;
-        idle == 0 && work
+        let work = || p.runq.has_next() || self.sched.any_work() || self.sched.next_timer() <= now;
+        idle == 0 && work()
     }
 
     /// What the thread of `p` does, if that can be told yet. `None` too if it only waits for a CPU.

@@ -1,0 +1,194 @@
+//! What the scheduler's looks over all Ps cost on this machine, with real code and as many Ps.
+//!
+//! Few machines have 256 cores, but what makes a look expensive is not the number of cores: it is
+//! the number of lines, and that another core has written them. So one thread plays the Ms of all
+//! other Ps, one poll each, and the other one looks ([`gmp_rt::dev_hooks::Probe`]).
+
+use gmp_rt::dev_hooks::{Crowd, Probe};
+use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::time::{ClockId, clock_gettime};
+use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// How often each look is timed.
+const TIMES: usize = 201;
+
+/// Looks in one timing where lines are the own ones.
+const IN_A_ROW: u32 = 200;
+
+/// One kind of look.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Look {
+    pub(super) name: &'static str,
+    /// Nobody has written since the last one, ns.
+    pub(super) again: f64,
+    /// All other Ps have made a poll on another core since, ns.
+    pub(super) after_polls: f64,
+    /// What a poll of each other P costs more after it, ns.
+    pub(super) to_others: f64,
+}
+
+/// A look, to be called many times.
+type Act<'a> = Box<dyn FnMut() + 'a>;
+
+/// All looks, with `procs` Ps.
+pub(super) fn looks(procs: usize) -> Vec<Look> {
+    let (probe, crowd) = Probe::new(procs);
+    pin(0);
+    let stage = Stage::default();
+    std::thread::scope(|scope| {
+        scope.spawn(|| stage.play(crowd));
+        let mut sysmon = probe.sysmon();
+        let acts: Vec<(&str, Act<'_>)> = vec![
+            (
+                "next_timer",
+                Box::new(|| {
+                    black_box(probe.next_timer());
+                }),
+            ),
+            ("any_work", Box::new(|| assert!(!probe.any_work()))),
+            ("last look before sleep", Box::new(|| assert!(probe.last_look()))),
+            ("fair turn", Box::new(|| assert!(!probe.fair_turn()))),
+            ("steal pass", Box::new(|| assert!(!probe.steal_pass()))),
+            ("sysmon round", Box::new(&mut sysmon)),
+            (
+                "num_goroutine",
+                Box::new(|| {
+                    black_box(probe.live());
+                }),
+            ),
+        ];
+        let mut looks: Vec<Look> =
+            acts.into_iter().map(|(name, act)| stage.time(name, act, procs)).collect();
+        stage.timers.store(true, Ordering::Relaxed);
+        let fair_turn = Box::new(|| assert!(!probe.fair_turn()));
+        looks.push(stage.time("fair turn, timers", fair_turn, procs));
+        stage.over.store(true, Ordering::Release);
+        looks
+    })
+}
+
+/// Where the thread that looks and the thread that plays the others take turns.
+#[derive(Debug, Default)]
+struct Stage {
+    /// Turns of the crowd asked for, and taken.
+    asked: AtomicUsize,
+    taken: AtomicUsize,
+    /// Whether its Ps also set timers.
+    timers: AtomicBool,
+    /// How long its last turn took, ns.
+    took: AtomicU64,
+    over: AtomicBool,
+}
+
+impl Stage {
+    fn play(&self, crowd: Crowd) {
+        pin(1);
+        let mut goroutines = crowd.goroutines();
+        let mut turn = 0;
+        while !self.over.load(Ordering::Acquire) {
+            if self.asked.load(Ordering::Acquire) == turn {
+                std::thread::yield_now();
+                continue;
+            }
+            let start = Instant::now();
+            crowd.work(&mut goroutines);
+            if self.timers.load(Ordering::Relaxed) {
+                crowd.set_timers();
+            }
+            self.took.store(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+            turn += 1;
+            self.taken.store(turn, Ordering::Release);
+        }
+    }
+
+    /// Lets the crowd make a poll each; returns how long that took, ns.
+    fn turn(&self) -> f64 {
+        let turn = self.asked.load(Ordering::Relaxed) + 1;
+        self.asked.store(turn, Ordering::Release);
+        while self.taken.load(Ordering::Acquire) != turn {
+            std::thread::yield_now();
+        }
+        self.took.load(Ordering::Relaxed) as f64
+    }
+
+    fn time(&self, name: &'static str, mut act: Act<'_>, procs: usize) -> Look {
+        let clock = median((0..TIMES).map(|_| nanos(|| ())));
+        let again = median(
+            (0..TIMES / 10)
+                .map(|_| nanos(|| (0..IN_A_ROW).for_each(|_| act())) / f64::from(IN_A_ROW)),
+        );
+        let mut looked = Vec::new();
+        let disturbed = median((0..TIMES).map(|_| {
+            let took = self.turn();
+            looked.push(nanos(&mut act) - clock);
+            took
+        }));
+        let undisturbed = median((0..TIMES).map(|_| self.turn()));
+        let others = (procs - 1).max(1) as f64;
+        Look {
+            name,
+            again,
+            after_polls: median(looked),
+            to_others: (disturbed - undisturbed) / others,
+        }
+    }
+}
+
+/// CPU time of the whole process for one goroutine spawned from outside, run and joined, while
+/// `procs - 1` other Ps are idle and their threads asleep; µs.
+pub(super) fn wake_up(procs: usize) -> f64 {
+    let runtime = gmp_rt::Builder::new().max_procs(procs).max_threads(procs + 16).build().unwrap();
+    wake_all(&runtime, procs);
+    // Long enough for its M to go to sleep again, which is what is measured.
+    let pause = || std::thread::sleep(Duration::from_micros(500));
+    median((0..TIMES).map(|_| {
+        pause();
+        let before = cpu_time();
+        runtime.block_on(runtime.spawn(async {})).unwrap();
+        pause();
+        (cpu_time() - before).as_nanos() as f64 / 1e3
+    }))
+}
+
+/// Has every P run something once, so that it has a thread.
+fn wake_all(runtime: &gmp_rt::Runtime, procs: usize) {
+    let here = std::sync::Arc::new(AtomicUsize::new(0));
+    let spawned: Vec<_> = (0..procs)
+        .map(|_| {
+            let here = here.clone();
+            runtime.spawn(async move {
+                here.fetch_add(1, Ordering::AcqRel);
+                while here.load(Ordering::Acquire) < procs {
+                    std::thread::yield_now();
+                }
+            })
+        })
+        .collect();
+    spawned.into_iter().for_each(|handle| runtime.block_on(handle).unwrap());
+}
+
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
+}
+
+fn nanos(act: impl FnOnce()) -> f64 {
+    let start = Instant::now();
+    act();
+    start.elapsed().as_nanos() as f64
+}
+
+fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Keeps the calling thread on one CPU; where there is none of that number, it stays where it is.
+fn pin(cpu: usize) {
+    let mut cpus = CpuSet::new();
+    cpus.set(cpu);
+    let _ = sched_setaffinity(None, &cpus);
+}
