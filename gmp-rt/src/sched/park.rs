@@ -100,8 +100,8 @@ impl Worker<'_> {
 
     /// Sleeps in the pool. `None`: it has a P, look for work.
     pub(super) fn sleep(&mut self) -> Option<Step> {
-        let sched = self.local.sched.clone();
-        let m = self.local.m.clone();
+        let local = self.local;
+        let (sched, m) = (&local.sched, &local.m);
         loop {
             sched.idle.word.parked();
             let next = sched.next_timer();

@@ -23,15 +23,13 @@ pub(super) struct Costs {
     pub(super) far: u64,
     /// How long a read that misses keeps the line from others.
     pub(super) served: u64,
-    /// How many misses of one pass over many lines are under way at a time.
-    pub(super) overlap: u64,
     /// Cores of a socket.
     pub(super) socket: usize,
 }
 
 impl Default for Costs {
     fn default() -> Self {
-        Self { hit: 2, look: 3, near: 100, far: 250, served: 20, overlap: 3, socket: 64 }
+        Self { hit: 2, look: 3, near: 100, far: 250, served: 20, socket: 64 }
     }
 }
 

@@ -1,22 +1,75 @@
 //! What shared structures cost with many Ps: real looks, and a simulation.
 //!
-//! `cargo run --release -p gmp-bench --bin scaling`. Three tables in Markdown, for `SCALING.md` beside
-//! the package: what the looks over all Ps cost here with so many Ps ([`measured`]); what workloads
-//! would do on machines with so many cores, and which shared line is the limit ([`machine`],
-//! [`work`]); and the same with that line sharded. The simulation is deterministic.
+//! `cargo run --release -p gmp-bench --bin scaling`. Two tables in Markdown, for `SCALING.md` of the
+//! package: what the looks over all Ps cost here with so many Ps ([`measured`]); and what workloads would
+//! do on machines with so many cores, which shared line is their limit, and what it would give to split
+//! that ([`machine`], [`work`]). The simulation is deterministic.
 
 mod line;
 mod machine;
 mod measured;
+mod work;
 
+/// How many Ps.
 const PROCS: [usize; 4] = [2, 8, 64, 256];
 
+/// Lines that are busy for less of the time are not named.
+const QUIET: f64 = 0.05;
+
 fn main() {
-    println!("{:24}", "");
-    for procs in PROCS {
-        for look in measured::looks(procs) {
-            println!("{procs:4} {look:?}");
-        }
-        println!("{procs:4} wake-up {:.1} us", measured::wake_up(procs));
+    print_looks();
+    println!();
+    print_workloads();
+}
+
+fn print_looks() {
+    println!(
+        "ns: nobody has written since · all others made a poll since · what it costs each of them"
+    );
+    header("look");
+    let by_procs = measured::looks(&PROCS);
+    for (n, look) in by_procs[0].iter().enumerate() {
+        let cells = by_procs.iter().map(|looks| looks[n]);
+        row(
+            look.name,
+            cells.map(|l| {
+                format!("{:.0} · {:.0} · {:.0}", l.again, l.after_polls, l.to_others.max(0.0))
+            }),
+        );
     }
+    let wake_ups = PROCS.iter().map(|procs| format!("{:.0} µs", measured::wake_up(*procs)));
+    row("CPU for a wake-up and the sleep after it", wake_ups);
+    let (own, foreign) = measured::batch_off_queue();
+    println!(
+        "a batch off the global queue, ns per goroutine: own {own:.1}, of another core {foreign:.1}"
+    );
+}
+
+fn print_workloads() {
+    println!("million per second and P, how busy the busiest shared lines are");
+    header("workload");
+    for workload in work::WORKLOADS {
+        let cells = PROCS.iter().map(|procs| {
+            let (outcome, busy) = workload.run(*procs);
+            format!("{:.3}{}", outcome.per_second / 1e6 / *procs as f64, busiest(&busy))
+        });
+        row(workload.name, cells);
+    }
+}
+
+/// The two busiest lines, if they are busy.
+fn busiest(busy: &[f64]) -> String {
+    let mut lines: Vec<_> = work::SHARED.iter().zip(busy).filter(|(_, b)| **b > QUIET).collect();
+    lines.sort_by(|a, b| b.1.total_cmp(a.1));
+    let named = lines.iter().take(2).map(|(line, b)| format!(" {line:?} {:.0} %", **b * 100.0));
+    named.collect::<Vec<_>>().join(",")
+}
+
+fn header(first: &str) {
+    row(first, PROCS.iter().map(|procs| format!("{procs} Ps")));
+    row("---", PROCS.iter().map(|_| "---".to_owned()));
+}
+
+fn row(first: &str, cells: impl Iterator<Item = String>) {
+    println!("| {first} | {} |", cells.collect::<Vec<_>>().join(" | "));
 }

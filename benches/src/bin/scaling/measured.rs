@@ -4,10 +4,11 @@
 //! the number of lines, and that another core has written them. So one thread plays the Ms of all
 //! other Ps, one poll each, and the other one looks ([`gmp_rt::dev_hooks::Probe`]).
 
-use gmp_rt::dev_hooks::{Crowd, Probe};
+use gmp_rt::dev_hooks::{Crowd, Global, Probe};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 use std::hint::black_box;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -32,8 +33,28 @@ pub(super) struct Look {
 /// A look, to be called many times.
 type Act<'a> = Box<dyn FnMut() + 'a>;
 
-/// All looks, with `procs` Ps.
-pub(super) fn looks(procs: usize) -> Vec<Look> {
+/// How often all of it is done.
+const ROUNDS: usize = 9;
+
+/// All looks, for each number of Ps. The upper quartile over rounds: a virtual machine's two CPUs are
+/// now and then two halves of one core, between which lines cost a fifth.
+pub(super) fn looks(procs: &[usize]) -> Vec<Vec<Look>> {
+    let round = |_| procs.iter().map(|procs| looks_once(*procs)).collect();
+    let rounds: Vec<Vec<Vec<Look>>> = (0..ROUNDS).map(round).collect();
+    let over_rounds = |at: usize, n: usize| {
+        let of = |pick: fn(&Look) -> f64| upper(rounds.iter().map(|round| pick(&round[at][n])));
+        Look {
+            name: rounds[0][at][n].name,
+            again: of(|look| look.again),
+            after_polls: of(|look| look.after_polls),
+            to_others: of(|look| look.to_others),
+        }
+    };
+    let kinds = rounds[0][0].len();
+    (0..procs.len()).map(|at| (0..kinds).map(|n| over_rounds(at, n)).collect()).collect()
+}
+
+fn looks_once(procs: usize) -> Vec<Look> {
     let (probe, crowd) = Probe::new(procs);
     pin(0);
     let stage = Stage::default();
@@ -49,7 +70,6 @@ pub(super) fn looks(procs: usize) -> Vec<Look> {
             ),
             ("any_work", Box::new(|| assert!(!probe.any_work()))),
             ("last look before sleep", Box::new(|| assert!(probe.last_look()))),
-            ("fair turn", Box::new(|| assert!(!probe.fair_turn()))),
             ("steal pass", Box::new(|| assert!(!probe.steal_pass()))),
             ("sysmon round", Box::new(&mut sysmon)),
             (
@@ -62,8 +82,10 @@ pub(super) fn looks(procs: usize) -> Vec<Look> {
         let mut looks: Vec<Look> =
             acts.into_iter().map(|(name, act)| stage.time(name, act, procs)).collect();
         stage.timers.store(true, Ordering::Relaxed);
-        let fair_turn = Box::new(|| assert!(!probe.fair_turn()));
-        looks.push(stage.time("fair turn, timers", fair_turn, procs));
+        let next_timer = Box::new(|| {
+            black_box(probe.next_timer());
+        });
+        looks.push(stage.time("next_timer, timers are set", next_timer, procs));
         stage.over.store(true, Ordering::Release);
         looks
     })
@@ -136,6 +158,35 @@ impl Stage {
     }
 }
 
+/// Goroutines in a batch between a ring and the global queue.
+const BATCH: usize = 129;
+
+/// What it takes to count a batch off the global queue, under its lock, per goroutine: if this core has put it
+/// there, and if another has; ns.
+pub(super) fn batch_off_queue() -> (f64, f64) {
+    let (queue, hands) = (Global::default(), Mutex::new(Global::goroutines(BATCH)));
+    let put = |cpu| {
+        pin(cpu);
+        queue.push_batch(&mut hands.lock().unwrap());
+    };
+    let take = || {
+        let mut batch = Vec::with_capacity(BATCH);
+        let took = nanos(|| queue.pop_batch(BATCH, &mut batch)) / BATCH as f64;
+        *hands.lock().unwrap() = batch;
+        took
+    };
+    pin(0);
+    let own = median((0..TIMES).map(|_| {
+        put(0);
+        take()
+    }));
+    let foreign = median((0..TIMES).map(|_| {
+        std::thread::scope(|scope| scope.spawn(|| put(1)).join().unwrap());
+        take()
+    }));
+    (own, foreign)
+}
+
 /// CPU time of the whole process for one goroutine spawned from outside, run and joined, while
 /// `procs - 1` other Ps are idle and their threads asleep; µs.
 pub(super) fn wake_up(procs: usize) -> f64 {
@@ -180,10 +231,20 @@ fn nanos(act: impl FnOnce()) -> f64 {
     start.elapsed().as_nanos() as f64
 }
 
-fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+fn sorted(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);
+    values
+}
+
+fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    let values = sorted(values);
     values[values.len() / 2]
+}
+
+fn upper(values: impl IntoIterator<Item = f64>) -> f64 {
+    let values = sorted(values);
+    values[values.len() * 3 / 4]
 }
 
 /// Keeps the calling thread on one CPU; where there is none of that number, it stays where it is.

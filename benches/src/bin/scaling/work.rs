@@ -1,0 +1,416 @@
+//! What Ps do in the simulation: workloads as lists of steps, with what each touches of the
+//! scheduler.
+//!
+//! The time of work that is a P's own is what the row of that name takes per goroutine on one core
+//! (`benches/README.md`); which lines are written how often is read off the code, and `SCALING.md` has the
+//! list. A workload may be *sharded*: the same with one structure split, to see what that would give.
+
+use super::line::{Costs, MAX_CORES};
+use super::machine::{Machine, Outcome, Step};
+
+/// How long is simulated, ns, where steps are short.
+const FINE: u64 = 400_000;
+
+/// Where they are of about a microsecond.
+const MIDDLE: u64 = 4_000_000;
+
+/// Where some take ten, and wait for each other.
+const COARSE: u64 = 40_000_000;
+
+/// Goroutines in a batch between a ring and the global queue.
+const BATCH: u64 = 129;
+
+/// What it takes to count a goroutine off a list that another core has made, ns; as measured. Cells that lie
+/// beside each other are fetched ahead; those of a long-lived program are not, and take [`Costs::near`].
+const COUNTED_OFF: u64 = 20;
+
+/// Slices between two looks at shared queues.
+const TICK: u64 = 61;
+
+/// Shared lines by name; each has a place for every shard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shared {
+    GlobalQueue,
+    InboxTail,
+    InboxHead,
+    IdleWord,
+    Lists,
+    GoId,
+    Live,
+    Registry,
+    Centre,
+    Epoll,
+}
+
+pub(super) const SHARED: [Shared; 10] = [
+    Shared::GlobalQueue,
+    Shared::InboxTail,
+    Shared::InboxHead,
+    Shared::IdleWord,
+    Shared::Lists,
+    Shared::GoId,
+    Shared::Live,
+    Shared::Registry,
+    Shared::Centre,
+    Shared::Epoll,
+];
+
+/// After the shared lines and their shards: the line of each P that others look at, and that of its
+/// timers.
+const RINGS: usize = SHARED.len() * MAX_CORES;
+const TIMERS: usize = RINGS + MAX_CORES;
+const LINES: usize = TIMERS + MAX_CORES;
+
+/// One workload.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Workload {
+    pub(super) name: &'static str,
+    /// The steps of one core of so many.
+    steps: fn(&Seat) -> Vec<Step>,
+    /// How long it is simulated.
+    span: u64,
+    /// Which lines are split, and how many cores share a part.
+    shards: &'static [(Shared, usize)],
+}
+
+/// A core among `cores`.
+#[derive(Clone, Copy, Debug)]
+struct Seat {
+    core: usize,
+    cores: usize,
+    shards: &'static [(Shared, usize)],
+}
+
+impl Seat {
+    fn line(&self, shared: Shared) -> usize {
+        let split = self.shards.iter().find(|(split, _)| *split == shared);
+        let shard = split.map_or(0, |(_, cores)| self.core / cores);
+        shared as usize * MAX_CORES + shard
+    }
+
+    fn write(&self, shared: Shared, hold: u64) -> Step {
+        Step::Write { line: self.line(shared), hold }
+    }
+
+    fn read(&self, shared: Shared) -> Step {
+        Step::Read(self.line(shared))
+    }
+
+    /// Lines of all Ps but the own, from `first` on.
+    fn others(&self, first: usize) -> Vec<usize> {
+        (0..self.cores).filter(|core| *core != self.core).map(|core| first + core).collect()
+    }
+
+    fn own(&self, first: usize) -> Step {
+        Step::Write { line: first + self.core, hold: 0 }
+    }
+}
+
+pub(super) const WORKLOADS: &[Workload] = &[
+    Workload { name: "yield, all Ps busy", steps: yields, span: FINE, shards: &[] },
+    Workload {
+        name: "the same, all timers in each fair turn",
+        steps: yields_all_timers,
+        span: FINE,
+        shards: &[],
+    },
+    Workload { name: "timeouts, all Ps busy", steps: timeouts, span: FINE, shards: &[] },
+    Workload {
+        name: "the same, all timers in each fair turn",
+        steps: timeouts_all_timers,
+        span: FINE,
+        shards: &[],
+    },
+    Workload {
+        name: "yield, beside thieves (1 core in 4)",
+        steps: beside_thieves,
+        span: FINE,
+        shards: &[],
+    },
+    Workload {
+        name: "the same, at most 4 thieves",
+        steps: beside_few_thieves,
+        span: FINE,
+        shards: &[],
+    },
+    Workload {
+        name: "spawn, all through the global queue",
+        steps: overflow,
+        span: COARSE,
+        shards: &[],
+    },
+    Workload {
+        name: "the same, a queue per 8 Ps",
+        steps: overflow,
+        span: COARSE,
+        shards: &[(Shared::GlobalQueue, 8)],
+    },
+    Workload {
+        name: "the same, batches stay whole",
+        steps: overflow_whole,
+        span: COARSE,
+        shards: &[],
+    },
+    Workload {
+        name: "wakes by threads outside (1 core in 4)",
+        steps: outside_wakes,
+        span: MIDDLE,
+        shards: &[],
+    },
+    Workload {
+        name: "the same, registry per thread",
+        steps: outside_wakes,
+        span: MIDDLE,
+        shards: &[(Shared::Registry, 1)],
+    },
+    Workload {
+        name: "the same, inbox per 8 cores too",
+        steps: outside_wakes,
+        span: MIDDLE,
+        shards: &[(Shared::Registry, 1), (Shared::InboxTail, 8), (Shared::InboxHead, 8)],
+    },
+    Workload {
+        name: "spawns by threads outside (1 core in 4)",
+        steps: outside_spawns,
+        span: MIDDLE,
+        shards: &[],
+    },
+    Workload {
+        name: "the same, all of it per 8 cores",
+        steps: outside_spawns,
+        span: MIDDLE,
+        shards: &[
+            (Shared::InboxTail, 8),
+            (Shared::InboxHead, 8),
+            (Shared::Centre, 8),
+            (Shared::GoId, 8),
+            (Shared::Live, 8),
+        ],
+    },
+    Workload { name: "sleep and wake-up every 20 µs", steps: naps, span: MIDDLE, shards: &[] },
+    Workload {
+        name: "the same, idle word and lists per 16 Ps",
+        steps: naps,
+        span: MIDDLE,
+        shards: &[(Shared::IdleWord, 16), (Shared::Lists, 16)],
+    },
+    Workload { name: "echo, one epoll", steps: echo, span: COARSE, shards: &[] },
+    Workload {
+        name: "the same, an epoll per 16 Ps",
+        steps: echo,
+        span: COARSE,
+        shards: &[(Shared::Epoll, 16)],
+    },
+];
+
+impl Workload {
+    /// Simulates it on `cores` cores; the outcome, and how busy each of [`SHARED`] was (the busiest shard).
+    pub(super) fn run(&self, cores: usize) -> (Outcome, Vec<f64>) {
+        let seat = |core| Seat { core, cores, shards: self.shards };
+        let scripts = (0..cores).map(|core| (self.steps)(&seat(core))).collect();
+        let outcome = Machine::new(Costs::default(), LINES, scripts).run(self.span);
+        let busiest = |shared: &Shared| {
+            let first = *shared as usize * MAX_CORES;
+            outcome.busy[first..first + MAX_CORES].iter().copied().fold(0.0, f64::max)
+        };
+        let busy = SHARED.iter().map(busiest).collect();
+        (outcome, busy)
+    }
+}
+
+/// A look at all of a kind; by the measured figures about eight misses are under way at a time.
+fn in_order(lines: Vec<usize>) -> Step {
+    Step::Scan { lines, at_once: 8 }
+}
+
+/// A thief's pass: in random order and with more to do for each, so three.
+fn at_random(lines: Vec<usize>) -> Step {
+    Step::Scan { lines, at_once: 3 }
+}
+
+/// A P that yields 30 ns slices: its ring's line is written each time, and once in 61 it looks at the shared
+/// queues, and at timers if it is its turn.
+fn slices(seat: &Seat, turns: u64, slice: &[Step]) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for turn in 0..turns {
+        (0..TICK).for_each(|_| steps.extend_from_slice(slice));
+        steps.extend([seat.read(Shared::GlobalQueue), seat.read(Shared::InboxTail)]);
+        if turn == seat.core as u64 % turns {
+            steps.push(in_order(seat.others(TIMERS)));
+        }
+        steps.push(Step::Done(TICK));
+    }
+    steps
+}
+
+/// `looks_at_all_timers` of `gmp-rt/src/sched/find.rs`.
+fn turns(seat: &Seat) -> u64 {
+    (seat.cores as u64 / 16).max(1)
+}
+
+fn yields(seat: &Seat) -> Vec<Step> {
+    slices(seat, turns(seat), &[Step::Work(30), seat.own(RINGS)])
+}
+
+fn yields_all_timers(seat: &Seat) -> Vec<Step> {
+    slices(seat, 1, &[Step::Work(30), seat.own(RINGS)])
+}
+
+/// A timeout that is set and cancelled in each slice: 177 ns.
+fn timeouts(seat: &Seat) -> Vec<Step> {
+    let slice = [Step::Work(177), seat.own(RINGS), seat.own(TIMERS)];
+    slices(seat, turns(seat), &slice)
+}
+
+fn timeouts_all_timers(seat: &Seat) -> Vec<Step> {
+    let slice = [Step::Work(177), seat.own(RINGS), seat.own(TIMERS)];
+    slices(seat, 1, &slice)
+}
+
+/// One core in four, or in `cores / most`, spins: it looks at all rings, pauses, and looks again.
+fn thieves(seat: &Seat, one_in: usize) -> Vec<Step> {
+    if seat.core % one_in == one_in - 1 {
+        vec![at_random(seat.others(RINGS)), Step::Work(800)]
+    } else {
+        yields(seat)
+    }
+}
+
+fn beside_thieves(seat: &Seat) -> Vec<Step> {
+    thieves(seat, 4)
+}
+
+fn beside_few_thieves(seat: &Seat) -> Vec<Step> {
+    thieves(seat, (seat.cores / 4).max(4))
+}
+
+/// Spawns whose goroutines all go through the global queue: 104 ns each, one batch in and one out.
+/// Ids in batches of 64. Under the lock a batch that goes in is one link, one that comes out is
+/// counted off goroutine by goroutine.
+fn overflow(seat: &Seat) -> Vec<Step> {
+    overflow_with(seat, BATCH * COUNTED_OFF)
+}
+
+/// As if whole batches came out as they went in.
+fn overflow_whole(seat: &Seat) -> Vec<Step> {
+    let mut steps = overflow_with(seat, 0);
+    // The goroutines are still fetched, but without the lock.
+    steps.insert(0, Step::Work(BATCH * COUNTED_OFF));
+    steps
+}
+
+fn overflow_with(seat: &Seat, out: u64) -> Vec<Step> {
+    vec![
+        Step::Work(BATCH * 104),
+        seat.write(Shared::GoId, 0),
+        seat.write(Shared::GoId, 0),
+        seat.write(Shared::GlobalQueue, 20),
+        seat.read(Shared::IdleWord),
+        seat.write(Shared::GlobalQueue, 20 + out),
+        Step::Done(BATCH),
+    ]
+}
+
+/// One core in four is a thread outside that wakes goroutines: a lock for readers taken and given
+/// back, a reference count up and down, the tail of the inbox, a look at the idle word. The others take
+/// and run them, [`SHARE`] at a time.
+fn outside_wakes(seat: &Seat) -> Vec<Step> {
+    if !seat.core.is_multiple_of(4) {
+        return runs_from_inbox(seat);
+    }
+    let mut steps = vec![Step::Work(50)];
+    steps.extend((0..4).map(|_| seat.write(Shared::Registry, 0)));
+    steps.extend([seat.write(Shared::InboxTail, 5), seat.read(Shared::IdleWord), Step::Done(1)]);
+    steps
+}
+
+/// How many goroutines a P takes from the inbox at a time: one more than its part of the backlog.
+const SHARE: u64 = 4;
+
+fn runs_from_inbox(seat: &Seat) -> Vec<Step> {
+    let take = seat.write(Shared::InboxHead, SHARE * 10);
+    vec![take, seat.read(Shared::InboxTail), Step::Work(SHARE * 100)]
+}
+
+/// The same with new goroutines: also an id each, the count, and a cell from the centre under its lock.
+fn outside_spawns(seat: &Seat) -> Vec<Step> {
+    if !seat.core.is_multiple_of(4) {
+        let mut steps = Vec::new();
+        (0..64 / SHARE).for_each(|_| steps.extend(runs_from_inbox(seat)));
+        // The cells go back 64 at a time.
+        steps.push(seat.write(Shared::Centre, 64 * 10));
+        return steps;
+    }
+    vec![
+        Step::Work(80),
+        seat.write(Shared::GoId, 0),
+        seat.write(Shared::Centre, 20),
+        seat.write(Shared::Live, 0),
+        seat.write(Shared::InboxTail, 5),
+        seat.read(Shared::IdleWord),
+        Step::Done(1),
+    ]
+}
+
+/// 20 µs of work, then a sleep and a wake-up by another thread (10 µs of CPU for the system): the lists' lock
+/// twice to sleep, once to be woken; the idle word five times; and looks over all Ps.
+fn naps(seat: &Seat) -> Vec<Step> {
+    vec![
+        Step::Work(20_000),
+        seat.own(RINGS),
+        seat.write(Shared::IdleWord, 0),
+        at_random(seat.others(RINGS)),
+        seat.write(Shared::Lists, 40),
+        seat.write(Shared::IdleWord, 0),
+        in_order([seat.others(TIMERS), seat.others(RINGS)].concat()),
+        seat.write(Shared::Lists, 60),
+        Step::Work(10_000),
+        seat.write(Shared::IdleWord, 0),
+        seat.write(Shared::Lists, 60),
+        seat.write(Shared::IdleWord, 0),
+        in_order(seat.others(TIMERS)),
+        seat.write(Shared::IdleWord, 0),
+        Step::Done(1),
+    ]
+}
+
+/// An answer on a connection: 5 µs for a read and a write, during which the kernel puts the event of the other
+/// end on the list of its epoll, under its lock; events are taken off by 32, under the same.
+fn echo(seat: &Seat) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for _ in 0..32 {
+        steps.extend([Step::Work(5_000), seat.write(Shared::Epoll, 40), Step::Done(1)]);
+    }
+    steps.extend([Step::Work(1_000), seat.write(Shared::Epoll, 32 * 40)]);
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SHARED, WORKLOADS};
+
+    fn rate(name_at: usize, cores: usize) -> f64 {
+        WORKLOADS[name_at].run(cores).0.per_second
+    }
+
+    #[test]
+    fn runs_are_equal() {
+        assert_eq!(rate(0, 8), rate(0, 8));
+    }
+
+    #[test]
+    fn names_of_lines_are_their_numbers() {
+        for (n, shared) in SHARED.iter().enumerate() {
+            assert_eq!(*shared as usize, n);
+        }
+    }
+
+    #[test]
+    fn to_split_what_is_full_helps() {
+        for (at, workload) in WORKLOADS.iter().enumerate() {
+            if !workload.shards.is_empty() {
+                assert!(rate(at, 64) > rate(at - 1, 64), "{}", workload.name);
+            }
+        }
+    }
+}
