@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// How often each look is timed.
-const TIMES: usize = 201;
+const TIMES: usize = 101;
 
 /// Looks in one timing where lines are the own ones.
 const IN_A_ROW: u32 = 200;
@@ -34,12 +34,12 @@ pub(super) struct Look {
 type Act<'a> = Box<dyn FnMut() + 'a>;
 
 /// How often all of it is done.
-const ROUNDS: usize = 9;
+const ROUNDS: usize = 5;
 
 /// All looks, for each number of Ps. The upper quartile over rounds: a virtual machine's two CPUs are
 /// now and then two halves of one core, between which lines cost a fifth.
 pub(super) fn looks(procs: &[usize]) -> Vec<Vec<Look>> {
-    let round = |_| procs.iter().map(|procs| looks_once(*procs)).collect();
+    let round = |_| procs.iter().map(|procs| apart(|| looks_once(*procs))).collect();
     let rounds: Vec<Vec<Vec<Look>>> = (0..ROUNDS).map(round).collect();
     let over_rounds = |at: usize, n: usize| {
         let of = |pick: fn(&Look) -> f64| upper(rounds.iter().map(|round| pick(&round[at][n])));
@@ -164,6 +164,10 @@ const BATCH: usize = 129;
 /// What it takes to count a batch off the global queue, under its lock, per goroutine: if this core has put it
 /// there, and if another has; ns.
 pub(super) fn batch_off_queue() -> (f64, f64) {
+    apart(batches_once)
+}
+
+fn batches_once() -> (f64, f64) {
     let (queue, hands) = (Global::default(), Mutex::new(Global::goroutines(BATCH)));
     let put = |cpu| {
         pin(cpu);
@@ -245,6 +249,11 @@ fn median(values: impl IntoIterator<Item = f64>) -> f64 {
 fn upper(values: impl IntoIterator<Item = f64>) -> f64 {
     let values = sorted(values);
     values[values.len() * 3 / 4]
+}
+
+/// Runs `f` on a thread of its own, which may be pinned: those started later by this one are not.
+fn apart<R: Send>(f: impl FnOnce() -> R + Send) -> R {
+    std::thread::scope(|scope| scope.spawn(f).join().unwrap())
 }
 
 /// Keeps the calling thread on one CPU; where there is none of that number, it stays where it is.
