@@ -5,7 +5,7 @@ use crate::row::median;
 use crate::workload::{Countdown, per_op, resident};
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// A contestant's own locks.
@@ -66,7 +66,7 @@ impl Locks for Gmp {
 impl Locks for Tokio {
     type Mutex = tokio::sync::Mutex<u64>;
     type Semaphore = tokio::sync::Semaphore;
-    type Gate = tokio::sync::Notify;
+    type Gate = TokioGate;
 
     async fn bump(mutex: &Self::Mutex) -> u64 {
         let mut guard = mutex.lock().await;
@@ -79,12 +79,24 @@ impl Locks for Tokio {
     async fn acquire(semaphore: &Self::Semaphore) {
         drop(semaphore.acquire().await.unwrap());
     }
-    async fn wait(gate: &Self::Gate) {
-        gate.notified().await;
+    async fn wait(gate: &TokioGate) {
+        // Made before the look: it is told of an opening from here on.
+        let opened = gate.opened.notified();
+        if !gate.is_open.load(Ordering::Acquire) {
+            opened.await;
+        }
     }
-    fn open(gate: &Self::Gate) {
-        gate.notify_waiters();
+    fn open(gate: &TokioGate) {
+        gate.is_open.store(true, Ordering::Release);
+        gate.opened.notify_waiters();
     }
+}
+
+/// A flag and who waits for it.
+#[derive(Default)]
+pub(crate) struct TokioGate {
+    is_open: AtomicBool,
+    opened: tokio::sync::Notify,
 }
 
 impl Locks for Smol {
