@@ -310,7 +310,8 @@ fn long_polls_let_others_in() {
     }));
     let (by_timer, by_socket) = by_others.unwrap();
     let all = [from_outside, by_timer, by_socket];
-    assert!(all.iter().all(|chunks| *chunks <= 3), "waited for {all:?} polls of others");
+    // One or none, but on a busy machine sysmon comes late too. By counting to 61 it would be some 30.
+    assert!(all.iter().all(|chunks| *chunks <= 10), "waited for {all:?} polls of others");
 }
 
 fn median(mut values: Vec<u64>) -> u64 {
