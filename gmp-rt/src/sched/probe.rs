@@ -37,7 +37,7 @@ pub(crate) fn unqueued() -> GRef {
     cell::spawn::<_, Gmp>(async {}, Birth { ids, parent: 0, origin }).gp
 }
 
-/// An M with a P that has nothing to do, beside Ps that run. See the [module](self).
+/// An M with a P that has nothing to do, beside Ps that run.
 #[derive(Debug)]
 pub struct Probe {
     local: Local,
