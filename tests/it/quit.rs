@@ -1,7 +1,7 @@
 //! SIGQUIT, sent to child processes.
 #![cfg(unix)]
 
-use super::support::{child_command, is_child};
+use super::support::{child_with_signals, is_child};
 use gmp::go;
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, setrlimit};
 use std::io::{BufRead, BufReader, Read};
@@ -18,7 +18,7 @@ struct Started(Child);
 
 impl Started {
     fn new(name: &str, env: &[(&str, &str)]) -> Self {
-        let mut command = child_command(name, env);
+        let mut command = child_with_signals(name, env);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
         assert!(lines.any(|line| line.unwrap().contains(READY)), "it ended before");

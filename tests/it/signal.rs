@@ -1,7 +1,7 @@
 //! Signals, sent to child processes: they belong to the whole of one.
 #![cfg(unix)]
 
-use super::support::{child, child_command, is_child, runtime, waiting};
+use super::support::{child, child_command, child_with_signals, is_child, runtime, waiting};
 use futures::{FutureExt, StreamExt};
 use gmp::signal::{SignalKind, ctrl_c, signal};
 use gmp::{go, select};
@@ -226,7 +226,7 @@ fn ctrl_c_twice() {
             std::future::pending::<()>().await;
         });
     }
-    let mut child = Started::new(child_command(name, &[]));
+    let mut child = Started::new(child_with_signals(name, &[]));
     child.until("ready");
     child.send(Signal::INT);
     child.until("heard");
@@ -259,7 +259,7 @@ fn the_dump_of_main_gives_way() {
     if is_child() {
         return program();
     }
-    let mut child = Started::new(child_command(name, &[]));
+    let mut child = Started::new(child_with_signals(name, &[]));
     child.until("ready");
     child.send(Signal::QUIT);
     child.until("heard");
@@ -286,7 +286,7 @@ fn waiting_is_no_deadlock_and_costs_nothing() {
         gmp::block_on(work).unwrap();
         return;
     }
-    let mut child = Started::new(child_command(name, &[("GMPDEBUG", "deadlock=fatal")]));
+    let mut child = Started::new(child_with_signals(name, &[("GMPDEBUG", "deadlock=fatal")]));
     child.until("ready");
     // Sysmon finds everybody asleep, and sleeps itself: how long that takes depends on the machine.
     let quiet = (0..20).any(|_| {
@@ -319,7 +319,7 @@ fn a_server_drains() {
         return assert_eq!(graceful_shutdown::main(), std::process::ExitCode::SUCCESS);
     }
     for signal in [Signal::TERM, Signal::INT] {
-        let mut server = Started::new(child_command(name, &[("LISTEN", "127.0.0.1:0")]));
+        let mut server = Started::new(child_with_signals(name, &[("LISTEN", "127.0.0.1:0")]));
         let addr = server.until("listening on ");
         let mut clients: Vec<_> = (0..10)
             .map(|n| {

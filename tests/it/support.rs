@@ -33,6 +33,17 @@ pub(crate) fn child_command(name: &str, env: &[(&str, &str)]) -> Command {
     command
 }
 
+/// [`child_command`], with the usual signals as a program finds them that is started at a terminal: a shell
+/// that starts tests in the background has them ignored, and that is inherited. By GNU's `env`.
+pub(crate) fn child_with_signals(name: &str, env: &[(&str, &str)]) -> Command {
+    let plain = child_command(name, env);
+    let mut command = Command::new("env");
+    command.arg("--default-signal=HUP,INT,QUIT,TERM").arg(plain.get_program());
+    command.args(plain.get_args());
+    command.envs(plain.get_envs().filter_map(|(key, value)| Some((key, value?))));
+    command
+}
+
 /// [`child`], started by another program: `command` and its arguments come before it.
 pub(crate) fn child_of(command: &[&str], name: &str) -> Output {
     let mut start = Command::new(command[0]);
