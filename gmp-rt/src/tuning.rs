@@ -15,7 +15,7 @@ pub(crate) const RUNQ_CAP: usize = 4;
 pub(crate) const GLOBAL_TICK: u64 = 61;
 
 /// A P whose polls are so long that it does not come to that tick in this time is asked to look around after its
-/// poll: at the network, timers and the global queue. (Two goroutines that compute for 5 ms at a time
+/// poll: at the network, timers, the inbox and the global queue. (Two goroutines that compute for 5 ms at a time
 /// beside an echo server on two Ps: 72 answers in 3 s without, see the row `mixed`.)
 pub(crate) const TURN: Duration = Duration::from_millis(1);
 

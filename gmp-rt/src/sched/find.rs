@@ -168,7 +168,9 @@ impl Worker<'_> {
             self.local.put_tail(&p, gp);
         }
         let came = p.runq.len().saturating_sub(before);
-        let over = p.runq.taken().wrapping_sub(p.own().turn_over.get()) as i32 >= 0;
+        // More than a ring is left to take only of a mark so old that the count has wrapped since.
+        let left = p.own().turn_over.get().wrapping_sub(p.runq.taken()) as usize;
+        let over = left == 0 || left > RUNQ_CAP + 1;
         if before > 0 && came > 0 && over {
             self.local.sched.globq.put_batch(p.runq().rotate(before));
             p.own().turn_over.set(p.runq.taken().wrapping_add(came as u32 + 1));
