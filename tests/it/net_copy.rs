@@ -1,8 +1,8 @@
 //! Copying: every pair of ends, what goes wrong in the middle, and what is left behind.
 
-use super::net_strace::can_trace;
+use super::net_strace::traced;
 use super::net_tcp::pair;
-use super::support::{Gate, child, child_of, is_child, runtime, waiting};
+use super::support::{Gate, child, is_child, runtime, waiting};
 use futures::io::{
     AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, BufWriter, Cursor,
 };
@@ -537,30 +537,10 @@ fn the_kernel_does_it() {
     if is_child() {
         return copies_in_the_kernel();
     }
-    if !can_trace() {
-        eprintln!(
-            "\n*** NOT CHECKED: no strace that may trace is here: which calls copy is untested.\n"
-        );
-        return;
-    }
-    let file = temporary_path("strace");
-    let trace = "trace=read,write,readv,writev,recvfrom,sendto,recvmsg,sendmsg,splice,sendfile,copy_file_range";
-    let strace = [
-        "strace",
-        "-f",
-        "-o",
-        file.to_str().expect("a path in UTF-8"),
-        "-e",
-        trace,
-        "-e",
-        "signal=none",
-    ];
-    let output = child_of(&strace, "net_copy::the_kernel_does_it");
-    let text = std::fs::read_to_string(&file).unwrap();
-    std::fs::remove_file(&file).unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    let calls =
+        "read,write,readv,writev,recvfrom,sendto,recvmsg,sendmsg,splice,sendfile,copy_file_range";
+    let what = "Which calls copy is untested.";
+    let Some((told, text)) = traced(calls, "net_copy::the_kernel_does_it", what) else { return };
     let path = told.lines().find_map(|line| line.strip_prefix("file: ")).expect("a path");
     let copied = std::fs::read(path).unwrap();
     std::fs::remove_file(path).unwrap();

@@ -10,9 +10,31 @@ const CONNECTIONS: usize = 10;
 const ROUNDS: usize = 200;
 
 /// Whether there is a `strace` that may trace.
-pub(crate) fn can_trace() -> bool {
+fn can_trace() -> bool {
     let traced = Command::new("strace").args(["-f", "-o", "/dev/null", "true"]).output();
     traced.is_ok_and(|output| output.status.success())
+}
+
+/// Runs the test `name` in a child whose `calls` are traced: what it said, and the trace. If nothing can be
+/// traced here, says that `what` is untested.
+pub(crate) fn traced(calls: &str, name: &str, what: &str) -> Option<(String, String)> {
+    if !can_trace() {
+        not_checked(
+            "no strace that may trace is here (`apt-get install strace`; in a container it needs the \
+             capability SYS_PTRACE).",
+            what,
+        );
+        return None;
+    }
+    let file = format!("gmp-{}-{}", name.replace("::", "-"), std::process::id());
+    let file = std::env::temp_dir().join(file);
+    let (path, calls) = (file.to_str().expect("a path in UTF-8"), format!("trace={calls}"));
+    let strace = ["strace", "-f", "-o", path, "-e", &calls, "-e", "signal=none"];
+    let output = child_of(&strace, name);
+    let trace = std::fs::read_to_string(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some((String::from_utf8_lossy(&output.stdout).into_owned(), trace))
 }
 
 #[cfg(not(gmp_portable_poll))]
@@ -21,34 +43,13 @@ fn one_call_for_a_poll_and_none_beside_reads_and_writes() {
     if is_child() {
         return echo_rounds();
     }
-    if !can_trace() {
-        return not_checked(
-            "no strace that may trace is here (`apt-get install strace`; in a container it needs the \
-             capability SYS_PTRACE).",
-            "The number of system calls of a poll is untested.",
-        );
-    }
     let name = "net_strace::one_call_for_a_poll_and_none_beside_reads_and_writes";
-    let file = std::env::temp_dir().join(format!("gmp-strace-{}", std::process::id()));
-    let trace =
-        "trace=epoll_wait,epoll_pwait,epoll_pwait2,epoll_ctl,timerfd_settime,recvfrom,sendto,read";
-    let strace = [
-        "strace",
-        "-f",
-        "-o",
-        file.to_str().expect("a path in UTF-8"),
-        "-e",
-        trace,
-        "-e",
-        "signal=none",
-    ];
-    let output = child_of(&strace, name);
-    let text = std::fs::read_to_string(&file).unwrap();
-    std::fs::remove_file(&file).unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let calls =
+        "epoll_wait,epoll_pwait,epoll_pwait2,epoll_ctl,timerfd_settime,recvfrom,sendto,read";
+    let what = "The number of system calls of a poll is untested.";
+    let Some((told, text)) = traced(calls, name, what) else { return };
     let count = |call: &str| text.matches(&format!(" {call}(")).count();
 
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
     let polls = told.lines().find_map(|line| line.strip_prefix("polls: ")).expect("a figure");
     let polls: usize = polls.parse().unwrap();
     let waits = count("epoll_wait") + count("epoll_pwait") + count("epoll_pwait2");
