@@ -16,6 +16,7 @@
 //!   passes between threads only through locks.
 
 pub(crate) mod call;
+pub(crate) mod pace;
 #[expect(unsafe_code, reason = "slots hold raw goroutines, I1 and I2 of the module")]
 pub(crate) mod runq;
 pub(crate) mod status;
@@ -31,6 +32,7 @@ mod tests;
 pub(crate) use self::status::PStatus;
 
 use self::call::Calls;
+use self::pace::Pace;
 use self::runq::{Owner, RunQ};
 use self::status::StatusWord;
 use crate::g::GoId;
@@ -119,6 +121,7 @@ pub(crate) struct Own {
     pub(crate) goids: Cell<(u64, u64)>,
     /// The M that ran it last, to give it back to.
     pub(crate) last_m: Cell<usize>,
+    pub(crate) pace: Pace,
 }
 
 impl Own {
@@ -182,6 +185,7 @@ impl P {
             stamp: Cell::new(0),
             goids: Cell::new((0, 0)),
             last_m: Cell::new(usize::MAX),
+            pace: Pace::default(),
         };
         let p = Arc::new(Self {
             id,

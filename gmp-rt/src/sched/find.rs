@@ -12,7 +12,8 @@ use crate::prim::spin_loop;
 use crate::timer::Timers;
 use crate::tuning::{
     GLOBAL_TICK, RUNNEXT_BACKOFF, RUNQ_CAP, SPIN_LOOKS, SPIN_PAUSES, SPIN_ROUNDS,
-    SPIN_ROUNDS_ALONE, STAMP_CLOCK, STEAL_PASSES, STEAL_ROUNDS_AHEAD, TIMER_CLOCK, TIMER_LOOKS,
+    SPIN_ROUNDS_ALONE, SPIN_ROUNDS_LEAST, STAMP_CLOCK, STEAL_PASSES, STEAL_ROUNDS_AHEAD,
+    TIMER_CLOCK, TIMER_LOOKS,
 };
 use crate::util::clock;
 
@@ -87,6 +88,7 @@ impl Worker<'_> {
             return Some(Step::Run(Found::fresh(gp)));
         }
         if let Some(gp) = self.spin() {
+            self.begin_pace();
             return Some(Step::Run(Found::fresh(gp)));
         }
         self.park()
@@ -238,16 +240,18 @@ impl Worker<'_> {
         // With nobody else at work there is nobody who could make some, but for threads outside.
         let alone = sched.idle.word.counts().0 + 1 >= sched.procs();
         let patience = if alone { SPIN_ROUNDS_ALONE } else { SPIN_ROUNDS };
-        let rounds = patience.min(SPIN_LOOKS / sched.ps.len() as u32).max(1);
+        let rounds = patience.min(self.patience).min(SPIN_LOOKS / sched.ps.len() as u32).max(1);
         for round in 1..=rounds {
             let last = round == rounds;
             if let Some(gp) = self.steal_work(last).or_else(|| self.find_queued()) {
+                self.patience = (2 * self.patience).min(SPIN_ROUNDS);
                 return Some(gp);
             }
             if !last {
                 (0..SPIN_PAUSES).for_each(|_| spin_loop());
             }
         }
+        self.patience = (self.patience / 2).max(SPIN_ROUNDS_LEAST);
         None
     }
 
@@ -310,8 +314,11 @@ impl Worker<'_> {
     /// because submitters relied on it.
     pub(super) fn stop_spinning(&self, unit: Spinning) {
         let sched = &self.local.sched;
-        if sched.idle.word.found(unit) == Recheck::AsLast && sched.any_work() {
-            self.local.wakep(&self.local.p());
+        let p = self.local.p();
+        if sched.idle.word.found(unit) == Recheck::AsLast
+            && (sched.any_work_but(&p) || p.own().pace.is_worth_waking(p.runq.len()))
+        {
+            self.local.wakep(&p);
         }
     }
 }

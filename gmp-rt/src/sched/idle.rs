@@ -19,9 +19,9 @@ use crate::m::{M, MId};
 use crate::p::{OwnedP, PStatus};
 use crate::prim::Ordering::{AcqRel, Relaxed};
 use crate::prim::{AtomicBool, AtomicU64, CachePadded, Mutex, Ordering::SeqCst, fence};
-use crate::tuning::IDLE_AFTER;
 use crate::util::clock;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// One unit of "an M is looking for work". Must be given back to the word.
 #[must_use]
@@ -277,9 +277,9 @@ impl Lists {
         self.stopping && self.threads == 0
     }
 
-    /// Whether nobody has run for a while.
-    pub(crate) fn long_idle(&self) -> bool {
-        self.all_idle() && self.idle_since + clock::nanos(IDLE_AFTER) <= clock::now()
+    /// Whether nobody has run for so long.
+    pub(crate) fn long_idle(&self, time: Duration) -> bool {
+        self.all_idle() && self.idle_since + clock::nanos(time) <= clock::now()
     }
 
     /// Whether nobody runs.

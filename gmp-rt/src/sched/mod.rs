@@ -23,6 +23,7 @@ mod shutdown;
 pub(crate) mod spawn;
 pub(crate) mod stall;
 pub(crate) mod stats;
+mod suspect;
 mod sysmon;
 pub(crate) mod trace;
 mod wake;
@@ -182,6 +183,11 @@ impl Sched {
     /// business, unless that P is displaced.
     pub(crate) fn any_work(&self) -> bool {
         self.has_queued() || self.ps.iter().any(|p| p.has_loot())
+    }
+
+    /// The same, but for the ring of `p`.
+    pub(crate) fn any_work_but(&self, p: &P) -> bool {
+        self.has_queued() || self.ps.iter().any(|other| other.id != p.id && other.has_loot())
     }
 
     /// Whether something waits for whoever comes.

@@ -200,6 +200,7 @@ impl Worker<'_> {
             return; // somebody will be told
         }
         let p = self.local.p();
+        p.own().pace.end(clock::now(), p.counters.polls.get());
         p.counters.netpolls.add(1);
         net.ask(&**netpoll, free_slots(&p), &mut self.ready);
         drop(p);
@@ -221,6 +222,16 @@ impl Worker<'_> {
         }
         let ready = &mut self.ready;
         self.local.in_batch(|| ready.drain().for_each(wake_contained));
+        self.begin_pace();
+    }
+
+    /// There is something to run: from now on it is measured how long that takes, if the network will be asked
+    /// after that.
+    pub(super) fn begin_pace(&self) {
+        if self.local.sched.net.in_use().is_some() {
+            let p = self.local.p();
+            p.own().pace.begin(clock::now(), p.counters.polls.get());
+        }
     }
 
     /// Wakes them without a P: for those who run.

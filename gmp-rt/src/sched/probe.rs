@@ -79,8 +79,8 @@ impl Probe {
 
     /// One round of a thief; `true` if it found something.
     pub fn steal_pass(&self) -> bool {
-        let (ready, polls_seen) = (Ready::default(), Vec::new());
-        let mut worker = Worker { local: &self.local, unit: None, ready, polls_seen };
+        let (ready, polls_seen, patience) = (Ready::default(), Vec::new(), 1);
+        let mut worker = Worker { local: &self.local, unit: None, ready, polls_seen, patience };
         worker.steal_pass(false).map(GRef::into_raw).is_some()
     }
 

@@ -11,6 +11,7 @@ use crate::m::{Grant, M, MId};
 use crate::netpoll::Ready;
 use crate::p::PStatus;
 use crate::throw::AbortOnUnwind;
+use crate::tuning::SPIN_ROUNDS;
 use std::sync::Arc;
 use std::task::Context;
 
@@ -23,6 +24,8 @@ pub(super) struct Worker<'a> {
     pub(super) ready: Ready,
     /// How many polls each P had made when this M last looked at its ring as a thief.
     pub(super) polls_seen: Vec<u64>,
+    /// How many rounds it looks for work before it sleeps: more where that has found some.
+    pub(super) patience: u32,
 }
 
 /// What an M does next.
@@ -46,6 +49,7 @@ pub(super) fn m_main(sched: Arc<Sched>, id: MId, grant: Grant<Spinning>) {
             unit: Some(grant.unit),
             ready: Ready::default(),
             polls_seen: Vec::new(),
+            patience: SPIN_ROUNDS,
         };
         while let Step::Run(found) = worker.schedule() {
             worker.local.execute(found);

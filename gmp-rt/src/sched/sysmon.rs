@@ -30,12 +30,13 @@
 use super::Sched;
 use super::idle::Lists;
 use super::stall::{Stall, StallKind};
+use super::suspect::{Sight, Suspect};
 use super::trace::Trace;
 use super::wake::Started;
 use crate::m::note::Note;
 use crate::p::call::Call;
 use crate::p::{P, PStatus};
-use crate::sys::thread_state::{self, Sleep, ThreadState};
+use crate::sys::thread_state::{self, Sleep};
 use crate::tuning::{
     BLOCKED_AFTER, COMPUTING_AFTER, DEAF_AFTER, GLOBAL_TICK, IDLE_AFTER, LOCK_HELD, LOCKED_AFTER,
     NET_RESCUE, PROCS_AWAKE, PROCS_UPDATE, SLICE, SUSPECT_AFTER, SYSMON_BUSY_NAP, SYSMON_MAX_NAP,
@@ -50,6 +51,8 @@ use std::time::Duration;
 struct Seen {
     marks: Marks,
     suspect: Option<Suspect>,
+    /// If it was seen asleep for a lock.
+    locked: Option<Locked>,
     /// The CPU time of the thread when it was seen with the request to give way.
     asked: Option<u64>,
 }
@@ -69,12 +72,13 @@ struct Marks {
     turn_since: u64,
 }
 
-/// A thread as it was when it came under suspicion.
+/// A thread that sleeps for a lock.
 #[derive(Clone, Debug)]
-struct Suspect {
+struct Locked {
+    /// The CPU time of the thread, which tells this sleep from the next.
+    cpu: u64,
     since: u64,
-    state: ThreadState,
-    /// If it sleeps for a lock, the CPU time of the other threads that have a P, by the P's number.
+    /// The CPU time of the other threads that have a P, by the P's number.
     others: Vec<(usize, u64)>,
 }
 
@@ -99,7 +103,7 @@ pub(super) fn sysmon_main(sched: Arc<Sched>) {
             return;
         }
         let _ = note.sleep_until(sysmon.wake_at(nap));
-        let long_idle = sysmon.sched.idle.with(|lists| lists.long_idle());
+        let long_idle = sysmon.sched.idle.with(|lists| lists.long_idle(sysmon.idle_after));
         sysmon.trace.print_if_due(&sysmon.sched, clock::now());
         let traced = !sysmon.sched.config.trace.every.is_zero();
         if long_idle && !traced {
@@ -127,12 +131,15 @@ pub(super) struct Sysmon {
     trace: Trace,
     /// When the machine was last asked how many CPUs there are.
     procs_read: u64,
+    /// How long nobody has to have run before it sleeps until it is woken.
+    idle_after: Duration,
 }
 
 impl Sysmon {
     pub(super) fn new(sched: Arc<Sched>) -> Self {
         let (seen, trace) = (Vec::new(), Trace::default());
-        Self { sched, seen, net: (0, 0), trace, procs_read: clock::now() }
+        let procs_read = clock::now();
+        Self { sched, seen, net: (0, 0), trace, procs_read, idle_after: IDLE_AFTER }
     }
 
     /// When to look again: after `nap`, but soon after the next timer, which somebody may be too
@@ -153,9 +160,14 @@ impl Sysmon {
         };
         let sleeps = self.sched.idle.lull_sysmon(note, tended);
         if sleeps {
+            let before = clock::now();
             note.sleep();
+            let now = clock::now();
+            // Where all rest many times a millisecond, each first who runs would have to wake us.
+            let short = now - before < clock::nanos(SYSMON_MAX_NAP);
+            self.idle_after = if short { SYSMON_MAX_NAP } else { IDLE_AFTER };
             self.seen.clear();
-            self.net.1 = clock::now();
+            self.net.1 = now;
             self.postpone_procs();
         }
         sleeps
@@ -173,16 +185,16 @@ impl Sysmon {
         let sched = self.sched.clone();
         let mut round = Round::Quiet;
         self.seen.resize(sched.ps.len(), Seen::default());
+        // Work left lying although a P is idle and nobody looks for it.
+        if sched.has_queued() || sched.ps.iter().any(|p| self.is_left_lying(p)) {
+            sched.wakep();
+        }
         for p in sched.ps.iter() {
             match self.look(p, now) {
                 Round::Acted => round = Round::Acted,
                 Round::Watching if round == Round::Quiet => round = Round::Watching,
                 Round::Watching | Round::Quiet => {}
             }
-        }
-        // Work left lying although a P is idle and nobody looks for it.
-        if sched.any_work() {
-            sched.wakep();
         }
         self.look_at_timers(now);
         self.look_at_net(now);
@@ -191,6 +203,12 @@ impl Sysmon {
             sched.update_procs();
         }
         round
+    }
+
+    /// Whether there is more on the ring of `p` than it has run since the last round.
+    fn is_left_lying(&self, p: &P) -> bool {
+        let before = self.seen.get(p.id).map_or(0, |seen| seen.marks.polls);
+        p.has_loot() && p.runq.len() as u64 >= p.counters.polls.get() - before
     }
 
     /// Timers that are due and that nobody runs: wakes an M for them; if there is none to be had,
@@ -258,7 +276,7 @@ impl Sysmon {
         }
         if marks.polls != polls {
             (marks.polls, marks.poll_since) = (polls, now);
-            (seen.suspect, seen.asked) = (None, None);
+            (seen.suspect, seen.locked, seen.asked) = (None, None, None);
             return Round::Quiet;
         }
         let seen = *marks;
@@ -298,7 +316,7 @@ impl Sysmon {
         }
         let Some(kind) = self.classify(p, now) else {
             let suspect = self.seen.get(p.id).and_then(|seen| seen.suspect.as_ref());
-            let in_call = suspect.is_some_and(|suspect| suspect.state.sleep == Sleep::Call);
+            let in_call = suspect.is_some_and(Suspect::is_in_call);
             return if in_call { Round::Watching } else { Round::Quiet };
         };
         let displaces = match kind {
@@ -323,47 +341,53 @@ impl Sysmon {
 
     /// What the thread of `p` does, if that can be told yet. `None` too if it only waits for a CPU.
     fn classify(&mut self, p: &P, now: u64) -> Option<StallKind> {
-        let state = thread_state::look(p.thread())?;
-        let seen = self.seen.get(p.id)?;
-        let same = |suspect: &&Suspect| match state.sleep {
-            Sleep::No => suspect.state.sleep == Sleep::No,
-            // One sleep, not the next one.
-            Sleep::Call | Sleep::Lock => suspect.state == state,
-        };
-        let Some(suspect) = seen.suspect.as_ref().filter(same) else {
-            let others = if state.sleep == Sleep::Lock { self.others(p) } else { Vec::new() };
-            self.seen.get_mut(p.id)?.suspect = Some(Suspect { since: now, state, others });
-            return None;
-        };
-        let (wall, cpu) = (now - suspect.since, state.cpu.saturating_sub(suspect.state.cpu));
-        let patience = match state.sleep {
-            Sleep::No => {
-                let computes = cpu >= clock::nanos(COMPUTING_AFTER);
+        let thread = p.thread();
+        let cpu = thread_state::cpu(thread)?;
+        let suspect = &mut self.seen.get_mut(p.id)?.suspect;
+        let first = suspect.is_none();
+        let suspect = suspect.get_or_insert_with(|| Suspect::new(now, cpu));
+        let stalls = match suspect.look(now, cpu, || thread_state::sleep(thread))? {
+            Sight::Awake { .. } if first => false,
+            Sight::Awake { cpu: used } => {
                 // Asked first in any case: it notes when it was.
-                return (self.is_deaf(p, state.cpu)? && computes).then_some(StallKind::Computing);
+                let computes = self.is_deaf(p, cpu)? && used >= clock::nanos(COMPUTING_AFTER);
+                return computes.then_some(StallKind::Computing);
             }
-            Sleep::Call => BLOCKED_AFTER,
-            Sleep::Lock => LOCKED_AFTER,
+            Sight::Asleep { why: Sleep::Lock, .. } => self.is_locked(p, cpu, now)?,
+            Sight::Asleep { time, .. } => time >= clock::nanos(BLOCKED_AFTER),
         };
-        let blocked = wall >= clock::nanos(patience) && !self.somebody_starves(&suspect.others);
-        blocked.then_some(StallKind::Blocked)
+        stalls.then_some(StallKind::Blocked)
+    }
+
+    /// Whether a thread that sleeps for a lock has done so for long, and not because the one that has
+    /// the lock wants a CPU.
+    fn is_locked(&mut self, p: &P, cpu: u64, now: u64) -> Option<bool> {
+        let locked = self.seen.get(p.id)?.locked.as_ref().filter(|locked| locked.cpu == cpu);
+        if let Some(locked) = locked {
+            let long = now - locked.since >= clock::nanos(LOCKED_AFTER);
+            return Some(long && !self.somebody_starves(&locked.others));
+        }
+        let others = self.others(p);
+        self.seen.get_mut(p.id)?.locked = Some(Locked { cpu, since: now, others });
+        Some(false)
     }
 
     /// The CPU time of the other threads that have a P.
     fn others(&self, p: &P) -> Vec<(usize, u64)> {
         let others = self.sched.ps.iter().filter(|q| q.id != p.id && q.is_owned());
-        others.filter_map(|q| Some((q.id, thread_state::look(q.thread())?.cpu))).collect()
+        others.filter_map(|q| Some((q.id, thread_state::cpu(q.thread())?))).collect()
     }
 
     /// Whether one of those threads wants a CPU and has not had it since. One that has, has let go of
     /// what it held.
     fn somebody_starves(&self, others: &[(usize, u64)]) -> bool {
         others.iter().any(|(id, before)| {
-            let thread = self.sched.ps.get(*id).map(|q| q.thread());
-            thread.and_then(thread_state::look).is_some_and(|state| {
-                let cpu = state.cpu.saturating_sub(*before);
-                state.sleep == Sleep::No && cpu < clock::nanos(LOCK_HELD)
-            })
+            let starves = |thread| {
+                let used = thread_state::cpu(thread)?.saturating_sub(*before);
+                let little = used < clock::nanos(LOCK_HELD);
+                Some(little && thread_state::sleep(thread)? == Sleep::No)
+            };
+            self.sched.ps.get(*id).and_then(|q| starves(q.thread())) == Some(true)
         })
     }
 

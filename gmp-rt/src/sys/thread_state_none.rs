@@ -10,20 +10,17 @@ pub(crate) enum Sleep {
     Lock,
 }
 
-/// What a thread does, by the OS.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ThreadState {
-    pub(crate) sleep: Sleep,
-    /// Nanoseconds of CPU it has used.
-    pub(crate) cpu: u64,
-}
-
 /// The number of the calling thread.
 pub(crate) fn this_thread() -> u32 {
     0
 }
 
-/// Always: as busy as time passes.
-pub(crate) fn look(_thread: u32) -> Option<ThreadState> {
-    Some(ThreadState { sleep: Sleep::No, cpu: crate::util::clock::now() })
+/// Never.
+pub(crate) fn sleep(_thread: u32) -> Option<Sleep> {
+    Some(Sleep::No)
+}
+
+/// As busy as time passes.
+pub(crate) fn cpu(_thread: u32) -> Option<u64> {
+    Some(crate::util::clock::now())
 }
