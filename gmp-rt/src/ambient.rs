@@ -95,7 +95,7 @@ pub fn num_goroutine() -> u64 {
 /// ```
 #[must_use]
 pub fn max_procs() -> usize {
-    context::sched().procs()
+    context::sched().max_procs()
 }
 
 /// Changes how many goroutines of this runtime may run at the same time; returns how many it

@@ -31,6 +31,16 @@ mod imp {
     };
     pub use std::thread::{Thread, current as current_thread, park as park_thread};
 
+    std::thread_local! {
+        /// Locks that this thread found taken.
+        static CONTENDED: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+    }
+
+    /// How many [`RawLock`]s this thread found taken since it was last asked.
+    pub(crate) fn take_contended() -> u64 {
+        CONTENDED.take()
+    }
+
     /// A lock without data and without a guard: for who has to hold several at once.
     pub struct RawLock(parking_lot::RawMutex);
 
@@ -53,6 +63,7 @@ mod imp {
         /// they are.
         #[cold]
         fn lock_slow(&self) {
+            CONTENDED.set(CONTENDED.get() + 1);
             for _ in 0..crate::tuning::LOCK_TRIES {
                 (0..crate::tuning::LOCK_PAUSES).for_each(|_| spin_loop());
                 if parking_lot::lock_api::RawMutex::try_lock(&self.0) {
@@ -154,6 +165,11 @@ mod imp {
             // SAFETY: ours, by the caller's promise.
             drop(unsafe { (*self.guard.get()).take() });
         }
+    }
+
+    /// Models do not count.
+    pub(crate) fn take_contended() -> u64 {
+        0
     }
 
     /// Loom runs a model many times and expects the same of it each time: no chance.

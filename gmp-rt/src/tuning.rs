@@ -178,3 +178,41 @@ pub(crate) const LOCK_PAUSES: u32 = 30;
 /// How many goroutines ahead of its turn one that is woken by a timer is fetched into the cache: about as far as a
 /// memory is away, 100 ns, at some 30 ns each.
 pub(crate) const FETCH_AHEAD: usize = 4;
+
+/// How long what gets done is counted at least, to see how many Ps should run (see `sched/width.rs`).
+pub(crate) const WIDTH_WINDOW: Duration = Duration::from_millis(1);
+
+/// So many such windows make a trial; the best of them counts, since a thread may lose its CPU in any.
+pub(crate) const WIDTH_WINDOWS: u32 = 2;
+
+/// So many windows in a row have to give cause for a trial.
+pub(crate) const WIDTH_DOUBTS: u32 = 2;
+
+/// Cause for a trial: so much is done in a millisecond, polls and operations together...
+pub(crate) const WIDTH_DONE: f64 = 500.0;
+
+/// ... and there are so many steals (with 50 µs between them a thief steals as long as it works)...
+pub(crate) const WIDTH_STEALS: f64 = 20.0;
+
+/// ... or so many locks were found taken (each costs half a microsecond)...
+pub(crate) const WIDTH_CONTENDED: f64 = 50.0;
+
+/// ... or one of so many polls was of a goroutine that came from elsewhere.
+pub(crate) const WIDTH_MOVED: u64 = 8;
+
+/// A P that does not come on from one round to the next, and whose thread has used this much CPU meanwhile, computes.
+pub(crate) const STUCK_CPU: Duration = Duration::from_micros(200);
+
+/// How much more has to get done with fewer Ps.
+pub(crate) const WIDTH_GAIN: f64 = 1.2;
+
+/// How long fewer run before more are tried: at first, and at most, after the trial was lost again and again. It
+/// costs three milliseconds.
+pub(crate) const WIDTH_HOLD: Duration = Duration::from_millis(20);
+/// See [`WIDTH_HOLD`].
+pub(crate) const WIDTH_HOLD_MAX: Duration = Duration::from_millis(320);
+
+/// How long fewer are not tried again after such a trial was lost: at first, and at most.
+pub(crate) const WIDTH_REST: Duration = Duration::from_millis(50);
+/// See [`WIDTH_REST`].
+pub(crate) const WIDTH_REST_MAX: Duration = Duration::from_millis(1600);

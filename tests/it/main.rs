@@ -56,3 +56,4 @@ mod sync_once;
 mod sync_rw_lock;
 mod sync_semaphore;
 mod time;
+mod width;

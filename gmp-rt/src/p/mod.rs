@@ -68,10 +68,16 @@ pub(crate) struct Counters {
     pub(crate) spawned: Counter,
     pub(crate) finished: Counter,
     pub(crate) polls: Counter,
+    /// Operations of gmp's own futures that could go on.
+    pub(crate) ops: Counter,
     /// Time slices begun: polls, but for those that go on with the slice of another.
     pub(crate) slices: Counter,
     pub(crate) steals: Counter,
     pub(crate) stolen: Counter,
+    /// Goroutines taken from the global queue, when out of others.
+    pub(crate) taken: Counter,
+    /// Locks found taken.
+    pub(crate) contended: Counter,
     pub(crate) wakes: Counter,
     pub(crate) parks: Counter,
     pub(crate) overflows: Counter,

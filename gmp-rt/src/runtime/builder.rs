@@ -47,6 +47,25 @@ impl Builder {
         self
     }
 
+    /// Whether fewer than `max_procs` may run for a while where that gets more done. Default: yes, but for
+    /// `GMPDEBUG=adaptive=0`.
+    ///
+    /// Goroutines that do little between two meetings at a channel or a lock are up to five times faster on
+    /// one thread than on two. The runtime finds out by trying, and all may run again as soon as one computes
+    /// or blocks. [`Stats::width`](crate::runtime::Stats::width) tells how many may just now.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use gmp_rt as gmp;
+    /// let runtime = gmp::Builder::new().max_procs(2).adaptive(false).build().unwrap();
+    /// assert_eq!(runtime.handle().stats().width, 2); // always
+    /// ```
+    pub fn adaptive(mut self, adaptive: bool) -> Self {
+        self.config.adaptive = adaptive;
+        self
+    }
+
     /// How many threads the runtime may have. Default: 512, or twice `max_procs` if that is more.
     /// More than `max_procs` are only needed for goroutines that block their thread.
     pub fn max_threads(mut self, threads: usize) -> Self {
@@ -123,6 +142,7 @@ impl Builder {
             config.panic_policy = PanicPolicy::Abort;
         }
         config.print_stalls = env::debug().stall;
+        config.adaptive &= !env::debug().not_adaptive;
         config.trace = env::debug().trace;
         if let Some(on_deadlock) = env::debug().on_deadlock {
             config.on_deadlock = on_deadlock;

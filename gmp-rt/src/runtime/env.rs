@@ -19,6 +19,8 @@ pub(crate) struct Debug {
     pub(crate) stall: bool,
     /// `schedtrace=N`, `scheddetail=1`: the scheduler is traced every N milliseconds.
     pub(crate) trace: TraceConfig,
+    /// `adaptive=0`: as many Ps run as may, always.
+    pub(crate) not_adaptive: bool,
     /// `deadlock=…`: what happens when all goroutines are asleep, if it is said.
     pub(crate) on_deadlock: Option<OnDeadlock>,
 }
@@ -44,6 +46,11 @@ fn parse_debug(text: &str, mut complain: impl FnMut(String)) -> Debug {
             Some(("stall", "1")) => debug.stall = true,
             Some(("stall", "0")) => debug.stall = false,
             Some(("stall", value)) => complain(format!("stall={value}: the values are 0 and 1")),
+            Some(("adaptive", "1")) => debug.not_adaptive = false,
+            Some(("adaptive", "0")) => debug.not_adaptive = true,
+            Some(("adaptive", value)) => {
+                complain(format!("adaptive={value}: the values are 0 and 1"));
+            }
             Some(("schedtrace", value)) => match value.parse() {
                 Ok(ms) => debug.trace.every = Duration::from_millis(ms),
                 Err(_) => complain(format!("schedtrace={value}: not a number of milliseconds")),
@@ -125,6 +132,8 @@ mod tests {
         let (debug, complaints) = parse("schedtrace=100,scheddetail=1,schedtrace=x");
         assert_eq!((debug.trace.every.as_millis(), debug.trace.detail), (100, true));
         assert_eq!(complaints.len(), 1);
+        let (debug, complaints) = parse("adaptive=0,adaptive=2");
+        assert!(debug.not_adaptive && complaints.len() == 1);
         let (debug, complaints) = parse("panic=maybe,frobnicate=1,x,panic=abort");
         assert!(debug.panic_abort);
         assert_eq!(complaints.len(), 3);

@@ -88,7 +88,7 @@ impl Handle {
     /// How many goroutines may run at the same time.
     #[must_use]
     pub fn max_procs(&self) -> usize {
-        self.sched.procs()
+        self.sched.max_procs()
     }
 
     /// Changes how many goroutines may run at the same time; returns how many it were.

@@ -8,7 +8,7 @@ use crate::g::GRef;
 use crate::g::list::GList;
 use crate::p::runq::{Got, StealNext};
 use crate::p::{OwnedP, P, PStatus};
-use crate::prim::spin_loop;
+use crate::prim::{spin_loop, take_contended};
 use crate::timer::Timers;
 use crate::tuning::{
     GLOBAL_TICK, RUNNEXT_BACKOFF, RUNQ_CAP, SPIN_LOOKS, SPIN_PAUSES, SPIN_ROUNDS,
@@ -199,6 +199,7 @@ impl Worker<'_> {
     fn take_global(&self, p: &OwnedP) -> Option<GRef> {
         let sched = &self.local.sched;
         let mut batch = sched.globq.get_batch(|len| sched.share(len));
+        p.counters.taken.add(batch.len() as u64);
         let first = batch.pop_front();
         p.runq().put_batch(&mut batch);
         // The ring was empty, so all fit; if a waker has filled it since, they go back.
@@ -354,6 +355,7 @@ impl Local {
         let looks = own.looks.get().wrapping_add(1);
         own.looks.set(looks);
         if looks.is_multiple_of(TIMER_CLOCK) {
+            p.counters.contended.add(take_contended());
             let next = p.timers.next_when();
             if next != clock::FOREVER || looks.is_multiple_of(STAMP_CLOCK) {
                 let now = clock::now();

@@ -162,6 +162,8 @@ pub(crate) struct Lists {
     pub(crate) rights: usize,
     /// Rights to run that there should be.
     pub(crate) procs: usize,
+    /// Rights to run that there may be.
+    pub(crate) limit: usize,
     /// Whether that number follows the machine: nobody has set it.
     pub(crate) auto_procs: bool,
     /// Threads that exist or are being started.
@@ -199,6 +201,7 @@ impl Idle {
             pool: Vec::new(),
             rights: 0,
             procs,
+            limit: procs,
             auto_procs,
             threads: 0,
             sleeper: None,

@@ -27,6 +27,7 @@ mod suspect;
 mod sysmon;
 pub(crate) mod trace;
 mod wake;
+mod width;
 
 #[cfg(all(test, gmp_loom))]
 mod loom;
@@ -72,6 +73,8 @@ pub(crate) struct Config {
     pub(crate) panic_policy: PanicPolicy,
     /// Whether stalls are printed.
     pub(crate) print_stalls: bool,
+    /// Fewer Ps may run where that gets more done.
+    pub(crate) adaptive: bool,
     pub(crate) trace: trace::TraceConfig,
     pub(crate) on_deadlock: dead::OnDeadlock,
 }
@@ -88,6 +91,7 @@ impl Default for Config {
             name: "gmp".to_owned(),
             panic_policy: PanicPolicy::default(),
             print_stalls: false,
+            adaptive: true,
             trace: trace::TraceConfig::default(),
             on_deadlock: dead::OnDeadlock::default(),
         }

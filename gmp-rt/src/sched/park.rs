@@ -222,7 +222,7 @@ impl Lists {
         if timed {
             return Nap::Timer(next);
         }
-        if self.threads > self.procs {
+        if self.threads > self.limit {
             Nap::Surplus(clock::after(keep_alive))
         } else {
             Nap::Forever
@@ -231,7 +231,7 @@ impl Lists {
 
     /// Whether the M `id` is to end; then it is out of the pool, and not counted any more.
     fn may_exit(&mut self, id: MId, awake: Awake) -> bool {
-        let surplus = awake == Awake::Tired && self.threads > self.procs;
+        let surplus = awake == Awake::Tired && self.threads > self.limit;
         let exits = (self.stopping || surplus) && self.leave_pool(id);
         if exits {
             self.threads -= 1;

@@ -17,17 +17,20 @@ use std::sync::Arc;
 /// The counts of [`Lists`] for those who do not hold its lock.
 #[derive(Debug)]
 pub(crate) struct ProcCounts {
+    limit: AtomicUsize,
     procs: AtomicUsize,
     rights: AtomicUsize,
 }
 
 impl ProcCounts {
     pub(super) fn new(procs: usize) -> Self {
-        Self { procs: AtomicUsize::new(procs), rights: AtomicUsize::new(0) }
+        let (limit, rights) = (AtomicUsize::new(procs), AtomicUsize::new(0));
+        Self { limit, procs: AtomicUsize::new(procs), rights }
     }
 
     fn publish(&self, lists: &Lists) {
         // Relaxed: hints; who acts on them takes the lock.
+        self.limit.store(lists.limit, Relaxed);
         self.procs.store(lists.procs, Relaxed);
         self.rights.store(lists.rights, Relaxed);
     }
@@ -72,7 +75,12 @@ pub(crate) fn check(procs: usize) -> Result<(), ProcsError> {
 }
 
 impl Sched {
-    /// How many Ps there should be.
+    /// How many Ps there may be.
+    pub(crate) fn max_procs(&self) -> usize {
+        self.counts.limit.load(Relaxed) // Relaxed: a hint
+    }
+
+    /// How many Ps there should be: as many as there may, but where fewer get more done.
     #[inline]
     pub(crate) fn procs(&self) -> usize {
         self.counts.procs.load(Relaxed) // Relaxed: a hint
@@ -84,7 +92,7 @@ impl Sched {
             return;
         }
         let procs = default_procs(&self.config.machine);
-        if procs != self.procs() {
+        if procs != self.max_procs() {
             self.change_procs(procs, |lists| lists.auto_procs);
         }
     }
@@ -98,14 +106,26 @@ impl Sched {
         }))
     }
 
+    /// Changes how many of them should run, for now; not to more than there may.
+    pub(super) fn set_width(self: &Arc<Self>, width: usize) {
+        self.idle.with(|lists| {
+            lists.procs = width.clamp(1, lists.limit);
+            self.settle_procs(lists);
+        });
+        self.idle.word.parked();
+        if self.any_work() {
+            self.wakep();
+        }
+    }
+
     fn change_procs(self: &Arc<Self>, procs: usize, may: impl FnOnce(&mut Lists) -> bool) -> usize {
         let (before, surplus) = self.idle.with(|lists| {
-            let before = lists.procs;
+            let before = lists.limit;
             if may(lists) {
-                lists.procs = procs;
+                (lists.limit, lists.procs) = (procs, procs);
                 self.settle_procs(lists);
             }
-            (before, if lists.procs < before { lists.pool.clone() } else { Vec::new() })
+            (before, if lists.limit < before { lists.pool.clone() } else { Vec::new() })
         });
         // Some are too many now, and lie down anew for a limited time.
         surplus.iter().for_each(|m| m.note.wake());

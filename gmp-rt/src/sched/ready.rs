@@ -51,9 +51,15 @@ impl Schedule for Gmp {
 /// goroutine is queued behind all others, and the future is to return `Pending`.
 #[inline]
 pub(crate) fn poll_go_on(cx: &Context<'_>) -> Poll<()> {
-    current::with(|local| match local {
-        Some(local) if local.p().is_overtime() => local.give_way(cx),
-        _ => Poll::Ready(()),
+    current::with(|local| {
+        let Some(local) = local else { return Poll::Ready(()) };
+        let p = local.p();
+        if p.is_overtime() {
+            drop(p);
+            return local.give_way(cx);
+        }
+        p.counters.ops.add(1);
+        Poll::Ready(())
     })
 }
 

@@ -17,8 +17,11 @@ use crate::p::{Counter, Counters};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Ps that may run.
+    /// Ps that may run: `max_procs`.
     pub procs: usize,
+    /// Ps that may run just now: fewer where that gets more done (see
+    /// [`Builder::adaptive`](crate::Builder::adaptive)).
+    pub width: usize,
     /// Ps without work.
     pub idle_procs: usize,
     /// Threads of the runtime.
@@ -70,7 +73,8 @@ impl Sched {
         let (idle_procs, spinning_threads) = self.idle.word.counts();
         let (threads, idle_threads) = self.idle.with(|lists| (lists.threads, lists.pool.len()));
         Stats {
-            procs: self.procs(),
+            procs: self.max_procs(),
+            width: self.procs(),
             idle_procs,
             threads,
             idle_threads,

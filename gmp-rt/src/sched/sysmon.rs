@@ -11,7 +11,8 @@
 //!   once if the OS says that the thread sleeps in a call, soon if it sleeps for a lock, after 10 ms if
 //!   it computes, never if it merely waits for a CPU,
 //! - wakes a thief for a `runnext` that its M does not come to, or for work left lying,
-//! - sends an M into the netpoller that nobody has asked for a while, or asks itself.
+//! - sends an M into the netpoller that nobody has asked for a while, or asks itself,
+//! - lets fewer Ps run where that gets more done ([`super::width`]).
 //!
 //! A machine with too much to do looks like many stalls: threads stand still for milliseconds, and the one
 //! that stands still with a lock (of the allocator, of a queue) holds up the others. So a sleep counts only
@@ -33,14 +34,15 @@ use super::stall::{Stall, StallKind};
 use super::suspect::{Sight, Suspect};
 use super::trace::Trace;
 use super::wake::Started;
+use super::width::{Counts, Sample, Width};
 use crate::m::note::Note;
 use crate::p::call::Call;
 use crate::p::{P, PStatus};
 use crate::sys::thread_state::{self, Sleep};
 use crate::tuning::{
     BLOCKED_AFTER, COMPUTING_AFTER, DEAF_AFTER, GLOBAL_TICK, IDLE_AFTER, LOCK_HELD, LOCKED_AFTER,
-    NET_RESCUE, PROCS_AWAKE, PROCS_UPDATE, SLICE, SUSPECT_AFTER, SYSMON_BUSY_NAP, SYSMON_MAX_NAP,
-    SYSMON_NAP, TIMER_RESCUE, TURN,
+    NET_RESCUE, PROCS_AWAKE, PROCS_UPDATE, SLICE, STUCK_CPU, SUSPECT_AFTER, SYSMON_BUSY_NAP,
+    SYSMON_MAX_NAP, SYSMON_NAP, TIMER_RESCUE, TURN,
 };
 use crate::util::clock;
 use std::sync::Arc;
@@ -55,6 +57,8 @@ struct Seen {
     locked: Option<Locked>,
     /// The CPU time of the thread when it was seen with the request to give way.
     asked: Option<u64>,
+    /// The CPU time of the thread in the last round, if the P did not come on while fewer run than may.
+    cpu: Option<u64>,
 }
 
 /// The counts of a P, and when each was first seen.
@@ -70,6 +74,14 @@ struct Marks {
     turns: u64,
     /// When it was last seen to, or asked to.
     turn_since: u64,
+}
+
+impl Marks {
+    /// Whether `p` is in the same poll for long.
+    fn is_still(&self, p: &P, now: u64) -> bool {
+        let long = now - self.poll_since >= clock::nanos(SUSPECT_AFTER);
+        long && self.polls == p.counters.polls.get()
+    }
 }
 
 /// A thread that sleeps for a lock.
@@ -133,13 +145,14 @@ pub(super) struct Sysmon {
     procs_read: u64,
     /// How long nobody has to have run before it sleeps until it is woken.
     idle_after: Duration,
+    width: Width,
 }
 
 impl Sysmon {
     pub(super) fn new(sched: Arc<Sched>) -> Self {
         let (seen, trace) = (Vec::new(), Trace::default());
-        let procs_read = clock::now();
-        Self { sched, seen, net: (0, 0), trace, procs_read, idle_after: IDLE_AFTER }
+        let (procs_read, width) = (clock::now(), Width::new(sched.max_procs()));
+        Self { sched, seen, net: (0, 0), trace, procs_read, idle_after: IDLE_AFTER, width }
     }
 
     /// When to look again: after `nap`, but soon after the next timer, which somebody may be too
@@ -160,6 +173,9 @@ impl Sysmon {
         };
         let sleeps = self.sched.idle.lull_sysmon(note, tended);
         if sleeps {
+            if let Some(width) = self.width.reset() {
+                self.sched.set_width(width);
+            }
             let before = clock::now();
             note.sleep();
             let now = clock::now();
@@ -189,6 +205,7 @@ impl Sysmon {
         if sched.has_queued() || sched.ps.iter().any(|p| self.is_left_lying(p)) {
             sched.wakep();
         }
+        self.look_at_width(now);
         for p in sched.ps.iter() {
             match self.look(p, now) {
                 Round::Acted => round = Round::Acted,
@@ -209,6 +226,37 @@ impl Sysmon {
     fn is_left_lying(&self, p: &P) -> bool {
         let before = self.seen.get(p.id).map_or(0, |seen| seen.marks.polls);
         p.has_loot() && p.runq.len() as u64 >= p.counters.polls.get() - before
+    }
+
+    /// Lets more or fewer Ps run, if that gets more done.
+    fn look_at_width(&mut self, now: u64) {
+        let sched = self.sched.clone();
+        if !sched.config.adaptive {
+            return;
+        }
+        let mut counts = Counts::default();
+        sched.ps.iter().for_each(|p| counts.add(&p.counters));
+        let running = || sched.ps.iter().filter(|p| p.status() == PStatus::Running);
+        let (limit, width, waiting) = (sched.max_procs(), sched.procs(), sched.any_work());
+        let stuck = width < limit && running().any(|p| self.is_stuck(p, now));
+        let sample = Sample { counts, limit, width, running: running().count(), stuck, waiting };
+        if let Some(width) = self.width.round(now, &sample) {
+            sched.set_width(width);
+        }
+    }
+
+    /// Whether `p` does not come on, and not only because its thread has lost its CPU.
+    fn is_stuck(&mut self, p: &P, now: u64) -> bool {
+        let lying = self.is_left_lying(p);
+        let Some(seen) = self.seen.get_mut(p.id) else { return false };
+        if !lying && !seen.marks.is_still(p, now) {
+            seen.cpu = None;
+            return false;
+        }
+        let cpu = thread_state::cpu(p.thread());
+        let Some(before) = std::mem::replace(&mut seen.cpu, cpu) else { return false };
+        let used = cpu.map_or(0, |cpu| cpu.saturating_sub(before));
+        used >= clock::nanos(STUCK_CPU) || thread_state::sleep(p.thread()) != Some(Sleep::No)
     }
 
     /// Timers that are due and that nobody runs: wakes an M for them; if there is none to be had,

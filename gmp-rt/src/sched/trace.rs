@@ -57,7 +57,7 @@ impl Sched {
         format!(
             "SCHED {ms}ms: gomaxprocs={} idleprocs={idle} threads={threads} \
              spinningthreads={spinning} needspinning=0 idlethreads={pool} runqueue={}",
-            self.procs(),
+            self.max_procs(),
             self.globq.len() + self.inbox.len(),
         )
     }

@@ -1,0 +1,398 @@
+//! How many Ps run at a time: fewer than there may be, where sharing costs more than it gives.
+//!
+//! Goroutines that do little between two meetings (a value through a channel, a lock, a spawn of something tiny) are
+//! faster on one P than on two, up to five times: on two, each value crosses from cache to cache, locks are fought
+//! for, and thieves steal what is done in a moment. No runtime can tell from a goroutine which kind it is. But it can
+//! try: where thieves and locks are busy all the time, sysmon lets half of the Ps rest for three milliseconds and
+//! compares what got done. If that was clearly more, it stays so for a while, and is tried the other way round then.
+//!
+//! What got done is polls and operations of gmp's own futures; so the trial is decided by work, not by guesses about
+//! it. Whoever computes in parallel gives no cause for a trial, and would win it: nothing is taken from those.
+//!
+//! The way back is short. A P that stands still for a round, or half of what got done before while there is work
+//! left, and all may run again at once: the promise that nobody is held up does not depend on any of this. Resting Ps
+//! have no right to run, as after [`set_max_procs`](crate::set_max_procs); everything else about them is in
+//! [`super::procs`].
+
+use crate::p::Counters;
+use crate::tuning::{
+    WIDTH_CONTENDED, WIDTH_DONE, WIDTH_DOUBTS, WIDTH_GAIN, WIDTH_HOLD, WIDTH_HOLD_MAX, WIDTH_MOVED,
+    WIDTH_REST, WIDTH_REST_MAX, WIDTH_STEALS, WIDTH_WINDOW, WIDTH_WINDOWS,
+};
+use crate::util::clock;
+use std::time::Duration;
+
+/// What all Ps have counted so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) polls: u64,
+    /// Operations of gmp's own futures.
+    pub(super) ops: u64,
+    pub(super) steals: u64,
+    /// Goroutines that came from another P, or from the global queue.
+    pub(super) moved: u64,
+    /// Locks found taken.
+    pub(super) contended: u64,
+}
+
+impl Counts {
+    /// Adds what one P has counted.
+    pub(super) fn add(&mut self, p: &Counters) {
+        self.polls += p.polls.get();
+        self.ops += p.ops.get();
+        self.steals += p.steals.get();
+        self.moved += p.stolen.get() + p.taken.get();
+        self.contended += p.contended.get();
+    }
+
+    /// What has got done.
+    fn done(&self) -> u64 {
+        self.polls + self.ops
+    }
+
+    fn since(&self, before: &Self) -> Self {
+        Self {
+            polls: self.polls.saturating_sub(before.polls),
+            ops: self.ops.saturating_sub(before.ops),
+            steals: self.steals.saturating_sub(before.steals),
+            moved: self.moved.saturating_sub(before.moved),
+            contended: self.contended.saturating_sub(before.contended),
+        }
+    }
+}
+
+/// How the runtime is in a round.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sample {
+    pub(super) counts: Counts,
+    /// Ps that there may be.
+    pub(super) limit: usize,
+    /// Ps that there should be.
+    pub(super) width: usize,
+    /// Ps that run.
+    pub(super) running: usize,
+    /// A P does not come on, though its thread computes or is blocked.
+    pub(super) stuck: bool,
+    /// There is work that no P has begun.
+    pub(super) waiting: bool,
+}
+
+/// What goes on.
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    /// It stays as it is; so much got done when that was decided, if it was tried.
+    Settled { rate: f64 },
+    /// Fewer run, to be compared with this.
+    Narrower { from: usize, rate: f64 },
+    /// More run, to be compared with this.
+    Wider { from: usize, rate: f64 },
+}
+
+/// A stretch of time that is measured.
+#[derive(Clone, Copy, Debug, Default)]
+struct Window {
+    since: u64,
+    counts: Counts,
+    /// The windows of this trial so far, and the best of them but the first, in which things settle.
+    seen: u32,
+    best: f64,
+}
+
+/// What was counted in a window.
+#[derive(Clone, Copy, Debug)]
+struct Past {
+    counts: Counts,
+    millis: f64,
+}
+
+impl Past {
+    fn per_ms(&self, count: u64) -> f64 {
+        count as f64 / self.millis
+    }
+
+    /// What got done in a millisecond.
+    fn rate(&self) -> f64 {
+        self.per_ms(self.counts.done())
+    }
+
+    /// Whether so much of it was finding and fighting that a trial may pay.
+    fn is_wasteful(&self) -> bool {
+        self.rate() >= WIDTH_DONE
+            && (self.per_ms(self.counts.steals) >= WIDTH_STEALS
+                || self.per_ms(self.counts.contended) >= WIDTH_CONTENDED
+                || self.counts.moved >= self.counts.polls / WIDTH_MOVED)
+    }
+}
+
+/// The state. See the [module](self).
+#[derive(Debug)]
+pub(super) struct Width {
+    limit: usize,
+    width: usize,
+    phase: Phase,
+    window: Window,
+    /// Windows in a row that gave cause for a trial.
+    doubts: u32,
+    /// No trial with fewer before this moment, and for how long the next such ban is.
+    rest_until: u64,
+    rest: Duration,
+    /// No trial with more before this moment, and for how long the next such ban is.
+    hold_until: u64,
+    hold: Duration,
+}
+
+impl Width {
+    pub(super) fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            width: limit,
+            phase: Phase::Settled { rate: 0.0 },
+            window: Window::default(),
+            doubts: 0,
+            rest_until: 0,
+            rest: WIDTH_REST,
+            hold_until: 0,
+            hold: WIDTH_HOLD,
+        }
+    }
+
+    /// A round at the moment `now`; how many Ps are to run from now on, if that changes.
+    pub(super) fn round(&mut self, now: u64, sample: &Sample) -> Option<usize> {
+        if (sample.limit, sample.width) != (self.limit, self.width) {
+            // Somebody else has changed it.
+            *self = Self::new(sample.limit);
+        }
+        let before = sample.width;
+        if sample.stuck && self.width < self.limit {
+            self.give_up(now);
+        } else if now.saturating_sub(self.window.since) >= clock::nanos(WIDTH_WINDOW) {
+            self.end_window(now, sample);
+        }
+        (self.width != before).then_some(self.width)
+    }
+
+    /// Nobody runs: nothing that was measured counts any more.
+    pub(super) fn reset(&mut self) -> Option<usize> {
+        let narrow = self.width < self.limit;
+        *self = Self { rest_until: self.rest_until, rest: self.rest, ..Self::new(self.limit) };
+        narrow.then_some(self.limit)
+    }
+
+    fn end_window(&mut self, now: u64, sample: &Sample) {
+        let counts = sample.counts.since(&self.window.counts);
+        let past = Past { counts, millis: (now - self.window.since) as f64 / 1e6 };
+        let first = self.window.seen == 0;
+        self.window.since = now;
+        self.window.counts = sample.counts;
+        self.window.seen += 1;
+        if first {
+            return;
+        }
+        match self.phase {
+            Phase::Settled { rate } => self.look(now, sample, &past, rate),
+            Phase::Narrower { .. } | Phase::Wider { .. } => {
+                self.window.best = self.window.best.max(past.rate());
+                if self.window.seen > WIDTH_WINDOWS {
+                    self.decide(now, self.window.best);
+                }
+            }
+        }
+    }
+
+    /// Whether it is time for a trial, if so much got done at the last one.
+    fn look(&mut self, now: u64, sample: &Sample, past: &Past, settled: f64) {
+        let narrow = self.width < self.limit;
+        if narrow && sample.waiting && past.rate() * 2.0 < settled {
+            return self.give_up(now);
+        }
+        let doubtful = past.is_wasteful() && sample.running > 1;
+        self.doubts = if doubtful { self.doubts + 1 } else { 0 };
+        let (from, rate) = (self.width, past.rate());
+        if self.doubts >= WIDTH_DOUBTS && now >= self.rest_until && self.width > 1 {
+            self.try_with((from / 2).max(1), Phase::Narrower { from, rate });
+        } else if narrow && now >= self.hold_until {
+            self.try_with((from * 2).min(self.limit), Phase::Wider { from, rate });
+        }
+    }
+
+    fn try_with(&mut self, width: usize, phase: Phase) {
+        self.width = width;
+        self.phase = phase;
+        self.doubts = 0;
+        self.window.seen = 0;
+        self.window.best = 0.0;
+    }
+
+    /// The trial is over.
+    fn decide(&mut self, now: u64, rate: f64) {
+        match self.phase {
+            Phase::Narrower { rate: before, .. } if rate >= before * WIDTH_GAIN => {
+                (self.rest, self.hold) = (WIDTH_REST, WIDTH_HOLD);
+                self.hold_until = now + clock::nanos(self.hold);
+                self.settle(self.width, rate);
+            }
+            Phase::Narrower { from, rate: before } => {
+                self.rest_until = now + clock::nanos(self.rest);
+                self.rest = (2 * self.rest).min(WIDTH_REST_MAX);
+                self.settle(from, before);
+            }
+            Phase::Wider { from, rate: before } if before >= rate * WIDTH_GAIN => {
+                self.hold = (2 * self.hold).min(WIDTH_HOLD_MAX);
+                self.hold_until = now + clock::nanos(self.hold);
+                self.settle(from, before);
+            }
+            Phase::Wider { .. } => {
+                self.rest_until = now + clock::nanos(self.rest);
+                self.hold_until = now + clock::nanos(WIDTH_HOLD);
+                self.settle(self.width, rate);
+            }
+            Phase::Settled { .. } => {}
+        }
+    }
+
+    fn settle(&mut self, width: usize, rate: f64) {
+        self.try_with(width, Phase::Settled { rate });
+    }
+
+    /// All may run again, at once.
+    fn give_up(&mut self, now: u64) {
+        self.rest_until = now + clock::nanos(self.rest);
+        self.settle(self.limit, 0.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// A runtime of which is known how much it gets done in a millisecond with how many Ps.
+    struct Fake {
+        width: Width,
+        now: u64,
+        sample: Sample,
+        wasteful: bool,
+    }
+
+    impl Fake {
+        fn new(limit: usize) -> Self {
+            let counts = Counts::default();
+            let sample =
+                Sample { counts, limit, width: limit, running: limit, stuck: false, waiting: true };
+            Self { width: Width::new(limit), now: 1000 * MS, sample, wasteful: true }
+        }
+
+        /// A round a millisecond later, in which so much got done.
+        fn round(&mut self, done: u64) {
+            self.now += MS;
+            self.sample.counts.polls += done;
+            if self.wasteful && self.sample.width > 1 {
+                self.sample.counts.contended += 200;
+            }
+            if let Some(width) = self.width.round(self.now, &self.sample) {
+                (self.sample.width, self.sample.running) = (width, width);
+            }
+        }
+
+        /// So many rounds; how many of them there were with each width.
+        fn run(&mut self, rounds: usize, done: impl Fn(usize) -> u64) -> Vec<usize> {
+            let mut with = vec![0; self.sample.limit + 1];
+            for _ in 0..rounds {
+                with[self.sample.width] += 1;
+                self.round(done(self.sample.width));
+            }
+            with
+        }
+    }
+
+    /// Fewer get more done: they run nearly always.
+    #[test]
+    fn who_fights_is_narrowed() {
+        let mut fake = Fake::new(4);
+        let with = fake.run(2000, |width| 40_000 / width as u64);
+        assert!(with[1] > 1900 && with[4] < 20, "{with:?}");
+    }
+
+    /// More get more done, though there is much stealing: they run nearly always.
+    #[test]
+    fn who_gains_by_more_keeps_them() {
+        let mut fake = Fake::new(2);
+        let with = fake.run(5000, |width| 1000 * width as u64);
+        assert!(with[2] > 4950, "{with:?}");
+        assert!(with[1] > 0, "it was tried: {with:?}");
+        // The trials become rare.
+        let with = fake.run(5000, |width| 1000 * width as u64);
+        assert!(with[1] <= 12, "{with:?}");
+    }
+
+    /// As much gets done: not worth a change.
+    #[test]
+    fn no_change_for_nothing() {
+        let with = Fake::new(2).run(2000, |_| 10_000);
+        assert!(with[2] > 1950, "{with:?}");
+    }
+
+    #[test]
+    fn without_cause_there_is_no_trial() {
+        let mut fake = Fake::new(2);
+        fake.wasteful = false;
+        assert_eq!(fake.run(2000, |width| 40_000 / width as u64)[1], 0);
+        // Little gets done at all: long polls.
+        fake.wasteful = true;
+        assert_eq!(fake.run(2000, |_| 100)[1], 0);
+    }
+
+    #[test]
+    fn a_p_that_stands_still_ends_it_at_once() {
+        let mut fake = Fake::new(4);
+        fake.run(100, |width| 40_000 / width as u64);
+        assert_eq!(fake.sample.width, 1);
+        fake.sample.stuck = true;
+        fake.round(0);
+        assert_eq!(fake.sample.width, 4);
+        // And is not tried again for a while.
+        fake.sample.stuck = false;
+        assert_eq!(fake.run(40, |width| 40_000 / width as u64)[4], 40);
+    }
+
+    /// The goroutines begin to compute.
+    #[test]
+    fn half_of_what_got_done_ends_it() {
+        let mut fake = Fake::new(2);
+        fake.run(100, |width| 40_000 / width as u64);
+        assert_eq!(fake.sample.width, 1);
+        fake.wasteful = false;
+        fake.run(3, |width| 10_000 * width as u64);
+        assert_eq!(fake.sample.width, 2);
+    }
+
+    /// Fewer were better, and are no longer: found out when it is tried again.
+    #[test]
+    fn the_other_way_round_is_tried_too() {
+        let mut fake = Fake::new(2);
+        fake.run(100, |width| 40_000 / width as u64);
+        assert_eq!(fake.sample.width, 1);
+        fake.wasteful = false;
+        fake.run(400, |width| 40_000 * width as u64);
+        assert_eq!(fake.sample.width, 2);
+    }
+
+    #[test]
+    fn another_number_of_ps_starts_anew() {
+        let mut fake = Fake::new(2);
+        fake.run(100, |width| 40_000 / width as u64);
+        assert_eq!(fake.sample.width, 1);
+        (fake.sample.limit, fake.sample.width) = (8, 8);
+        fake.round(1000);
+        assert_eq!((fake.sample.width, fake.width.limit), (8, 8));
+        assert_eq!(fake.width.reset(), None);
+    }
+
+    #[test]
+    fn rest_ends_it() {
+        let mut fake = Fake::new(2);
+        fake.run(100, |width| 40_000 / width as u64);
+        assert_eq!(fake.width.reset(), Some(2));
+    }
+}
