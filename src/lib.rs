@@ -63,6 +63,7 @@
 //! | `stall=1` | a goroutine that blocks or hogs its thread is named, once per spawn site |
 //! | `schedtrace=N` | a line about the scheduler every N milliseconds, in Go's format |
 //! | `scheddetail=1` | with it, a line for each P and goroutine |
+//! | `adaptive=0` | all of `GMPMAXPROCS` run, also where fewer would get more done |
 //!
 //! An unknown key or a bad value is named on stderr and ignored.
 #![forbid(unsafe_code)]

@@ -3,12 +3,16 @@
 use super::support::{child, is_child, until};
 use std::time::Duration;
 
-/// How often the threads of this process were put to sleep and woken, by the kernel's count.
+/// How often the threads of this process whose name is such were put to sleep and woken, by the kernel's count.
 #[cfg(target_os = "linux")]
-fn context_switches() -> u64 {
+fn context_switches(is_meant: impl Fn(&str) -> bool) -> u64 {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
     tasks
         .map(|task| std::fs::read_to_string(task.unwrap().path().join("status")).unwrap())
+        .filter(|status| {
+            let name = status.lines().find_map(|line| line.strip_prefix("Name:\t"));
+            is_meant(name.unwrap())
+        })
         .flat_map(|status| {
             let lines = status.lines().filter(|line| line.contains("ctxt_switches"));
             lines
@@ -91,6 +95,60 @@ fn an_idle_network_never_wakes() {
     assert_idle(|| runtime.handle().stats(), 10);
 }
 
+/// A goroutine that wakes now and then, for a moment, wakes no thread but its own.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_slow_ticker_does_not_wake_sysmon() {
+    const TICKS: u64 = 50;
+    if !is_child() {
+        let output = child("idle::a_slow_ticker_does_not_wake_sysmon", &[]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        return;
+    }
+    let runtime = gmp::Builder::new().max_procs(2).build().unwrap();
+    let ticks = |n| async move {
+        for _ in 0..n {
+            gmp::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    // Until it sleeps for the first time.
+    runtime.block_on(runtime.spawn(ticks(5))).unwrap();
+    let count = || context_switches(|name| name == "gmp-sysmon");
+    let before = count();
+    runtime.block_on(runtime.spawn(ticks(TICKS))).unwrap();
+    // It does wake if a thread loses its CPU for long in such a moment.
+    let switches = count() - before;
+    assert!(switches <= TICKS / 2, "{switches} context switches of sysmon in {TICKS} ticks");
+}
+
+/// Those who run first after a rest of all may block, with the only one on their ring that can end it.
+#[test]
+fn who_blocks_first_after_a_rest_is_noticed() {
+    for procs in [1, 2] {
+        let runtime = gmp::Builder::new().max_procs(procs).build().unwrap();
+        for _ in 0..10 {
+            runtime.block_on(gmp::sleep(Duration::from_millis(5)));
+            let (tx, rx) = std::sync::mpsc::channel();
+            let first = runtime.spawn(async move {
+                let blockers: Vec<_> = (0..procs)
+                    .map(|_| {
+                        let (tx, rx) = std::sync::mpsc::channel();
+                        (tx, gmp::spawn(async move { rx.recv().unwrap() }))
+                    })
+                    .collect();
+                gmp::spawn(async move { tx.send(()).unwrap() });
+                let (ends, handles): (Vec<_>, Vec<_>) = blockers.into_iter().unzip();
+                rx.recv().unwrap();
+                ends.iter().for_each(|end| end.send(()).unwrap());
+                for handle in handles {
+                    handle.await.unwrap();
+                }
+            });
+            gmp::block_on(first).unwrap();
+        }
+    }
+}
+
 /// Asserts that nobody wakes for a second, once all threads of a runtime with so many timers sleep.
 #[cfg(target_os = "linux")]
 fn assert_idle(stats: impl Fn() -> gmp::runtime::Stats, timers: usize) {
@@ -100,8 +158,8 @@ fn assert_idle(stats: impl Fn() -> gmp::runtime::Stats, timers: usize) {
     });
     // Whoever is in the pool may still be on its way to sleep.
     std::thread::sleep(Duration::from_millis(100));
-    let before = context_switches();
+    let before = context_switches(|_| true);
     std::thread::sleep(Duration::from_secs(1));
-    let switches = context_switches() - before;
+    let switches = context_switches(|_| true) - before;
     assert!(switches <= 4, "{switches} context switches in an idle second");
 }

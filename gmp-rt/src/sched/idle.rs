@@ -13,12 +13,13 @@
 //! |----|----|-----------|----------------|
 //! | O1 | SeqCst fence in [`IdleWord::wake_wanted`], after work was published | SeqCst fence in [`IdleWord::parked`] and [`IdleWord::found`], before all queues are looked at again | either the publisher sees the idle P, or the parker sees the work |
 
+use super::lull::{Lull, Watch};
 use super::wake::SYSMON;
-use crate::m::note::Note;
 use crate::m::{M, MId};
 use crate::p::{OwnedP, PStatus};
 use crate::prim::Ordering::{AcqRel, Relaxed};
 use crate::prim::{AtomicBool, AtomicU64, CachePadded, Mutex, Ordering::SeqCst, fence};
+use crate::tuning::SYSMON_MAX_NAP;
 use crate::util::clock;
 use std::sync::Arc;
 use std::time::Duration;
@@ -177,8 +178,8 @@ pub(crate) struct Lists {
     pub(crate) stopping: bool,
     /// When the last P went idle.
     pub(crate) idle_since: u64,
-    /// What sysmon sleeps on while nobody runs; whoever takes a P takes it out and wakes it.
-    pub(crate) sysmon: Option<Arc<Note>>,
+    /// What sysmon does.
+    watch: Watch,
     /// For the next M.
     pub(crate) next_m: MId,
 }
@@ -187,8 +188,9 @@ pub(crate) struct Lists {
 #[derive(Debug)]
 pub(crate) struct Idle {
     pub(crate) word: CachePadded<IdleWord>,
-    /// Whether `Lists::sysmon` is taken. Written under the lock.
-    sysmon_sleeps: AtomicBool,
+    /// Whether sysmon sleeps, with an alarm that may be late at most. Written under the lock.
+    unwatched: AtomicBool,
+    lull: Lull,
     lists: Mutex<Lists>,
 }
 
@@ -208,12 +210,13 @@ impl Idle {
             poller: None,
             stopping: false,
             idle_since: 0,
-            sysmon: None,
+            watch: Watch::Awake,
             next_m: SYSMON + 1,
         };
         Self {
             word: CachePadded(IdleWord::new()),
-            sysmon_sleeps: AtomicBool::new(false),
+            unwatched: AtomicBool::new(false),
+            lull: Lull::new(),
             lists: Mutex::new(lists),
         }
     }
@@ -223,37 +226,88 @@ impl Idle {
         f(&mut self.lists.lock())
     }
 
-    /// Sysmon sleeps on `note` until somebody runs, if nobody does; `false` if somebody does.
-    pub(crate) fn lull_sysmon(&self, note: &Arc<Note>, may: impl FnOnce(&Lists) -> bool) -> bool {
-        self.with(|lists| {
+    /// Sysmon sleeps until somebody runs, if nobody does and it `may`; `false` if somebody does.
+    pub(crate) fn lull_sysmon(&self, may: impl FnOnce(&Lists) -> bool) -> bool {
+        self.lull.lie_down();
+        let sleeps = self.with(|lists| {
             let sleeps = lists.all_idle() && !lists.stopping && may(lists);
             if sleeps {
-                lists.sysmon = Some(note.clone());
-                // Relaxed: who takes a P later has taken the lock after us.
-                self.sysmon_sleeps.store(true, Relaxed);
+                self.set_watch(lists, Watch::Asleep);
             }
             sleeps
+        });
+        while sleeps && !self.has_risen() {
+            self.lull.sleep();
+        }
+        sleeps
+    }
+
+    /// Whether sysmon, which has slept, has cause to be awake; then it is.
+    fn has_risen(&self) -> bool {
+        self.with(|lists| {
+            let called = lists.watch != Watch::Asleep;
+            if called {
+                self.set_watch(lists, Watch::Awake);
+            }
+            called
         })
     }
 
-    /// Wakes sysmon if it sleeps. To be called by whoever has made a P run, or the runtime end,
-    /// after it has done what is urgent.
+    fn set_watch(&self, lists: &mut Lists, watch: Watch) {
+        lists.watch = watch;
+        // Relaxed: who takes a P later has taken the lock after us.
+        self.unwatched.store(watch.may_be_late(), Relaxed);
+    }
+
+    /// Sees to it that sysmon looks, if it sleeps. To be called by whoever has made a P run, after it has done what
+    /// is urgent.
     #[inline]
     pub(crate) fn rouse_sysmon(&self) {
-        // Relaxed: see `lull_sysmon`.
-        if self.sysmon_sleeps.load(Relaxed) {
+        // Relaxed: see `set_watch`.
+        if self.unwatched.load(Relaxed) {
             self.rouse_sysmon_now();
         }
     }
 
     #[cold]
     fn rouse_sysmon_now(&self) {
-        let note = self.with(|lists| {
-            self.sysmon_sleeps.store(false, Relaxed); // Relaxed: under the lock
-            lists.sysmon.take()
+        let (before, watch) = self.with(|lists| {
+            let before = lists.watch;
+            if before.may_be_late() {
+                self.set_watch(lists, lists.watch_wanted());
+            }
+            (before, lists.watch)
         });
-        if let Some(note) = note {
-            note.wake();
+        // After the lock: late is not too late. Before us nobody can put it off, since all do not rest; and if
+        // they do by now, sysmon wakes without cause.
+        match watch {
+            Watch::Called if before != Watch::Called => self.lull.wake_soon(),
+            Watch::Hushable | Watch::Alarmed if before == Watch::Asleep => self.lull.wake_later(),
+            _ => {}
+        }
+    }
+
+    /// Wakes sysmon at once, if it sleeps: there is something that only it can see to, or the runtime ends.
+    #[cold]
+    pub(crate) fn call_sysmon(&self) {
+        let asleep = self.with(|lists| {
+            let asleep = lists.watch != Watch::Awake;
+            if asleep {
+                self.set_watch(lists, Watch::Called);
+            }
+            asleep
+        });
+        if asleep {
+            self.lull.wake_now();
+        }
+    }
+
+    /// Lets sysmon sleep on, if it was roused for a moment that is over: all rest, `tended` by somebody who wakes
+    /// for the next timer, so they are not dead either.
+    pub(crate) fn hush_sysmon(&self, lists: &mut Lists, tended: bool) {
+        if lists.watch == Watch::Hushable && tended && lists.all_idle() {
+            self.set_watch(lists, Watch::Asleep);
+            self.lull.put_off();
         }
     }
 
@@ -283,6 +337,17 @@ impl Lists {
     /// Whether nobody has run for so long.
     pub(crate) fn long_idle(&self, time: Duration) -> bool {
         self.all_idle() && self.idle_since + clock::nanos(time) <= clock::now()
+    }
+
+    /// How soon a sysmon that sleeps has to look.
+    fn watch_wanted(&self) -> Watch {
+        let rest = clock::now().saturating_sub(self.idle_since);
+        match self.watch {
+            _ if self.idle.is_empty() => Watch::Called,
+            Watch::Asleep if rest >= clock::nanos(SYSMON_MAX_NAP) => Watch::Hushable,
+            Watch::Asleep => Watch::Alarmed,
+            set => set,
+        }
     }
 
     /// Whether nobody runs.

@@ -11,6 +11,7 @@ pub(crate) mod goid;
 pub(crate) mod idle;
 pub(crate) mod inbox;
 mod live;
+mod lull;
 pub(crate) mod net;
 pub(crate) mod park;
 #[cfg(feature = "dev-hooks")]

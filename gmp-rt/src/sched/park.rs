@@ -147,7 +147,13 @@ impl Worker<'_> {
         let m = &self.local.m;
         let sched = &self.local.sched;
         let (network, keep_alive) = (sched.net.network(), sched.config.keep_alive);
-        match sched.idle.with(|lists| lists.nap(m.id, next, network, keep_alive)) {
+        let nap = sched.idle.with(|lists| {
+            let nap = lists.nap(m.id, next, network, keep_alive);
+            let timed = lists.sleeper.is_some();
+            sched.idle.hush_sysmon(lists, timed && lists.is_polled(network));
+            nap
+        });
+        match nap {
             Nap::Skip => Awake::Fresh,
             Nap::Forever => {
                 m.note.sleep();
@@ -229,6 +235,11 @@ impl Lists {
         }
     }
 
+    /// Whether somebody wakes for the network, if there is one.
+    pub(super) fn is_polled(&self, network: Network) -> bool {
+        self.poller.is_some() || network == Network::None
+    }
+
     /// Whether the M `id` is to end; then it is out of the pool, and not counted any more.
     fn may_exit(&mut self, id: MId, awake: Awake) -> bool {
         let surplus = awake == Awake::Tired && self.threads > self.limit;
@@ -269,7 +280,7 @@ impl Sched {
                 let started = self.start_spinning(self.idle.word.spin_anyway());
                 if started == Started::Refused {
                     // Only sysmon is left to see to it.
-                    self.idle.rouse_sysmon();
+                    self.idle.call_sysmon();
                 }
                 return started;
             }

@@ -91,7 +91,7 @@ impl Sched {
             (if lists.stopping { lists.pool.clone() } else { Vec::new() }, lists.is_over())
         });
         pool.iter().for_each(|m| m.note.wake());
-        self.idle.rouse_sysmon();
+        self.idle.call_sysmon();
         if over {
             self.tell_gone();
         }

@@ -20,7 +20,8 @@
 //! while another M of ours has waited for a CPU ever since: it may be the one with the lock.
 //!
 //! While somebody runs it sleeps between 20 µs and 1 ms, and not past the next timer by more than
-//! that. When nobody does, it sleeps until somebody takes a P: an idle runtime makes no wake-ups.
+//! that. When nobody does, it sleeps until somebody takes a P for more than a moment ([`super::lull`]): an idle
+//! runtime makes no wake-ups.
 //!
 //! # Differences from Go
 //!
@@ -35,7 +36,6 @@ use super::suspect::{Sight, Suspect};
 use super::trace::Trace;
 use super::wake::Started;
 use super::width::{Counts, Sample, Width};
-use crate::m::note::Note;
 use crate::p::call::Call;
 use crate::p::{P, PStatus};
 use crate::sys::thread_state::{self, Sleep};
@@ -107,22 +107,20 @@ pub(super) enum Round {
 
 /// The main function of the thread.
 pub(super) fn sysmon_main(sched: Arc<Sched>) {
-    let note = Arc::new(Note::for_this_thread());
     let mut sysmon = Sysmon::new(sched);
     let (mut nap, mut told) = (SYSMON_NAP, false);
     loop {
         if sysmon.sched.idle.with(|lists| lists.stopping) {
             return;
         }
-        let _ = note.sleep_until(sysmon.wake_at(nap));
+        sysmon.nap(nap);
         let long_idle = sysmon.sched.idle.with(|lists| lists.long_idle(sysmon.idle_after));
         sysmon.trace.print_if_due(&sysmon.sched, clock::now());
         let traced = !sysmon.sched.config.trace.every.is_zero();
         if long_idle && !traced {
             told |= !told && sysmon.sched.check_dead();
-            if sysmon.sleep_deep(&note) {
-                // Most who wake sleep again by then.
-                nap = 2 * IDLE_AFTER;
+            if sysmon.sleep_deep() {
+                nap = Duration::ZERO;
                 continue;
             }
         }
@@ -155,29 +153,27 @@ impl Sysmon {
         Self { sched, seen, net: (0, 0), trace, procs_read, idle_after: IDLE_AFTER, width }
     }
 
-    /// When to look again: after `nap`, but soon after the next timer, which somebody may be too
-    /// busy to notice.
-    fn wake_at(&self, nap: Duration) -> u64 {
-        let timer = self.sched.next_timer().saturating_add(clock::nanos(SYSMON_BUSY_NAP));
-        let soonest = clock::after(SYSMON_BUSY_NAP);
-        clock::after(nap).min(timer.max(soonest))
+    /// Sleeps for `nap`, but not long past the next timer, which somebody may be too busy to notice.
+    fn nap(&self, nap: Duration) {
+        let until_timer = self.sched.next_timer().saturating_sub(clock::now());
+        let soonest = Duration::from_nanos(until_timer).saturating_add(SYSMON_BUSY_NAP);
+        std::thread::sleep(nap.min(soonest));
     }
 
     /// Sleeps until somebody takes a P; `false` if somebody did just now, or there is something that nobody
     /// else will wake for.
-    fn sleep_deep(&mut self, note: &Arc<Note>) -> bool {
+    fn sleep_deep(&mut self) -> bool {
+        if let Some(width) = self.width.reset() {
+            self.sched.set_width(width);
+        }
+        let before = clock::now();
         // Somebody has to wake for timers and events: an M, else it is us.
         let tended = |lists: &Lists| {
             (lists.sleeper.is_some() || self.sched.next_timer() == clock::FOREVER)
                 && (lists.poller.is_some() || self.sched.net.in_use().is_none())
         };
-        let sleeps = self.sched.idle.lull_sysmon(note, tended);
-        if sleeps {
-            if let Some(width) = self.width.reset() {
-                self.sched.set_width(width);
-            }
-            let before = clock::now();
-            note.sleep();
+        let slept = self.sched.idle.lull_sysmon(tended);
+        if slept {
             let now = clock::now();
             // Where all rest many times a millisecond, each first who runs would have to wake us.
             let short = now - before < clock::nanos(SYSMON_MAX_NAP);
@@ -186,7 +182,7 @@ impl Sysmon {
             self.net.1 = now;
             self.postpone_procs();
         }
-        sleeps
+        slept
     }
 
     /// Who wakes for a moment only does not need to know how many CPUs there are: reading that takes longer

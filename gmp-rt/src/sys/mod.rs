@@ -19,6 +19,13 @@ pub(crate) mod quit;
 pub(crate) mod quit;
 
 #[cfg(target_os = "linux")]
+pub(crate) mod alarm;
+
+#[cfg(not(target_os = "linux"))]
+#[path = "alarm_none.rs"]
+pub(crate) mod alarm;
+
+#[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "clock_gettime, I1 of the module")]
 pub(crate) mod thread_state;
 
