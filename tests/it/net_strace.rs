@@ -55,7 +55,9 @@ fn one_call_for_a_poll_and_none_beside_reads_and_writes() {
     let waits = count("epoll_wait") + count("epoll_pwait") + count("epoll_pwait2");
     // A few come after the figure was printed.
     assert!(polls > 10 && waits <= polls + 10, "{waits} waits for {polls} polls");
-    assert_eq!(count("timerfd_settime"), 0);
+    // Not one for each wait; sysmon sets its alarm when all had rested for a while.
+    let alarms = count("timerfd_settime");
+    assert!(alarms * 20 <= polls, "{alarms} timers set in {polls} polls");
     // Add and widen for each of two ends, delete, and a listener for each pair; a dozen for the poller.
     let controls = count("epoll_ctl");
     assert!(controls <= CONNECTIONS * 8 + 12, "{controls} calls of epoll_ctl");

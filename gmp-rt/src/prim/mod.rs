@@ -3,14 +3,31 @@
 //! Ordinary builds get std. Under `--cfg gmp_loom` the same names come from loom, which then
 //! explores every interleaving and every weak-memory outcome of the models in the `loom.rs`
 //! files. Only numbers in `tuning.rs` differ between the two; no function has a loom twin,
-//! so what is proved is what ships.
+//! so what is proved is what ships. But for locks: [`raw_lock`] has models of its own, and all others take loom's.
 //!
 //! [`fixed`] holds std's own types for process-wide statics: loom's cannot be built in a
 //! `const`, and no model touches those statics.
 //!
 //! Public but hidden: `gmp-sync` and `gmp-net` build on the same shim.
 
+#[cfg_attr(
+    gmp_loom,
+    allow(unreachable_pub, dead_code, reason = "under loom it is seen by its own models only")
+)]
+mod raw_lock;
+
+#[cfg(all(target_os = "linux", not(gmp_loom)))]
+#[path = "nap_futex.rs"]
+mod nap;
+#[cfg(gmp_loom)]
+#[path = "nap_loom.rs"]
+mod nap;
+#[cfg(not(any(target_os = "linux", gmp_loom)))]
+#[path = "nap_sleep.rs"]
+mod nap;
+
 pub use self::imp::*;
+pub(crate) use self::raw_lock::take_contended;
 pub use std::sync::atomic::Ordering;
 
 /// Std's types, also under loom: for statics that no model touches.
@@ -24,64 +41,43 @@ pub mod fixed {
 
 #[cfg(not(gmp_loom))]
 mod imp {
-    pub use super::fixed::Mutex;
     pub use std::hint::spin_loop;
     pub use std::sync::atomic::{
         AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, fence,
     };
     pub use std::thread::{Thread, current as current_thread, park as park_thread};
 
-    std::thread_local! {
-        /// Locks that this thread found taken.
-        static CONTENDED: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
-    }
+    pub use super::raw_lock::RawLock;
 
-    /// How many [`RawLock`]s this thread found taken since it was last asked.
-    pub(crate) fn take_contended() -> u64 {
-        CONTENDED.take()
-    }
-
-    /// A lock without data and without a guard: for who has to hold several at once.
-    pub struct RawLock(parking_lot::RawMutex);
+    /// Data behind a [`RawLock`].
+    pub type Mutex<T> = parking_lot::lock_api::Mutex<RawLock, T>;
 
     impl RawLock {
         /// An unlocked lock.
         pub const fn new() -> Self {
-            Self(<parking_lot::RawMutex as parking_lot::lock_api::RawMutex>::INIT)
+            Self::over(AtomicU32::new(super::raw_lock::FREE))
         }
+    }
 
-        /// Locks.
+    // SAFETY: no two have it at a time, and who has it sees what was done before: the models of `raw_lock`.
+    unsafe impl parking_lot::lock_api::RawMutex for RawLock {
+        const INIT: Self = Self::new();
+        type GuardMarker = parking_lot::lock_api::GuardSend;
+
         #[inline]
-        pub fn lock(&self) {
-            if !parking_lot::lock_api::RawMutex::try_lock(&self.0) {
-                self.lock_slow();
-            }
+        fn lock(&self) {
+            Self::lock(self);
         }
 
-        /// Stands back for a while before it tries again, as Go's locks do: who has the lock is
-        /// likely to want it again, and is many times faster as long as its cache lines stay where
-        /// they are.
-        #[cold]
-        fn lock_slow(&self) {
-            CONTENDED.set(CONTENDED.get() + 1);
-            for _ in 0..crate::tuning::LOCK_TRIES {
-                (0..crate::tuning::LOCK_PAUSES).for_each(|_| spin_loop());
-                if parking_lot::lock_api::RawMutex::try_lock(&self.0) {
-                    return;
-                }
-            }
-            parking_lot::lock_api::RawMutex::lock(&self.0);
-        }
-
-        /// Unlocks.
-        ///
-        /// # Safety
-        ///
-        /// This thread has locked it.
         #[inline]
-        pub unsafe fn unlock(&self) {
+        fn try_lock(&self) -> bool {
+            Self::try_lock(self)
+        }
+
+        #[inline]
+        unsafe fn unlock(&self) {
             // SAFETY: the caller's promise.
-            unsafe { parking_lot::lock_api::RawMutex::unlock(&self.0) };
+            unsafe { Self::unlock(self) };
         }
     }
 
@@ -167,9 +163,10 @@ mod imp {
         }
     }
 
-    /// Models do not count.
-    pub(crate) fn take_contended() -> u64 {
-        0
+    impl std::fmt::Debug for RawLock {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("RawLock")
+        }
     }
 
     /// Loom runs a model many times and expects the same of it each time: no chance.
@@ -202,12 +199,6 @@ mod imp {
 impl Default for RawLock {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-impl std::fmt::Debug for RawLock {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("RawLock")
     }
 }
 
