@@ -1,7 +1,7 @@
 //! A runtime with nothing to do does nothing.
 
 use super::support::{child, is_child, until};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often the threads of this process whose name is such were put to sleep and woken, by the kernel's count.
 #[cfg(target_os = "linux")]
@@ -119,6 +119,39 @@ fn a_slow_ticker_does_not_wake_sysmon() {
     // It does wake if a thread loses its CPU for long in such a moment.
     let switches = count() - before;
     assert!(switches <= TICKS / 2, "{switches} context switches of sysmon in {TICKS} ticks");
+}
+
+/// Nanoseconds of CPU that the thread with this name has used.
+#[cfg(target_os = "linux")]
+fn cpu_of(name: &str) -> u64 {
+    let read = |task: &std::path::Path, file| std::fs::read_to_string(task.join(file)).unwrap();
+    let mut tasks = std::fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path());
+    let task = tasks.find(|task| read(task, "comm").trim() == name).unwrap();
+    read(&task, "schedstat").split(' ').next().unwrap().parse().unwrap()
+}
+
+/// Who looks after others sleeps most of the time, also after it was roused from a rest of all.
+#[cfg(target_os = "linux")]
+#[test]
+fn sysmon_naps_while_others_run() {
+    if !is_child() {
+        let output = child("idle::sysmon_naps_while_others_run", &[]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        return;
+    }
+    let runtime = gmp::Builder::new().max_procs(2).build().unwrap();
+    for _ in 0..3 {
+        runtime.block_on(runtime.spawn(gmp::sleep(Duration::from_millis(50)))).unwrap();
+        let (start, before) = (Instant::now(), cpu_of("gmp-sysmon"));
+        let busy = runtime.spawn(async move {
+            while start.elapsed() < Duration::from_millis(200) {
+                gmp::yield_now().await;
+            }
+        });
+        gmp::block_on(busy).unwrap();
+        let (used, elapsed) = (cpu_of("gmp-sysmon") - before, start.elapsed());
+        assert!(u128::from(used) < elapsed.as_nanos() / 5, "{used} ns of CPU in {elapsed:?}");
+    }
 }
 
 /// Those who run first after a rest of all may block, with the only one on their ring that can end it.

@@ -127,7 +127,7 @@ pub(super) fn sysmon_main(sched: Arc<Sched>) {
         nap = match sysmon.round(clock::now()) {
             Round::Acted => SYSMON_BUSY_NAP,
             Round::Watching => SYSMON_NAP,
-            Round::Quiet => (2 * nap).min(SYSMON_MAX_NAP),
+            Round::Quiet => (2 * nap).clamp(SYSMON_NAP, SYSMON_MAX_NAP),
         };
     }
 }
