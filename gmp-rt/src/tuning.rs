@@ -47,6 +47,12 @@ pub(crate) const SPIN_LOOKS: u32 = 16 * SPIN_ROUNDS;
 /// microsecond). The last round before it parks takes what there is.
 pub(crate) const STEAL_ROUNDS_AHEAD: u64 = 8;
 
+/// A P that has made no poll for this long, with work on its ring, stands still (`sched/still.rs`).
+pub(crate) const STILL_AFTER: Duration = Duration::from_micros(300);
+
+/// Of more Ps than this not all are looked at each time.
+pub(crate) const STILL_LOOKS: usize = 16;
+
 /// What lies on a ring is worth waking another thread if it takes this long, as far as that is known: about what
 /// waking one takes. If the guess was wrong, sysmon sees what is left lying.
 pub(crate) const WAKE_WORTH: Duration = Duration::from_micros(50);

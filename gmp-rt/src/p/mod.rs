@@ -315,6 +315,12 @@ impl OwnedP {
         true
     }
 
+    /// Counts what a thief has taken: one to run, and what is on its ring.
+    pub(crate) fn count_steal(&self) {
+        self.p.counters.steals.add(1);
+        self.p.counters.stolen.add(1 + self.p.runq.len() as u64);
+    }
+
     /// Begins a slice.
     #[inline]
     pub(crate) fn begin_slice(&self) {

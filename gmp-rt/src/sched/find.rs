@@ -13,7 +13,7 @@ use crate::timer::Timers;
 use crate::tuning::{
     GLOBAL_TICK, RUNNEXT_BACKOFF, RUNQ_CAP, SPIN_LOOKS, SPIN_PAUSES, SPIN_ROUNDS,
     SPIN_ROUNDS_ALONE, SPIN_ROUNDS_LEAST, STAMP_CLOCK, STEAL_PASSES, STEAL_ROUNDS_AHEAD,
-    TIMER_CLOCK, TIMER_LOOKS,
+    STILL_LOOKS, TIMER_CLOCK, TIMER_LOOKS,
 };
 use crate::util::clock;
 
@@ -80,7 +80,7 @@ impl Worker<'_> {
             self.give_up_p();
             return self.sleep();
         }
-        if let Some(gp) = self.find_queued() {
+        if let Some(gp) = self.find_queued().or_else(|| self.take_from_still()) {
             return Some(Step::Run(Found::fresh(gp)));
         }
         self.ask_network();
@@ -231,6 +231,23 @@ impl Worker<'_> {
         Some(first)
     }
 
+    /// Half of what lies on the ring of a P that [stands still](super::still): only if the network is in use, else
+    /// all rings are next anyway.
+    fn take_from_still(&mut self) -> Option<GRef> {
+        let (local, still) = (self.local, &mut self.still);
+        local.sched.net.in_use()?;
+        let (p, now) = (local.p(), clock::now());
+        let order = StealOrder::new(local.sched.ps.len(), p.own().rand.next_u32());
+        let gp = order.take(STILL_LOOKS).find_map(|id| {
+            let victim = local.sched.ps.get(id).filter(|victim| victim.id != p.id)?;
+            let polls = victim.counters.polls.get();
+            let is_left = victim.has_loot() && still.is_still(id, polls, now);
+            is_left.then(|| victim.runq.steal_into(&p.runq(), StealNext::No))?
+        })?;
+        p.count_steal();
+        Some(gp)
+    }
+
     /// Looks at the other Ps, for a while, if not too many do already.
     fn spin(&mut self) -> Option<GRef> {
         let sched = &self.local.sched;
@@ -263,9 +280,7 @@ impl Worker<'_> {
         for pass in 1..=passes {
             let last = last_round && pass == passes;
             if let Some(gp) = self.steal_pass(last) {
-                let p = self.local.p();
-                p.counters.steals.add(1);
-                p.counters.stolen.add(1 + p.runq.len() as u64);
+                self.local.p().count_steal();
                 return Some(gp);
             }
         }

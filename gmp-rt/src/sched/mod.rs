@@ -24,6 +24,7 @@ mod shutdown;
 pub(crate) mod spawn;
 pub(crate) mod stall;
 pub(crate) mod stats;
+mod still;
 mod suspect;
 mod sysmon;
 pub(crate) mod trace;

@@ -11,6 +11,7 @@ use super::current::Local;
 use super::goid;
 use super::ready::Gmp;
 use super::run::Worker;
+use super::still::Still;
 use super::sysmon::Sysmon;
 use crate::g::origin::Origin;
 use crate::g::{Birth, GRef, Ids, cell};
@@ -80,7 +81,9 @@ impl Probe {
     /// One round of a thief; `true` if it found something.
     pub fn steal_pass(&self) -> bool {
         let (ready, polls_seen, patience) = (Ready::default(), Vec::new(), 1);
-        let mut worker = Worker { local: &self.local, unit: None, ready, polls_seen, patience };
+        let still = Still::default();
+        let mut worker =
+            Worker { local: &self.local, unit: None, ready, polls_seen, still, patience };
         worker.steal_pass(false).map(GRef::into_raw).is_some()
     }
 

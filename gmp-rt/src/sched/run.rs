@@ -5,6 +5,7 @@ use super::current::{Local, Yield};
 use super::find::{Found, Slice};
 use super::idle::Spinning;
 use super::ready::Place;
+use super::still::Still;
 use crate::g::status::{AfterPoll, ToRunning};
 use crate::g::{GRef, cell, waker};
 use crate::m::{Grant, M, MId};
@@ -24,6 +25,7 @@ pub(super) struct Worker<'a> {
     pub(super) ready: Ready,
     /// How many polls each P had made when this M last looked at its ring as a thief.
     pub(super) polls_seen: Vec<u64>,
+    pub(super) still: Still,
     /// How many rounds it looks for work before it sleeps: more where that has found some.
     pub(super) patience: u32,
 }
@@ -49,6 +51,7 @@ pub(super) fn m_main(sched: Arc<Sched>, id: MId, grant: Grant<Spinning>) {
             unit: Some(grant.unit),
             ready: Ready::default(),
             polls_seen: Vec::new(),
+            still: Still::default(),
             patience: SPIN_ROUNDS,
         };
         while let Step::Run(found) = worker.schedule() {
