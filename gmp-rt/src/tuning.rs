@@ -146,6 +146,12 @@ pub(crate) const SUSPECT_AFTER: Duration = Duration::from_micros(300);
 /// shares its CPU with others.
 pub(crate) const COMPUTING_AFTER: Duration = Duration::from_millis(5);
 
+/// The same if a timer or an event waits for it. Displacing it costs some 50 µs of CPU.
+pub(crate) const HURRY_AFTER: Duration = Duration::from_millis(1);
+
+/// So many for each P may be displaced because of that at a time.
+pub(crate) const HURRY_HOGS: usize = 2;
+
 /// A goroutine that goes on this long, in CPU time, after it was asked to give way is deaf.
 pub(crate) const DEAF_AFTER: Duration = Duration::from_micros(500);
 

@@ -49,6 +49,65 @@ fn hogs_do_not_stop_the_others() {
     assert!(worst < 200 * MS, "the ticker was {worst:?} late");
 }
 
+/// A timer does not wait for a whole slice of who computes; and who computes for less than one is no stall.
+#[test]
+fn who_waits_for_the_clock_waits_for_a_part_of_a_slice() {
+    let runtime = runtime(1);
+    let lateness = || {
+        let before = runtime.handle().stats().stalls;
+        let hog = runtime.spawn(async {
+            let sleeper = go!(async {
+                let due = Instant::now() + MS;
+                gmp::sleep_until(due).await;
+                due.elapsed()
+            });
+            gmp::yield_now().await;
+            let start = Instant::now();
+            compute(9 * MS);
+            (sleeper, start.elapsed())
+        });
+        let (sleeper, took) = gmp::block_on(hog).unwrap();
+        let stalls = runtime.handle().stats().stalls - before;
+        assert!(stalls == 0 || took > 9 * MS + MS / 2, "{took:?} was told as a stall");
+        gmp::block_on(sleeper).unwrap()
+    };
+    // With a slice of 10 ms it would be 8 each time.
+    until(|| lateness() < 3 * MS);
+}
+
+/// Goroutines that compute do not get a thread each because others wait for the clock.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_ticker_does_not_give_each_hog_a_thread() {
+    use rustix::time::{ClockId, clock_gettime};
+    /// Uses 30 ms of CPU, however long that takes.
+    fn compute() {
+        let used = || {
+            let time = clock_gettime(ClockId::ThreadCPUTime);
+            time.tv_sec * 1_000_000_000 + time.tv_nsec
+        };
+        let start = used();
+        while used() - start < 30_000_000 {}
+    }
+    let runtime = runtime(1);
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = stop.clone();
+    let ticker = runtime.spawn(async move {
+        let (mut ticker, mut most) = (gmp::Ticker::new(MS), 0);
+        while !stopped.load(Ordering::Relaxed) {
+            ticker.tick().await;
+            most = most.max(gmp::runtime::stats().threads);
+        }
+        most
+    });
+    let hogs: Vec<_> = (0..40).map(|_| runtime.spawn(async { compute() })).collect();
+    hogs.into_iter().for_each(|hog| gmp::block_on(hog).unwrap());
+    stop.store(true, Ordering::Relaxed);
+    let most = gmp::block_on(ticker).unwrap();
+    // Of 30 ms each computes 5 at least with a P, but for the first two: seven at a time or so.
+    assert!((3..=14).contains(&most), "{most} threads for 40 hogs");
+}
+
 #[test]
 fn a_hundred_blocked_goroutines_on_two_procs() {
     let runtime = runtime(2);

@@ -9,7 +9,7 @@
 //! - displaces a P whose M is in a marked blocking call, if there is work for the P, or after 10 ms,
 //! - displaces a P whose M is stuck in an unmarked poll, if there is work that nobody else can do: at
 //!   once if the OS says that the thread sleeps in a call, soon if it sleeps for a lock, after 10 ms if
-//!   it computes, never if it merely waits for a CPU,
+//!   it computes (2 ms if that keeps a timer or an event waiting, see [`Hog`]), never if it merely waits for a CPU,
 //! - wakes a thief for a `runnext` that its M does not come to, or for work left lying,
 //! - sends an M into the netpoller that nobody has asked for a while, or asks itself,
 //! - lets fewer Ps run where that gets more done ([`super::width`]).
@@ -40,9 +40,9 @@ use crate::p::call::Call;
 use crate::p::{P, PStatus};
 use crate::sys::thread_state::{self, Sleep};
 use crate::tuning::{
-    BLOCKED_AFTER, COMPUTING_AFTER, DEAF_AFTER, GLOBAL_TICK, IDLE_AFTER, LOCK_HELD, LOCKED_AFTER,
-    NET_RESCUE, PROCS_AWAKE, PROCS_UPDATE, SLICE, STUCK_CPU, SUSPECT_AFTER, SYSMON_BUSY_NAP,
-    SYSMON_MAX_NAP, SYSMON_NAP, TIMER_RESCUE, TURN,
+    BLOCKED_AFTER, COMPUTING_AFTER, DEAF_AFTER, GLOBAL_TICK, HURRY_AFTER, HURRY_HOGS, IDLE_AFTER,
+    LOCK_HELD, LOCKED_AFTER, NET_RESCUE, PROCS_AWAKE, PROCS_UPDATE, SLICE, STUCK_CPU,
+    SUSPECT_AFTER, SYSMON_BUSY_NAP, SYSMON_MAX_NAP, SYSMON_NAP, TIMER_RESCUE, TURN,
 };
 use crate::util::clock;
 use std::sync::Arc;
@@ -57,6 +57,8 @@ struct Seen {
     locked: Option<Locked>,
     /// The CPU time of the thread when it was seen with the request to give way.
     asked: Option<u64>,
+    /// If it was displaced because it computes.
+    hog: Option<Hog>,
     /// The CPU time of the thread in the last round, if the P did not come on while fewer run than may.
     cpu: Option<u64>,
 }
@@ -82,6 +84,27 @@ impl Marks {
         let long = now - self.poll_since >= clock::nanos(SUSPECT_AFTER);
         long && self.polls == p.counters.polls.get()
     }
+}
+
+/// A poll that was displaced because it computes.
+///
+/// Go lets everybody compute for 10 ms, whoever waits. Here a displaced thread goes on beside the others, so it costs
+/// nobody anything but a wake-up to displace one sooner; but were it done each time, a batch of many goroutines that
+/// compute would soon have a thread each, and all of them end late. So it is done for those only who wait for the
+/// clock or the world (a timer, an event, a thread outside), and for so many at a time ([`HURRY_HOGS`]).
+#[derive(Clone, Copy, Debug)]
+struct Hog {
+    /// Which poll it is.
+    polls: u64,
+    told: Told,
+}
+
+/// Whether a stall was reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    Yes,
+    /// Not yet: it is none until its slice is over.
+    No,
 }
 
 /// A thread that sleeps for a lock.
@@ -320,15 +343,18 @@ impl Sysmon {
         }
         if marks.polls != polls {
             (marks.polls, marks.poll_since) = (polls, now);
-            (seen.suspect, seen.locked, seen.asked) = (None, None, None);
+            (seen.suspect, seen.locked, seen.asked, seen.hog) = (None, None, None, None);
             return Round::Quiet;
         }
         let seen = *marks;
         match p.status() {
             PStatus::Running if !call.is_under_way() => self.look_at_poll(p, seen, now),
             PStatus::Running if same_call => self.look_at_call(p, seen, now),
-            PStatus::Running => Round::Quiet,
-            PStatus::Idle | PStatus::Displaced | PStatus::Spare => Round::Quiet,
+            PStatus::Displaced => {
+                self.look_at_displaced(p, seen, now);
+                Round::Quiet
+            }
+            PStatus::Running | PStatus::Idle | PStatus::Spare => Round::Quiet,
         }
     }
 
@@ -354,26 +380,64 @@ impl Sysmon {
             let _ = self.sched.start_spinning(self.sched.idle.word.spin_anyway());
             return Round::Acted;
         }
-        let long = stuck >= clock::nanos(SLICE);
-        if !long && !self.is_wanted(p, now) {
+        let (long, wanted) = (stuck >= clock::nanos(SLICE), self.is_wanted(p, now));
+        let patience = if wanted && self.is_urgent(now) {
+            // Who waits for a channel gives way now; who computes does not hear it.
+            p.ask_yield();
+            HURRY_AFTER
+        } else {
+            COMPUTING_AFTER
+        };
+        // Also if nobody wants the P: when somebody does, it is known for how long its thread has slept.
+        let kind = self.classify(p, patience, now);
+        if !long && !wanted {
             return Round::Quiet;
         }
-        let Some(kind) = self.classify(p, now) else {
+        let Some(kind) = kind else {
             let suspect = self.seen.get(p.id).and_then(|seen| seen.suspect.as_ref());
             let in_call = suspect.is_some_and(Suspect::is_in_call);
             return if in_call { Round::Watching } else { Round::Quiet };
         };
-        let displaces = match kind {
-            StallKind::Blocked => true,
-            StallKind::Computing => self.is_wanted(p, now),
-        };
         let goid = p.goid();
         let still = || p.counters.polls.get() == seen.polls && p.calls.get() == seen.call;
-        if displaces && self.sched.displace(p, still) {
-            self.sched.report_stall(&Stall::new(goid, kind, Duration::from_nanos(stuck)));
-            return Round::Acted;
+        if (kind == StallKind::Computing && !wanted) || !self.sched.displace(p, still) {
+            return Round::Quiet;
         }
-        Round::Quiet
+        let told = if long || kind == StallKind::Blocked { Told::Yes } else { Told::No };
+        if told == Told::Yes {
+            self.sched.report_stall(&Stall::new(goid, kind, Duration::from_nanos(stuck)));
+        }
+        if kind == StallKind::Computing
+            && let Some(of_p) = self.seen.get_mut(p.id)
+        {
+            of_p.hog = Some(Hog { polls: seen.polls, told });
+        }
+        Round::Acted
+    }
+
+    /// A P that was displaced, in the poll of the last round: reports a stall if its slice is over by now.
+    fn look_at_displaced(&mut self, p: &P, seen: Marks, now: u64) {
+        let Some(hog) = self.seen.get_mut(p.id).and_then(|seen| seen.hog.as_mut()) else { return };
+        let stuck = now - seen.poll_since;
+        let over = stuck >= clock::nanos(SLICE) && hog.polls == seen.polls;
+        if over && hog.told == Told::No {
+            hog.told = Told::Yes;
+            let stuck = Duration::from_nanos(stuck);
+            self.sched.report_stall(&Stall::new(p.goid(), StallKind::Computing, stuck));
+        }
+    }
+
+    /// Whether somebody waits who was woken by the clock or from outside, and may be seen to at once: see [`Hog`].
+    fn is_urgent(&self, now: u64) -> bool {
+        if self.sched.next_timer() > now && self.sched.inbox.is_empty() {
+            return false;
+        }
+        let is_hog = |p: &&Arc<P>| {
+            let hog = self.seen.get(p.id).and_then(|seen| seen.hog);
+            p.status() == PStatus::Displaced
+                && hog.is_some_and(|hog| hog.polls == p.counters.polls.get())
+        };
+        self.sched.ps.iter().filter(is_hog).count() < HURRY_HOGS * self.sched.max_procs()
     }
 
     /// Whether there is work, or a timer, that only this P could see to.
@@ -383,8 +447,9 @@ impl Sysmon {
         idle == 0 && work()
     }
 
-    /// What the thread of `p` does, if that can be told yet. `None` too if it only waits for a CPU.
-    fn classify(&mut self, p: &P, now: u64) -> Option<StallKind> {
+    /// What the thread of `p` does, if that can be told yet: that it computes, after so long. `None` too if it only
+    /// waits for a CPU.
+    fn classify(&mut self, p: &P, patience: Duration, now: u64) -> Option<StallKind> {
         let thread = p.thread();
         let cpu = thread_state::cpu(thread)?;
         let suspect = &mut self.seen.get_mut(p.id)?.suspect;
@@ -394,7 +459,7 @@ impl Sysmon {
             Sight::Awake { .. } if first => false,
             Sight::Awake { cpu: used } => {
                 // Asked first in any case: it notes when it was.
-                let computes = self.is_deaf(p, cpu)? && used >= clock::nanos(COMPUTING_AFTER);
+                let computes = self.is_deaf(p, cpu)? && used >= clock::nanos(patience);
                 return computes.then_some(StallKind::Computing);
             }
             Sight::Asleep { why: Sleep::Lock, .. } => self.is_locked(p, cpu, now)?,
