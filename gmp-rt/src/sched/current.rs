@@ -7,12 +7,13 @@
 
 use super::Sched;
 use super::idle::Spinning;
+use super::p_slot::{PRef, PSlot};
 use super::ready::Place;
 use crate::g::GoId;
 use crate::m::M;
 use crate::p::OwnedP;
 use crate::util::clock;
-use std::cell::{Cell, Ref, RefCell};
+use std::cell::Cell;
 use std::ptr;
 use std::sync::Arc;
 
@@ -34,7 +35,7 @@ pub(crate) struct Local {
     pub(crate) sched: Arc<Sched>,
     pub(crate) m: Arc<M<Spinning>>,
     /// The P, while it has one. Changes only between polls, so a borrow inside one never fails.
-    p: RefCell<Option<OwnedP>>,
+    p: PSlot,
     /// The goroutine being polled; 0 between polls.
     pub(crate) goid: Cell<GoId>,
     /// How many `block_on` of other runtimes this thread is in: calls without a handle mean those.
@@ -52,8 +53,7 @@ thread_local! {
 impl Local {
     /// A thread that has no P yet.
     pub(crate) fn new(sched: Arc<Sched>, m: Arc<M<Spinning>>) -> Self {
-        let p = RefCell::new(None);
-        let (goid, elsewhere, yielding) = Default::default();
+        let (p, goid, elsewhere, yielding) = Default::default();
         let wake_to = Cell::new(Place::RunNext);
         Self { sched, m, p, goid, elsewhere, wake_to, yielding }
     }
@@ -85,18 +85,18 @@ impl Local {
     }
 
     /// The P. An M always has one while it polls.
-    #[inline]
-    pub(crate) fn p(&self) -> Ref<'_, OwnedP> {
-        Ref::map(self.p.borrow(), |p| match p {
+    #[inline(always)]
+    pub(crate) fn p(&self) -> PRef<'_> {
+        match self.p.get() {
             Some(p) => p,
             None => crate::throw::throw!("p: M{} has no P", self.m.id),
-        })
+        }
     }
 
     /// The id of its P, if it has one.
     #[inline]
     pub(crate) fn p_id(&self) -> Option<usize> {
-        self.p.borrow().as_ref().map(|p| p.id)
+        self.p.get().map(|p| p.id)
     }
 
     /// Begins to own `p`.
@@ -106,7 +106,7 @@ impl Local {
         let now = clock::now();
         p.own().stamp.set(now);
         p.set_owner(self.m.id, self.m.thread);
-        let before = self.p.replace(Some(p));
+        let before = self.p.put(p);
         debug_assert!(before.is_none(), "an M with two Ps");
         // Before the first poll, which may block: somebody has to notice.
         self.sched.idle.rouse_sysmon();

@@ -13,6 +13,8 @@ pub(crate) mod inbox;
 mod live;
 mod lull;
 pub(crate) mod net;
+#[expect(unsafe_code, reason = "a cell without a count of borrows, I1 and I2 of the module")]
+mod p_slot;
 pub(crate) mod park;
 #[cfg(feature = "dev-hooks")]
 pub(crate) mod probe;

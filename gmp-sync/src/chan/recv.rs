@@ -1,6 +1,6 @@
 //! Receiving: the future.
 
-use super::core::Take;
+use super::core::{Core, Take};
 use super::shared::Chan;
 use super::wait::{Parcel, Wait};
 use super::waits::Summoned;
@@ -55,7 +55,11 @@ impl<T> Future for Recv<'_, T> {
         {
             return Poll::Ready(result);
         }
-        let took = chan.with(|core| {
+        let locked = match chan.quickly(Core::take_quickly) {
+            Ok(value) => return Poll::Ready(Ok(value)),
+            Err(((), locked)) => locked,
+        };
+        let took = locked.with(|core| {
             let took = core.take();
             let summoned = match took {
                 Take::Summoned(_) => Summoned::Yes,

@@ -74,7 +74,11 @@ impl<T> Future for Send<'_, T> {
         let Some(value) = this.value.take() else {
             panic!("a send is polled after it has ended");
         };
-        let pushed = chan.with(|core| match core.push(value) {
+        let (value, locked) = match chan.quickly(|core| core.push_quickly(value)) {
+            Ok(()) => return Poll::Ready(Ok(())),
+            Err(failed) => failed,
+        };
+        let pushed = locked.with(|core| match core.push(value) {
             Push::Full(value) => {
                 let node = this.spot.make(Wait::new(Parcel::Value(value)));
                 // SAFETY: pinned where it is; the drop above calls `cancel`.
