@@ -502,3 +502,26 @@ fn a_stream_that_looks_while_a_select_is_away() {
     }
     assert_eq!(rung.0.load(Ordering::SeqCst), 1, "a sender waits, and the stream does not know");
 }
+
+/// Who sends while the value of a chosen send case is evaluated comes first, also on a channel with room.
+#[test]
+fn a_send_within_the_value_of_a_send_comes_first() {
+    let (tx, rx) = chan::<u32>(4);
+    let cx = &mut Context::from_waker(Waker::noop());
+    let mut waits = pin!(rx.recv());
+    assert!(waits.as_mut().poll(cx).is_pending());
+    let within = || {
+        let mut first = pin!(tx.send(1));
+        assert_eq!(
+            first.as_mut().poll(&mut Context::from_waker(Waker::noop())),
+            Poll::Ready(Ok(()))
+        );
+        2
+    };
+    let mut choice = pin!(async {
+        select! { sent = tx.send(within()) => sent.unwrap() }
+    });
+    assert!(choice.as_mut().poll(cx).is_ready());
+    assert_eq!(waits.as_mut().poll(cx), Poll::Ready(Ok(1)));
+    assert_eq!(rx.try_recv(), Ok(2));
+}

@@ -258,7 +258,7 @@ impl<T> Core<T> {
     pub(super) fn push_quickly(&mut self, value: T) -> Result<(), T> {
         let nobody = self.recvq.is_empty() && self.promised.is_empty() && self.streams.is_empty();
         if nobody && self.phase == Phase::Open && self.has_room() {
-            self.turns += 1;
+            // Without a turn: only what was handed to a receiver can come back.
             self.buf.push_back(value);
             return Ok(());
         }
