@@ -126,6 +126,7 @@ impl From<Waker> for Fired {
 
 impl<D> Node<D> {
     /// A node in no queue.
+    #[inline(always)]
     pub(crate) fn new(data: D) -> Self {
         let inner = Inner { prev: ptr::null(), next: ptr::null(), waker: None, data };
         Self { state: AtomicU8::new(IDLE), inner: UnsafeCell::new(inner), _pinned: PhantomPinned }
@@ -210,6 +211,9 @@ impl<D> Spot<D> {
     }
 
     /// The node; made with `data` if there is none.
+    // Always: `data` and the node would else be built elsewhere and copied here, and the CPU waits for a copy of what
+    // was written just now in smaller pieces.
+    #[inline(always)]
     pub(crate) fn make(self: Pin<&mut Self>, data: D) -> Pin<&mut Node<D>> {
         let mut node = self.project().node;
         if node.is_none() {

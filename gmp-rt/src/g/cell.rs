@@ -183,6 +183,8 @@ impl<F: Future, S: Schedule, K: Keep<F::Output>> GCell<F, S, K> {
     /// # Safety
     ///
     /// I2, I3: the stage holds the future and the caller owns it.
+    // Always: else the outcome goes through memory, written in words and read in pairs of them, for which a CPU waits.
+    #[inline(always)]
     unsafe fn finish(&self, outcome: Outcome<F::Output>) -> Output {
         let dropped = catch_unwind(AssertUnwindSafe(|| {
             // SAFETY: I2 — the future is there, and dropped exactly once, here.

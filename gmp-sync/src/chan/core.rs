@@ -253,6 +253,15 @@ impl<T> Core<T> {
         Err(())
     }
 
+    /// The same, or tells that there is nothing to come by.
+    #[inline(always)]
+    pub(crate) fn look_quickly(&mut self) -> Result<Option<T>, ()> {
+        if self.buf.is_empty() && self.sendq.is_empty() && self.phase == Phase::Open {
+            return Ok(None);
+        }
+        self.take_quickly().map(Some)
+    }
+
     /// Sends, if there is room and nobody waits for a value.
     #[inline(always)]
     pub(super) fn push_quickly(&mut self, value: T) -> Result<(), T> {

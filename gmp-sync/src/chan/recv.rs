@@ -5,7 +5,7 @@ use super::shared::Chan;
 use super::wait::{Parcel, Wait};
 use super::waits::Summoned;
 use super::{Receiver, RecvError};
-use crate::waitq::{Node, Spot, State};
+use crate::waitq::{Fired, Node, Spot, State};
 use gmp_rt::park::{WaitReason, note_wait, poll_go_on};
 use pin_project_lite::pin_project;
 use std::fmt;
@@ -59,30 +59,41 @@ impl<T> Future for Recv<'_, T> {
             Ok(value) => return Poll::Ready(Ok(value)),
             Err(((), locked)) => locked,
         };
-        let took = locked.with(|core| {
-            let took = core.take();
-            let summoned = match took {
-                Take::Summoned(_) => Summoned::Yes,
+        // In variables of their own, not in one result: that would go through memory (see `quickly`).
+        let (mut value, mut fired) = (None, Fired::NONE);
+        let next = locked.with(|core| {
+            let summoned = match core.take() {
+                Take::Value(taken, woken) => {
+                    (value, fired) = (Some(taken), woken);
+                    return Next::End;
+                }
+                Take::Closed => return Next::End,
+                Take::Summoned(woken) => {
+                    fired = woken;
+                    Summoned::Yes
+                }
                 Take::Empty => Summoned::No,
-                _ => return took,
             };
             let node = this.spot.make(Wait::new(Parcel::Nothing));
             // SAFETY: pinned where it is; the drop above calls `cancel`.
             unsafe { core.wait_to_receive(node, Some(cx.waker().clone()), summoned) };
-            took
+            Next::Wait
         });
-        match took {
-            Take::Value(value, fired) => {
-                fired.wake();
-                return Poll::Ready(Ok(value));
-            }
-            Take::Closed => return Poll::Ready(Err(RecvError)),
-            Take::Summoned(fired) => fired.wake(),
-            Take::Empty => {}
+        fired.wake();
+        if next == Next::End {
+            return Poll::Ready(value.ok_or(RecvError));
         }
         note_wait(cx, WaitReason::ChanReceive, chan.id());
         Poll::Pending
     }
+}
+
+/// How a poll goes on.
+#[derive(PartialEq, Eq)]
+enum Next {
+    /// With a value, or closed.
+    End,
+    Wait,
 }
 
 /// Polls a receive that has waited. `None`: it has to begin again.

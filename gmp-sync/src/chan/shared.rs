@@ -49,7 +49,7 @@ impl<T> Chan<T> {
     /// This is for the usual case, in which no waiting goes on: its result stays in registers. That of
     /// [`with`](Self::with) lies in memory, written in words and read in pairs of them, which made a CPU wait for 4 of 25 ns.
     #[inline(always)]
-    pub(super) fn quickly<R, E>(
+    pub(crate) fn quickly<R, E>(
         &self,
         f: impl FnOnce(&mut Core<T>) -> Result<R, E>,
     ) -> Result<R, (E, Locked<'_, T>)> {
@@ -116,7 +116,7 @@ impl<T> Chan<T> {
 }
 
 /// A lock that is held. Unlocked by [`with`](Self::with), or if there is a panic.
-pub(super) struct Locked<'a, T>(&'a Chan<T>);
+pub(crate) struct Locked<'a, T>(&'a Chan<T>);
 
 impl<'a, T> Locked<'a, T> {
     /// Runs `f`, unlocks, and wakes the bells that were rung.
@@ -128,6 +128,12 @@ impl<'a, T> Locked<'a, T> {
         // SAFETY: it is locked, and nobody else unlocks it.
         unsafe { chan.unlock() }.wake_all();
         result
+    }
+
+    /// It stays locked: whoever locks several unlocks them by [`Chan::unlock`].
+    #[inline(always)]
+    pub(crate) fn keep(self) {
+        self.forget();
     }
 
     /// The channel, which somebody else unlocks: as part of the code there, where a drop would be a call.

@@ -48,6 +48,7 @@ unsafe impl Send for Ticket {}
 
 impl<T> Wait<T> {
     /// A wait for `parcel`, not of a select.
+    #[inline(always)]
     pub(crate) fn new(parcel: Parcel<T>) -> Self {
         Self { parcel, turn: 0, claim: None, place: Place::Common }
     }

@@ -3,7 +3,7 @@
 //! [`Arm`] is a case as the engine sees it, whatever it receives or sends; [`Case`] is what the
 //! macro takes from the chosen one.
 
-use crate::chan::core::{Reserve, Take};
+use crate::chan::core::{Core, Reserve, Take};
 use crate::chan::recv::Recv;
 use crate::chan::send::Permit;
 use crate::chan::wait::{Parcel, Wait};
@@ -93,18 +93,28 @@ pub unsafe trait Arm {
 
     /// Locks its channel and tries, and unlocks, except after [`Attempt::Promised`]. In one call, in
     /// which the others are known: this is all that most selects do.
-    fn try_alone(mut self: Pin<&mut Self>, will: Will) -> Attempt {
+    fn try_alone(self: Pin<&mut Self>, will: Will) -> Attempt {
         self.lock();
         // SAFETY: locked.
+        unsafe { self.try_and_unlock(will) }
+    }
+
+    /// Tries, and unlocks its channel, except after [`Attempt::Promised`].
+    ///
+    /// # Safety
+    ///
+    /// See [`Arm`].
+    unsafe fn try_and_unlock(mut self: Pin<&mut Self>, will: Will) -> Attempt {
+        // SAFETY: locked, as the caller promises.
         match unsafe { self.as_mut().attempt(will) } {
             promised @ Attempt::Promised(_) => promised,
             Attempt::Done(mut wakers) => {
-                // SAFETY: locked above.
+                // SAFETY: as above.
                 wakers.append(unsafe { self.unlock() });
                 Attempt::Done(wakers)
             }
             Attempt::No(mut wakers) => {
-                // SAFETY: locked above.
+                // SAFETY: as above.
                 wakers.append(unsafe { self.unlock() });
                 Attempt::No(wakers)
             }
@@ -215,6 +225,22 @@ unsafe impl<T> Arm for RecvCase<'_, T> {
     unsafe fn unlock(&self) -> Wakers {
         // SAFETY: the caller's promise.
         unsafe { self.recv.receiver.chan.unlock() }
+    }
+
+    #[inline]
+    fn try_alone(mut self: Pin<&mut Self>, will: Will) -> Attempt {
+        let this = self.as_mut().project();
+        let locked = match this.recv.receiver.chan.quickly(Core::look_quickly) {
+            Ok(Some(value)) => {
+                *this.output = Some(Ok(value));
+                return Attempt::Done(Wakers::None);
+            }
+            Ok(None) => return Attempt::No(Wakers::None),
+            Err(((), locked)) => locked,
+        };
+        locked.keep();
+        // SAFETY: locked still.
+        unsafe { self.try_and_unlock(will) }
     }
 
     unsafe fn attempt(self: Pin<&mut Self>, will: Will) -> Attempt {
