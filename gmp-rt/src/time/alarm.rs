@@ -95,6 +95,11 @@ impl Alarm {
         true
     }
 
+    /// Whether it is known to have gone off, if it is set for `when`. `false` says nothing.
+    pub(super) fn is_past(&self, when: u64) -> bool {
+        self.timers.as_ref().is_some_and(|timers| timers.is_past(when))
+    }
+
     /// Cancels it; `false` if it has gone off.
     pub(super) fn cancel(mut self) -> bool {
         self.timers.take().is_some_and(|timers| timers.remove(self.key))

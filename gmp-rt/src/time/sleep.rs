@@ -101,7 +101,12 @@ impl Future for Sleep {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        if self.alarm.is_some() {
+        let when = self.when;
+        if let Some(alarm) = self.alarm.take_if(|alarm| alarm.is_past(when)) {
+            // There is nothing to cancel.
+            alarm.forget();
+            self.now = when;
+        } else if self.alarm.is_some() {
             self.now = clock::now();
         }
         if self.now >= self.when {

@@ -31,15 +31,20 @@ impl Bench {
 
     /// The numbers of the timers due at `now`, sorted.
     fn expire(&mut self, now: u64) -> Vec<u64> {
+        let mut numbers = self.expire_in_order(now);
+        numbers.sort_unstable();
+        numbers
+    }
+
+    /// The numbers of the timers due at `now`, as they fire.
+    fn expire_in_order(&mut self, now: u64) -> Vec<u64> {
         let mut wakers = Vec::new();
         self.wheel.expire(now, &mut wakers, usize::MAX);
         let number = |waker: Waker| {
             waker.wake();
             self.woken.load(Ordering::Relaxed)
         };
-        let mut numbers: Vec<u64> = wakers.into_iter().map(number).collect();
-        numbers.sort_unstable();
-        numbers
+        wakers.into_iter().map(number).collect()
     }
 }
 
@@ -77,6 +82,39 @@ fn a_removed_timer_is_gone_and_its_key_stale() {
     assert!(!bench.wheel.contains(key), "the entry was reused");
     assert!(bench.wheel.contains(other));
     assert_eq!(bench.expire(100), [2]);
+}
+
+/// Whatever slots they were in, and however late it is.
+#[test]
+fn timers_fire_in_their_order() {
+    let mut bench = Bench::new();
+    let rand = Rand::new(7);
+    for _ in 0..1000 {
+        let when = u64::from(rand.next_u32()) % 10_000_000;
+        bench.insert(0, when, when);
+    }
+    for now in [1_000, 70_000, 5_000_000, 20_000_000] {
+        assert!(bench.expire_in_order(now).is_sorted());
+    }
+    assert_eq!(bench.wheel.len(), 0);
+}
+
+/// Timers of the present tick that are moved and removed again and again leave little behind.
+#[test]
+fn moved_timers_do_not_pile_up() {
+    let mut bench = Bench::new();
+    let first = bench.insert(0, 1, 1);
+    let moved = bench.insert(0, 2, 2);
+    for n in 0..10_000 {
+        assert!(bench.wheel.reset(moved, 2 + n % 1000));
+        let removed = bench.insert(0, 3, 3);
+        assert!(bench.wheel.remove(removed).is_some());
+    }
+    assert!(bench.wheel.near.len() <= 2 * 3 + STALE, "{}", bench.wheel.near.len());
+    assert!(bench.wheel.remove(first).is_some());
+    assert_eq!(bench.wheel.next_when(), 2 + 9_999 % 1000, "a removed timer is on top");
+    assert_eq!(bench.expire(5_000), [2]);
+    assert_eq!(bench.wheel.next_when(), u64::MAX);
 }
 
 #[test]
