@@ -231,7 +231,7 @@ pub(crate) const WIDTH_MOVED: u64 = 8;
 pub(crate) const STUCK_CPU: Duration = Duration::from_micros(200);
 
 /// How much more has to get done with fewer Ps.
-pub(crate) const WIDTH_GAIN: f64 = 1.2;
+pub(crate) const WIDTH_GAIN: f64 = 1.1;
 
 /// How long fewer run before more are tried: at first, and at most, after the trial was lost again and again. It
 /// costs three milliseconds.
