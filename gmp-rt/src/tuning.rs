@@ -209,7 +209,8 @@ pub(crate) const FETCH_AHEAD: usize = 4;
 /// How long what gets done is counted at least, to see how many Ps should run (see `sched/width.rs`).
 pub(crate) const WIDTH_WINDOW: Duration = Duration::from_millis(1);
 
-/// So many such windows make a trial; the best of them counts, since a thread may lose its CPU in any.
+/// So many such windows make a step of a trial, after one in which things settle; the best of them counts, since a thread
+/// may lose its CPU in any.
 pub(crate) const WIDTH_WINDOWS: u32 = 2;
 
 /// So many windows in a row have to give cause for a trial.
@@ -234,7 +235,7 @@ pub(crate) const STUCK_CPU: Duration = Duration::from_micros(200);
 pub(crate) const WIDTH_GAIN: f64 = 1.1;
 
 /// How long fewer run before more are tried: at first, and at most, after the trial was lost again and again. It
-/// costs three milliseconds.
+/// takes up to nine milliseconds, six of them with more.
 pub(crate) const WIDTH_HOLD: Duration = Duration::from_millis(20);
 /// See [`WIDTH_HOLD`].
 pub(crate) const WIDTH_HOLD_MAX: Duration = Duration::from_millis(320);

@@ -75,6 +75,29 @@ fn who_waits_for_the_clock_waits_for_a_part_of_a_slice() {
     until(|| lateness() < 3 * MS);
 }
 
+/// Who loses its P long before its slice is over is told all the same when it is, also if all others rest by then.
+#[test]
+fn who_is_displaced_early_is_told_later() {
+    let runtime = runtime(1);
+    let told = Arc::new(Mutex::new(None));
+    let hook = told.clone();
+    runtime.block_on(async {
+        gmp::runtime::on_stall(move |stall| *hook.lock().unwrap() = Some(stall.goid()));
+    });
+    // A machine that takes the hog's CPU away may let it compute too little for a stall.
+    until(|| {
+        let hog = runtime.spawn(async {
+            let sleeper = go!(async { gmp::sleep(MS).await });
+            gmp::yield_now().await;
+            compute(100 * MS);
+            drop(sleeper);
+            gmp::goid()
+        });
+        let goid = gmp::block_on(hog).unwrap();
+        told.lock().unwrap().take() == goid
+    });
+}
+
 /// Goroutines that compute do not get a thread each because others wait for the clock.
 #[cfg(target_os = "linux")]
 #[test]

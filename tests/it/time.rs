@@ -3,8 +3,11 @@
 use super::support::runtime;
 use futures::StreamExt;
 use gmp::go;
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 const MS: Duration = Duration::from_millis(1);
@@ -223,4 +226,19 @@ async fn random_resets_lose_none() {
     for handle in handles {
         handle.await.unwrap();
     }
+}
+
+/// A sleep that was begun on a runtime that has ended goes on where it is awaited then, to its end.
+#[test]
+fn a_sleep_outlives_its_runtime() {
+    let (first, second) = (runtime(1), runtime(1));
+    let (start, span) = (Instant::now(), 100 * MS);
+    let mut sleep = gmp::sleep(span);
+    first.block_on(poll_fn(|cx| {
+        assert!(Pin::new(&mut sleep).poll(cx).is_pending());
+        Poll::Ready(())
+    }));
+    drop(first);
+    second.block_on(sleep);
+    assert!(start.elapsed() >= span, "took {:?}", start.elapsed());
 }

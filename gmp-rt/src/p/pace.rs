@@ -29,6 +29,11 @@ impl Pace {
         self.began.set(Some((now, polls)));
     }
 
+    /// The P has rested: what was begun before is not measured.
+    pub(crate) fn forget(&self) {
+        self.began.set(None);
+    }
+
     /// At the moment `now`, after `polls` polls, there is none left, or it is time to look.
     pub(crate) fn end(&self, now: u64, polls: u64) {
         let Some((began, before)) = self.began.take() else { return };

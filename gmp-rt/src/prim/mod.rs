@@ -62,7 +62,7 @@ mod imp {
     // SAFETY: no two have it at a time, and who has it sees what was done before: the models of `raw_lock`.
     unsafe impl parking_lot::lock_api::RawMutex for RawLock {
         const INIT: Self = Self::new();
-        type GuardMarker = parking_lot::lock_api::GuardSend;
+        type GuardMarker = parking_lot::lock_api::GuardNoSend;
 
         #[inline]
         fn lock(&self) {

@@ -11,8 +11,8 @@
 //! 3. sleeps for a moment, longer each time, up to a millisecond.
 //!
 //! So no wake-up can be lost, and a holder that stands still costs its waiters that time and at most a millisecond
-//! more. Nothing is ever woken, dropped or called under such a lock, so a holder stands still only if the OS
-//! takes its CPU.
+//! more. Nothing is woken or dropped under such a lock, and nothing called that may wait (wakers are cloned, sysmon's alarm is
+//! set), so a holder stands still only if the OS takes its CPU.
 //!
 //! The sleep is in a futex that nobody wakes: sysmon tells by it a thread that waits for a lock from one that
 //! waits for the world ([`crate::sys::thread_state`]).

@@ -34,7 +34,7 @@ pub(crate) enum Yield {
 pub(crate) struct Local {
     pub(crate) sched: Arc<Sched>,
     pub(crate) m: Arc<M<Spinning>>,
-    /// The P, while it has one. Changes only between polls, so a borrow inside one never fails.
+    /// The P, while it has one. Changes only between polls.
     p: PSlot,
     /// The goroutine being polled; 0 between polls.
     pub(crate) goid: Cell<GoId>,
@@ -105,6 +105,7 @@ impl Local {
         p.own().last_m.set(self.m.id);
         let now = clock::now();
         p.own().stamp.set(now);
+        p.own().pace.forget();
         p.set_owner(self.m.id, self.m.thread);
         let before = self.p.put(p);
         debug_assert!(before.is_none(), "an M with two Ps");

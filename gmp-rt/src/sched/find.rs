@@ -245,6 +245,10 @@ impl Worker<'_> {
             is_left.then(|| victim.runq.steal_into(&p.runq(), StealNext::No))?
         })?;
         p.count_steal();
+        // While it was in hand nobody saw it, as in `wake_for_batch`.
+        if self.unit.is_none() && p.own().pace.is_worth_waking(p.runq.len()) {
+            local.wakep(&p);
+        }
         Some(gp)
     }
 

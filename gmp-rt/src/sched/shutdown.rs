@@ -16,7 +16,6 @@ use crate::g::{cell, heap};
 use crate::m::MId;
 use crate::prim::fixed::Ordering::{Relaxed, SeqCst};
 use crate::prim::fixed::{AtomicBool, Condvar, Mutex};
-use crate::util::clock;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -112,7 +111,7 @@ impl Sched {
     /// the network here.
     pub(super) fn tell_gone(&self) {
         for p in self.ps.iter() {
-            p.timers.fire(clock::FOREVER - 1);
+            p.timers.end();
         }
         self.net.shut();
         *self.exit.gone.lock() = true;

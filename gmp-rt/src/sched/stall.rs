@@ -68,7 +68,7 @@ impl Stall {
         self.kind
     }
 
-    /// For how long, when the P was taken.
+    /// For how long, when it was told.
     #[must_use]
     pub fn duration(&self) -> Duration {
         self.duration

@@ -54,7 +54,7 @@ pub struct Stats {
     pub parks: u64,
     /// Times a local queue overflowed so far.
     pub overflows: u64,
-    /// Goroutines so far whose P was taken because they blocked or hogged their thread unmarked.
+    /// Goroutines so far whose P was taken because they blocked their thread unmarked, or hogged it for a slice.
     pub stalls: u64,
     /// Timers fired so far.
     pub timers_fired: u64,

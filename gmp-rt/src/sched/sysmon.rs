@@ -36,6 +36,7 @@ use super::suspect::{Sight, Suspect};
 use super::trace::Trace;
 use super::wake::Started;
 use super::width::{Counts, Sample, Width};
+use crate::g::GoId;
 use crate::p::call::Call;
 use crate::p::{P, PStatus};
 use crate::sys::thread_state::{self, Sleep};
@@ -94,6 +95,7 @@ impl Marks {
 /// clock or the world (a timer, an event, a thread outside), and for so many at a time ([`HURRY_HOGS`]).
 #[derive(Clone, Copy, Debug)]
 struct Hog {
+    goid: GoId,
     /// Which poll it is.
     polls: u64,
     told: Told,
@@ -140,7 +142,7 @@ pub(super) fn sysmon_main(sched: Arc<Sched>) {
         let long_idle = sysmon.sched.idle.with(|lists| lists.long_idle(sysmon.idle_after));
         sysmon.trace.print_if_due(&sysmon.sched, clock::now());
         let traced = !sysmon.sched.config.trace.every.is_zero();
-        if long_idle && !traced {
+        if long_idle && !traced && !sysmon.has_untold() {
             told |= !told && sysmon.sched.check_dead();
             if sysmon.sleep_deep() {
                 nap = Duration::ZERO;
@@ -257,6 +259,12 @@ impl Sysmon {
         sched.ps.iter().for_each(|p| counts.add(&p.counters));
         let running = || sched.ps.iter().filter(|p| p.status() == PStatus::Running);
         let (limit, width, waiting) = (sched.max_procs(), sched.procs(), sched.any_work());
+        // What was seen of those that are not looked at now says nothing the next time.
+        for (p, seen) in sched.ps.iter().zip(&mut self.seen) {
+            if width == limit || p.status() != PStatus::Running {
+                seen.cpu = None;
+            }
+        }
         let stuck = width < limit && running().any(|p| self.is_stuck(p, now));
         let sample = Sample { counts, limit, width, running: running().count(), stuck, waiting };
         if let Some(width) = self.width.round(now, &sample) {
@@ -268,7 +276,9 @@ impl Sysmon {
     fn is_stuck(&mut self, p: &P, now: u64) -> bool {
         let lying = self.is_left_lying(p);
         let Some(seen) = self.seen.get_mut(p.id) else { return false };
-        if !lying && !seen.marks.is_still(p, now) {
+        // Between polls it may belong to a thread that is not awake yet.
+        let in_poll = p.goid() != 0 && seen.marks.is_still(p, now);
+        if !lying && !in_poll {
             seen.cpu = None;
             return false;
         }
@@ -410,7 +420,7 @@ impl Sysmon {
         if kind == StallKind::Computing
             && let Some(of_p) = self.seen.get_mut(p.id)
         {
-            of_p.hog = Some(Hog { polls: seen.polls, told });
+            of_p.hog = Some(Hog { goid, polls: seen.polls, told });
         }
         Round::Acted
     }
@@ -423,21 +433,33 @@ impl Sysmon {
         if over && hog.told == Told::No {
             hog.told = Told::Yes;
             let stuck = Duration::from_nanos(stuck);
-            self.sched.report_stall(&Stall::new(p.goid(), StallKind::Computing, stuck));
+            let goid = hog.goid;
+            self.sched.report_stall(&Stall::new(goid, StallKind::Computing, stuck));
         }
+    }
+
+    /// Whether a displaced poll may still become a stall, which is for us to notice.
+    fn has_untold(&self) -> bool {
+        self.sched.ps.iter().any(|p| self.hog(p).is_some_and(|hog| hog.told == Told::No))
+    }
+
+    /// The poll that `p` was displaced for, if it is still in it.
+    fn hog(&self, p: &P) -> Option<Hog> {
+        let hog = self.seen.get(p.id)?.hog?;
+        let still = p.status() == PStatus::Displaced && hog.polls == p.counters.polls.get();
+        still.then_some(hog)
     }
 
     /// Whether somebody waits who was woken by the clock or from outside, and may be seen to at once: see [`Hog`].
     fn is_urgent(&self, now: u64) -> bool {
-        if self.sched.next_timer() > now && self.sched.inbox.is_empty() {
+        let waits = self.sched.next_timer() <= now || !self.sched.inbox.is_empty();
+        // Somebody is on the way to it already.
+        let (_, spinning) = self.sched.idle.word.counts();
+        if !waits || spinning > 0 {
             return false;
         }
-        let is_hog = |p: &&Arc<P>| {
-            let hog = self.seen.get(p.id).and_then(|seen| seen.hog);
-            p.status() == PStatus::Displaced
-                && hog.is_some_and(|hog| hog.polls == p.counters.polls.get())
-        };
-        self.sched.ps.iter().filter(is_hog).count() < HURRY_HOGS * self.sched.max_procs()
+        self.sched.ps.iter().filter(|p| self.hog(p).is_some()).count()
+            < HURRY_HOGS * self.sched.max_procs()
     }
 
     /// Whether there is work, or a timer, that only this P could see to.

@@ -179,7 +179,7 @@ impl Past {
         self.rate() >= WIDTH_DONE
             && (self.per_ms(self.counts.steals) >= WIDTH_STEALS
                 || self.per_ms(self.counts.contended) >= WIDTH_CONTENDED
-                || self.counts.moved >= self.counts.polls / WIDTH_MOVED)
+                || self.counts.moved * WIDTH_MOVED > self.counts.polls)
     }
 }
 
@@ -418,6 +418,13 @@ mod tests {
         let mut fake = Fake::new(2);
         fake.wasteful = false;
         assert_eq!(fake.run(2000, |width| 40_000 / width as u64)[1], 0);
+        // Hardly any polls, and nothing moves: they compute, with checkpoints.
+        fake.wasteful = false;
+        for _ in 0..2000 {
+            fake.sample.counts.ops += 100_000;
+            fake.round(0);
+            assert_eq!(fake.sample.width, 2);
+        }
         // Little gets done at all: long polls.
         fake.wasteful = true;
         assert_eq!(fake.run(2000, |_| 100)[1], 0);

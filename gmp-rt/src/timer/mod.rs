@@ -2,7 +2,7 @@
 //!
 //! A timer belongs to the P on which it was set. That P runs it when it is due; so does a thief
 //! that finds nothing else to do, and whoever sleeps until the next timer of all Ps. Cancelling
-//! takes the same, almost always uncontended, lock and leaves nothing behind.
+//! takes the same, almost always uncontended, lock and leaves nothing behind that is ever looked at.
 //!
 //! A sleep that is over needs neither the lock nor the clock to know it: `past` says up to when all have been fired.
 //! (Two threads that wake 200k sleepers met at the lock of a wheel at every tenth.)
@@ -20,6 +20,7 @@ use crate::g::waker::wake_contained;
 use crate::prim::Ordering::{Relaxed, SeqCst};
 use crate::prim::{AtomicU64, AtomicUsize, Mutex};
 use crate::tuning::FETCH_AHEAD;
+use crate::util::clock;
 use crate::util::prefetch::prefetch;
 use std::task::Waker;
 
@@ -141,15 +142,25 @@ impl Timers {
         waker.is_some()
     }
 
-    /// Wakes everything due at `now`; returns how many.
+    /// Wakes everything due at `now`, a moment that has come; returns how many.
     pub(crate) fn fire(&self, now: u64) -> usize {
+        self.wake_until(now, || self.past.store(now, Relaxed)) // Relaxed: see `is_past`
+    }
+
+    /// Nobody will look at these any more: wakes everything, though its moment has not come.
+    pub(crate) fn end(&self) {
+        self.wake_until(clock::FOREVER - 1, || {});
+    }
+
+    /// Wakes everything up to `until`, and calls `all_out` under the lock when it is out of the wheel.
+    fn wake_until(&self, until: u64, all_out: impl Fn()) -> usize {
         let mut fired = 0;
         let mut due = Vec::new();
-        while self.next_when() <= now {
+        while self.next_when() <= until {
             let mut wheel = self.wheel.lock();
-            wheel.expire(now, &mut due, FIRE_BATCH);
-            if wheel.next_when() > now {
-                self.past.store(now, Relaxed); // Relaxed: see `is_past`
+            wheel.expire(until, &mut due, FIRE_BATCH);
+            if wheel.next_when() > until {
+                all_out();
             }
             let _ = self.publish(&wheel);
             drop(wheel);

@@ -501,6 +501,13 @@ unsafe impl<C: Arm> Arm for Guarded<C> {
         }
     }
 
+    fn try_alone(self: Pin<&mut Self>, will: Will) -> Attempt {
+        match self.project().case.as_pin_mut() {
+            Some(case) => case.try_alone(will),
+            None => Attempt::No(Wakers::None),
+        }
+    }
+
     unsafe fn attempt(self: Pin<&mut Self>, will: Will) -> Attempt {
         match self.project().case.as_pin_mut() {
             // SAFETY: the caller's promise.
