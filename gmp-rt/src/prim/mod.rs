@@ -3,7 +3,7 @@
 //! Ordinary builds get std. Under `--cfg gmp_loom` the same names come from loom, which then
 //! explores every interleaving and every weak-memory outcome of the models in the `loom.rs`
 //! files. Only numbers in `tuning.rs` differ between the two; no function has a loom twin,
-//! so what is proved is what ships. But for locks: [`raw_lock`] has models of its own, and all others take loom's.
+//! so what is proved is what ships. But for locks: `raw_lock` has models of its own, and all others take loom's.
 //!
 //! [`fixed`] holds std's own types for process-wide statics: loom's cannot be built in a
 //! `const`, and no model touches those statics.

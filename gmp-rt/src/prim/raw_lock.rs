@@ -40,7 +40,7 @@ pub(crate) fn take_contended() -> u64 {
     CONTENDED.take()
 }
 
-/// A lock without data and without a guard: for who has to hold several at once. See the [module](self).
+/// A lock without data and without a guard: for who has to hold several at once. See the head of this file.
 #[derive(Debug)]
 pub struct RawLock(AtomicU32);
 
