@@ -13,11 +13,21 @@ struct Counter {
 unsafe impl Sync for Counter {}
 
 impl Counter {
+    fn new() -> Arc<Self> {
+        let lock = RawLock::over(AtomicU32::new(FREE));
+        Arc::new(Self { lock, count: UnsafeCell::new(0) })
+    }
+
     fn add(&self) {
         self.lock.lock();
+        self.add_locked();
+    }
+
+    /// One more, and unlocks: the caller has locked it.
+    fn add_locked(&self) {
         // SAFETY: under the lock; loom complains if it is not.
         self.count.with_mut(|count| unsafe { *count += 1 });
-        // SAFETY: locked above.
+        // SAFETY: locked by the caller.
         unsafe { self.lock.unlock() };
     }
 }
@@ -26,10 +36,7 @@ impl Counter {
 #[test]
 fn who_has_the_lock_is_alone() {
     loom::model(|| {
-        let counter = Arc::new(Counter {
-            lock: RawLock::over(AtomicU32::new(FREE)),
-            count: UnsafeCell::new(0),
-        });
+        let counter = Counter::new();
         let other = {
             let counter = counter.clone();
             loom::thread::spawn(move || {
@@ -48,20 +55,14 @@ fn who_has_the_lock_is_alone() {
 #[test]
 fn who_tries_is_alone_too() {
     loom::model(|| {
-        let counter = Arc::new(Counter {
-            lock: RawLock::over(AtomicU32::new(FREE)),
-            count: UnsafeCell::new(0),
-        });
+        let counter = Counter::new();
         let other = {
             let counter = counter.clone();
             loom::thread::spawn(move || counter.add())
         };
         let got = counter.lock.try_lock();
         if got {
-            // SAFETY: under the lock.
-            counter.count.with_mut(|count| unsafe { *count += 1 });
-            // SAFETY: locked above.
-            unsafe { counter.lock.unlock() };
+            counter.add_locked();
         }
         other.join().unwrap();
         // SAFETY: the other thread is gone.
