@@ -146,7 +146,7 @@ pub(crate) const SUSPECT_AFTER: Duration = Duration::from_micros(300);
 /// shares its CPU with others.
 pub(crate) const COMPUTING_AFTER: Duration = Duration::from_millis(5);
 
-/// The same if a timer or an event waits for it. Displacing it costs some 50 µs of CPU.
+/// The same if a timer or an event waits for it. Displacing it costs a wake-up of a thread: not for less than many of those.
 pub(crate) const HURRY_AFTER: Duration = Duration::from_millis(1);
 
 /// So many for each P may be displaced because of that at a time.

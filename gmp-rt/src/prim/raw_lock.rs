@@ -2,8 +2,8 @@
 //!
 //! One word, taken by a compare-and-swap and given back by a plain store. That store is the point: a lock whose
 //! waiters sleep until they are woken has to look for them in the same step in which it is given back, which is a
-//! second locked instruction, and on the fast paths of this runtime those are most of the time (5 ns each where 300 other
-//! instructions take 15). Nobody is woken here. Who finds the lock taken
+//! second locked instruction, and those are dear beside the few others of a fast path (`ping_pong`:
+//! 58 ns with a lock of that kind, 54 with this one). Nobody is woken here. Who finds the lock taken
 //!
 //! 1. stands back for a while and tries again, as Go's locks do: who has the lock is likely to want it again, and
 //!    is many times faster as long as its cache lines stay where they are;

@@ -236,12 +236,12 @@ impl Worker<'_> {
     fn take_from_still(&mut self) -> Option<GRef> {
         let (local, still) = (self.local, &mut self.still);
         local.sched.net.in_use()?;
-        let (p, now) = (local.p(), clock::now());
+        let p = local.p();
         let order = StealOrder::new(local.sched.ps.len(), p.own().rand.next_u32());
         let gp = order.take(STILL_LOOKS).find_map(|id| {
             let victim = local.sched.ps.get(id).filter(|victim| victim.id != p.id)?;
             let polls = victim.counters.polls.get();
-            let is_left = victim.has_loot() && still.is_still(id, polls, now);
+            let is_left = victim.has_loot() && still.is_still(id, polls, clock::now());
             is_left.then(|| victim.runq.steal_into(&p.runq(), StealNext::No))?
         })?;
         p.count_steal();

@@ -7,8 +7,8 @@
 //! compares what got done. If that was clearly more, it stays so for a while, and is tried the other way round then.
 //!
 //! A program does different things at different times, and each gets more or less done by itself. So fewer Ps have
-//! to win twice, against what got done with more before and after, and against the better of the two; a trial of one
-//! change only let `skynet` run on one P in every third run, at half of its speed.
+//! to win twice, against what got done with more before and after, and against the better of the two. (With a trial of one
+//! change only, a made-up load that triples every 4 ms ran on half of the Ps for a tenth of the time.)
 //!
 //! What got done is polls and operations of gmp's own futures; so the trial is decided by work, not by guesses about
 //! it. Whoever computes in parallel gives no cause for a trial, and would win it: nothing is taken from those.

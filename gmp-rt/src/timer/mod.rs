@@ -5,7 +5,7 @@
 //! takes the same, almost always uncontended, lock and leaves nothing behind that is ever looked at.
 //!
 //! A sleep that is over needs neither the lock nor the clock to know it: `past` says up to when all have been fired.
-//! (Two threads that wake 200k sleepers met at the lock of a wheel at every tenth.)
+//! (Two threads that wake 200k sleepers spent 8 % of their time waiting for such locks, and as much asking the clock.)
 //!
 //! # Orderings
 //!

@@ -9,7 +9,7 @@
 //! nanoseconds, and is looked into only when that bound is reached. Then its timers, those of the present tick,
 //! go into a small heap, from which they are fired one by one, in order. So a sleep of 100 µs takes 100 µs, and an
 //! idle process wakes once for one timer, not once per level. (A slot that is looked through for what is due each time
-//! something is costs `n²` looks: 65 for each of 200k sleeps of up to 50 ms.)
+//! something is costs `n²` looks; of 200k sleeps of up to 50 ms some 260 lie in one.)
 //!
 //! Entries live in chunks and are named by [`Key`]; nothing is intrusive, so a timer may move in
 //! memory and there is no unsafe code. No locks and no clock here either: see
