@@ -238,6 +238,32 @@ fn the_gate_runs_the_command_of_the_readme() {
     let gate = fs::read_to_string(root().join(".ci/run")).unwrap();
     assert_eq!(commands.len(), 2);
     for command in commands {
-        assert!(gate.lines().any(|line| line == format!("step {command}")), "{command}");
+        // `step LIMIT COMMAND`.
+        let runs = |line: &str| {
+            let (_limit, step) = line.strip_prefix("step ")?.split_once(' ')?;
+            (step == command).then_some(())
+        };
+        assert!(gate.lines().any(|line| runs(line).is_some()), "{command}");
     }
+}
+
+/// Tests that measure run one at a time: the first statement of each takes the lock.
+#[test]
+fn every_timing_test_runs_alone() {
+    let mut files = Vec::new();
+    collect(&root().join("tests/timing"), &mut files);
+    let mut tests = 0;
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        for body in text.split("#[test]").skip(1) {
+            tests += 1;
+            let body = body.split("#[test]").next().unwrap();
+            let taken = body.find("let _alone = alone();");
+            let end = body.find("\n}\n").unwrap_or(body.len());
+            let name = body.lines().nth(1).unwrap_or_default();
+            assert!(taken.is_some_and(|at| at < end), "{}: {name}", file.display());
+        }
+        assert!(!text.contains("#[gmp::test"), "{}: takes no lock", file.display());
+    }
+    assert!(tests > 10, "only {tests} timing tests found");
 }

@@ -1,4 +1,7 @@
 //! Black-box tests through the facade, one binary.
+//!
+//! Nothing here depends on the speed or the load of the machine: tests that measure CPU time,
+//! lateness or memory are in the binary `timing`, which runs its tests one at a time.
 
 mod bad_input;
 mod cancel;
@@ -12,14 +15,11 @@ mod facade;
 mod foreign;
 mod go;
 mod golang_chan;
-mod golang_memory;
 mod golang_powser;
 mod golang_progs;
 mod golang_select;
-mod idle;
 mod inside;
 mod io_stdio;
-mod memory;
 mod mini_redis;
 mod net_copy;
 mod net_deadline;
@@ -30,8 +30,6 @@ mod net_faults;
 #[cfg(target_os = "linux")]
 mod net_namespace;
 mod net_other;
-mod net_promise;
-mod net_scale;
 mod net_strace;
 mod net_stress;
 mod net_tcp;
@@ -46,6 +44,7 @@ mod shutdown;
 mod signal;
 mod single_flight;
 mod stress;
+#[path = "../support/mod.rs"]
 mod support;
 mod sync_barrier;
 mod sync_cancel;
@@ -56,4 +55,3 @@ mod sync_once;
 mod sync_rw_lock;
 mod sync_semaphore;
 mod time;
-mod width;

@@ -1,7 +1,7 @@
 //! What goes wrong in networks: no hang, no lost wake-up, no busy loop.
 
 use super::net_tcp::{echo, pair};
-use super::support::{child, cpu_time, is_child, until};
+use super::support::{cpu_time, passed_in_child, until};
 use gmp::go;
 use gmp::net::{TcpListener, TcpStream};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -11,16 +11,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 const MS: Duration = Duration::from_millis(1);
-
-/// Runs this test again in a process of its own.
-fn in_child(name: &str) -> bool {
-    if is_child() {
-        return false;
-    }
-    let output = child(name, &[]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    true
-}
 
 #[gmp::test]
 async fn a_peer_that_resets_while_we_write() {
@@ -65,11 +55,9 @@ async fn a_slow_reader_holds_its_writer_back() {
         }
     });
     until(|| gmp::runtime::dump().contains("[IO wait"));
-    let before = cpu_time();
     gmp::sleep(100 * MS).await;
     let held = sent.load(Ordering::Relaxed);
     assert!(held < ALL / 2, "{held} bytes are under way, and nobody reads");
-    assert!(cpu_time() - before < 5000 * MS);
     let (mut got, mut buf) = (0, vec![0; 100_000]);
     loop {
         match server.read(&mut buf).await.unwrap() {
@@ -84,7 +72,7 @@ async fn a_slow_reader_holds_its_writer_back() {
 /// Out of descriptors: a connect says so, an accept waits, and both work again afterwards.
 #[test]
 fn out_of_descriptors() {
-    if in_child("net_faults::out_of_descriptors") {
+    if passed_in_child("net_faults::out_of_descriptors") {
         return;
     }
     let runtime = super::support::runtime(2);
@@ -140,7 +128,7 @@ async fn ping(stream: TcpStream) {
 /// A close while an accept naps for want of descriptors ends the nap.
 #[test]
 fn a_close_ends_the_nap_of_an_accept() {
-    if in_child("net_faults::a_close_ends_the_nap_of_an_accept") {
+    if passed_in_child("net_faults::a_close_ends_the_nap_of_an_accept") {
         return;
     }
     let runtime = super::support::runtime(2);

@@ -3,6 +3,7 @@
 //! Counted: every operation ends, what arrives is what was sent, and no descriptor is left over.
 //! `GMP_STRESS_SECONDS=60` makes it run for a minute; see CONTRIBUTING for the sanitizers.
 
+use super::support::{runtime, stress_seconds, test_seed};
 use gmp::go;
 use gmp::net::{TcpListener, TcpStream};
 use std::io;
@@ -101,9 +102,9 @@ async fn visit(addr: SocketAddr, mut rand: Rand) -> io::Result<u64> {
 
 #[test]
 fn random_sockets() {
-    let seconds = std::env::var("GMP_STRESS_SECONDS").ok().and_then(|s| s.parse().ok());
-    let end = Instant::now() + Duration::from_secs_f64(seconds.unwrap_or(2.0));
-    let runtime = super::support::runtime(3);
+    let end = Instant::now() + stress_seconds(2.0);
+    let first_seed = test_seed();
+    let runtime = runtime(3);
     let (whole, broken) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let (counted_whole, counted_broken) = (whole.clone(), broken.clone());
     let work = runtime.spawn(async move {
@@ -111,7 +112,7 @@ fn random_sockets() {
         let addr = listener.local_addr().unwrap();
         let accepting = listener.clone();
         let server = go!(async move {
-            let mut seed = 0;
+            let mut seed = first_seed;
             while let Ok((stream, _)) = accepting.accept().await {
                 seed += 1;
                 go!(async move {
@@ -124,7 +125,7 @@ fn random_sockets() {
             .map(|n| {
                 let (whole, broken) = (counted_whole.clone(), counted_broken.clone());
                 go!(async move {
-                    let mut seed = n << 32;
+                    let mut seed = first_seed.wrapping_add(n << 32);
                     while Instant::now() < end {
                         seed += 1;
                         let count =

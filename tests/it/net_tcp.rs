@@ -1,5 +1,6 @@
 //! TCP: what goes in comes out, in every way there is to read and write.
 
+pub(crate) use super::support::net::{echo, pair};
 use super::support::{runtime, until};
 use futures::{AsyncReadExt, AsyncWriteExt, StreamExt};
 use gmp::go;
@@ -8,25 +9,6 @@ use std::io::{ErrorKind, IoSlice, IoSliceMut};
 use std::net::Shutdown;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Two ends of a connection.
-pub(crate) async fn pair() -> (TcpStream, TcpStream) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-    let (server, peer) = listener.accept().await.unwrap();
-    assert_eq!(peer, client.local_addr().unwrap());
-    (client, server)
-}
-
-/// Echoes until the end.
-pub(crate) async fn echo(stream: TcpStream) {
-    let mut buf = [0; 4096];
-    while let Ok(n @ 1..) = stream.read(&mut buf).await {
-        if stream.write_all(&buf[..n]).await.is_err() {
-            return;
-        }
-    }
-}
 
 #[gmp::test]
 async fn a_megabyte_there_and_back() {

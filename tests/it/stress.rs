@@ -4,7 +4,7 @@
 //! goroutine ends, none is polled by two threads at once, no future and no output leaks.
 //! `GMP_STRESS_SECONDS=60` makes it run for a minute; see CONTRIBUTING for the sanitizers.
 
-use super::support::{child, is_child, until};
+use super::support::{child, is_child, stress_seconds, test_seed, until};
 use gmp::go;
 use std::future::Future;
 use std::pin::Pin;
@@ -290,16 +290,16 @@ fn random_mix() {
     let told = String::from_utf8_lossy(&output.stderr);
     let expected = |line: &&str| line.contains(EXPECTED) || line.contains("tests/it/stress.rs:");
     let told: Vec<&str> = told.lines().filter(|line| !expected(line)).collect();
-    assert!(output.status.success(), "{}: {}", output.status, told.join("\n"));
     print!("{}", String::from_utf8_lossy(&output.stdout));
+    assert!(output.status.success(), "{}: {}", output.status, told.join("\n"));
 }
 
 /// What panics say that are part of it.
 const EXPECTED: &str = "expected by the stress test";
 
 fn mix() {
-    let seconds = std::env::var("GMP_STRESS_SECONDS").ok().and_then(|s| s.parse().ok());
-    let end = Instant::now() + Duration::from_secs_f64(seconds.unwrap_or(3.0));
+    let end = Instant::now() + stress_seconds(3.0);
+    let first_seed = test_seed();
     // The panics are part of it.
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
@@ -313,7 +313,8 @@ fn mix() {
     std::thread::scope(|scope| {
         for thread in 0..8u64 {
             let (handle, counts, board) = (&handle, &counts, &board);
-            scope.spawn(move || outside(handle, counts, board, 0x9E37_79B9 * (thread + 1), end));
+            let seed = first_seed.wrapping_add(1).wrapping_mul(0x9E37_79B9 * (thread + 1));
+            scope.spawn(move || outside(handle, counts, board, seed, end));
         }
     });
     // Whoever still waits is woken until all have ended by themselves.

@@ -1,20 +1,21 @@
-//! A binary of its own, so that nothing else is tested beside the busy processes it starts.
+//! A machine with more runnable threads than CPUs.
 //!
-//! On a machine that has too much to do, threads wait for a CPU. That is nobody's stall: taking Ps away
-//! then would only make more threads that wait.
+//! Threads then wait for a CPU. A thread that waits for a CPU is neither blocked nor CPU-bound: taking
+//! its P away would only add one more thread that waits.
 
+use crate::alone;
 use gmp::go;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Processes that compute until they are dropped.
+/// Processes that compute until this value is dropped.
 struct Busy(Vec<Child>);
 
 impl Busy {
     fn new(n: usize) -> Self {
         let start = |_| {
             let mut shell = Command::new("sh");
-            // Not for longer than this process lives, whatever becomes of it.
+            // Each ends with this process, however this process ends.
             let compute = "while kill -0 $PPID; do :; done 2>/dev/null";
             shell.args(["-c", compute]).stdin(Stdio::null()).spawn().unwrap()
         };
@@ -31,7 +32,7 @@ impl Drop for Busy {
     }
 }
 
-/// A hundred goroutines that give way a hundred times.
+/// A hundred goroutines yield a hundred times each.
 async fn yields() {
     let round = || async {
         for _ in 0..100 {
@@ -44,7 +45,7 @@ async fn yields() {
     }
 }
 
-/// Two thousand at once, more than local queues hold.
+/// Spawns two thousand goroutines at once, more than local queues hold.
 async fn spawns() {
     let goroutines: Vec<_> = (0..2_000u64).map(|n| go!(async move { n })).collect();
     let mut sum = 0;
@@ -54,7 +55,7 @@ async fn spawns() {
     assert_eq!(sum, 1_999 * 1_000);
 }
 
-/// Each spawns the next.
+/// A chain in which each goroutine spawns the next.
 async fn chain() {
     fn link(left: u32) -> gmp::JoinHandle<u32> {
         go!(async move { if left == 0 { 0 } else { 1 + link_boxed(left - 1).await } })
@@ -65,7 +66,7 @@ async fn chain() {
     assert_eq!(link(500).await.unwrap(), 500);
 }
 
-/// Sleepers, which make timers that are due.
+/// Goroutines that sleep, so timers come due.
 async fn sleeps() {
     let sleep = |n: u64| gmp::sleep(Duration::from_micros(50 * n));
     let goroutines: Vec<_> = (0..20).map(|n| go!(sleep(n))).collect();
@@ -75,7 +76,8 @@ async fn sleeps() {
 }
 
 #[test]
-fn nothing_is_displaced_beside_eight_busy_processes() {
+fn nothing_is_handed_off_beside_eight_busy_processes() {
+    let _alone = alone();
     let _busy = Busy::new(8);
     let end = Instant::now() + Duration::from_secs(3);
     let runtime = gmp::Builder::new().max_procs(2).build().unwrap();

@@ -1,7 +1,9 @@
-//! Many connections: nothing leaks, and one that idles takes little.
+//! Many connections: no descriptor and no memory leaks, and an idle connection takes little.
 
-use super::net_tcp::echo;
-use super::support::{child, is_child, runtime, until};
+use crate::alone;
+use crate::live_bytes::{allocated, live};
+use crate::support::net::echo;
+use crate::support::{not_checked, passed_in_child, runtime, until};
 use gmp::go;
 use gmp::net::{TcpListener, TcpStream};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -9,43 +11,32 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// Waves of connections, and the connections of a wave.
+const WAVES: u8 = 40;
+const WAVE: usize = 500;
+
+/// The waves in which caches grow to the size that a wave needs.
+const WARM_UP: u8 = 20;
+
 fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// Bytes of memory this process has.
-fn resident() -> usize {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
-    statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
-}
-
-/// As many descriptors as this process may have.
+/// Raises the limit of descriptors as far as it goes and returns it.
 fn raise_limit() -> usize {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
     getrlimit(Resource::Nofile).current.map_or(usize::MAX, |n| n as usize)
 }
 
-fn in_child(name: &str) -> bool {
-    if is_child() {
-        return false;
-    }
-    let output = child(name, &[]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    told.lines().filter(|line| line.starts_with("gmp: ")).for_each(|line| println!("{line}"));
-    true
-}
-
 /// 20,000 connections in waves of 500, each to an address of its own, so that ports last.
 #[test]
-fn waves_leak_nothing() {
-    if in_child("net_scale::waves_leak_nothing") {
+fn waves_of_connections_leak_nothing() {
+    let _alone = alone();
+    if passed_in_child("net_scale::waves_of_connections_leak_nothing") {
         return;
     }
     assert!(raise_limit() >= 1100, "1000 sockets at a time");
-    const WAVES: u8 = 40;
-    const WAVE: usize = 500;
     let runtime = runtime(2);
     let work = runtime.spawn(async {
         let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
@@ -57,7 +48,7 @@ fn waves_leak_nothing() {
                 go!(echo(stream));
             }
         });
-        let mut settled = None;
+        let (mut fds, mut memory) = (0, 0);
         for wave in 1..=WAVES {
             let addr = (Ipv4Addr::new(127, 0, 0, wave), port);
             let clients: Vec<_> = (0..WAVE)
@@ -74,43 +65,45 @@ fn waves_leak_nothing() {
             for client in clients {
                 client.await.unwrap();
             }
-            // The ends of the server are on their way: this goroutine and the server's remain.
+            // The goroutines of the echo server end last: this one and the accept loop remain.
             while gmp::num_goroutine() > 2 {
                 gmp::sleep(std::time::Duration::from_millis(1)).await;
             }
-            // The first waves fill caches.
-            if wave == 5 {
-                settled = Some((descriptors(), resident()));
+            if wave <= WARM_UP {
+                (fds, memory) = (descriptors(), allocated().max(memory));
             }
         }
-        let (fds, memory) = settled.unwrap();
         assert_eq!(descriptors(), fds, "descriptors leak");
-        let grown = resident().saturating_sub(memory);
-        assert!(grown < 4 << 20, "{grown} bytes more after 17,500 connections");
+        let grown = allocated().saturating_sub(memory);
+        let connections = usize::from(WAVES - WARM_UP) * WAVE;
+        // A connection needs more than a hundred bytes.
+        assert!(grown < 32 * connections, "{grown} bytes more after {connections} connections");
         listener.close();
         server.await.unwrap();
     });
     gmp::block_on(work).unwrap();
 }
 
-/// 10,000 connections that idle, both ends in this process, a goroutine at each.
+/// 10,000 idle connections, both ends in this process, a goroutine at each end.
 #[test]
-fn idle_connections_take_little() {
-    if in_child("net_scale::idle_connections_take_little") {
+fn idle_connections_take_less_than_2_kb() {
+    let _alone = alone();
+    if passed_in_child("net_scale::idle_connections_take_less_than_2_kb") {
         return;
     }
     let wanted = 10_000;
     let limit = raise_limit();
     let n = wanted.min(limit.saturating_sub(100) / 2);
     if n < wanted {
-        eprintln!("\n*** only {n} connections: the limit of descriptors is {limit}\n");
+        not_checked(&format!("the limit of descriptors is {limit}"), "10,000 connections at once");
     }
     let runtime = runtime(2);
+    let handle = runtime.handle().clone();
     let work = runtime.spawn(async move {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
         let parked = Arc::new(AtomicUsize::new(0));
-        // A read that waits, with the smallest buffer there is.
+        // Reads with the smallest buffer there is, so the future is small.
         let idle = |stream: TcpStream, parked: &Arc<AtomicUsize>| {
             let parked = parked.clone();
             go!(async move {
@@ -119,19 +112,18 @@ fn idle_connections_take_little() {
                 stream
             })
         };
-        let before = resident();
+        let before = live(&handle);
         let mut ends = Vec::new();
         for _ in 0..n {
             let client = TcpStream::connect(addr).await.unwrap();
             let (server, _) = listener.accept().await.unwrap();
             go!(async move {
-                // Its only job is to be there.
                 let _ = client.read(&mut [0; 1]).await;
             });
             ends.push(idle(server, &parked));
         }
         until(|| parked.load(Ordering::Relaxed) == n);
-        let each = (resident() - before) / n;
+        let each = (live(&handle) - before) / n;
         println!("\ngmp: {n} idle connections, two goroutines each: {each} bytes per connection");
         assert!(each < 2048, "{each} bytes per connection");
     });

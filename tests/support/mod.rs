@@ -1,4 +1,9 @@
-//! What several tests need.
+//! Helpers that the test binaries `it` and `timing` share.
+
+// Each binary uses a part of them.
+#![allow(dead_code)]
+
+pub(crate) mod net;
 
 #[cfg(unix)]
 use rustix::time::{ClockId, clock_gettime};
@@ -8,7 +13,6 @@ use std::pin::Pin;
 use std::process::{Command, Output};
 use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
-#[cfg(unix)]
 use std::time::Duration;
 
 /// Set in a child process that a test starts from its own binary.
@@ -25,7 +29,20 @@ pub(crate) fn child(name: &str, env: &[(&str, &str)]) -> Output {
     child_command(name, env).output().expect("start a child")
 }
 
-/// What [`child`] runs, for who wants to talk to it meanwhile.
+/// Runs the test `name` in a child process, where this returns `false`. Returns `true` in the
+/// parent after the child has passed. Lines of the child that begin with `gmp: ` are printed.
+pub(crate) fn passed_in_child(name: &str) -> bool {
+    if is_child() {
+        return false;
+    }
+    let output = child(name, &[]);
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{printed}\n{}", String::from_utf8_lossy(&output.stderr));
+    printed.lines().filter(|line| line.starts_with("gmp: ")).for_each(|line| println!("{line}"));
+    true
+}
+
+/// The command that [`child`] runs, for a test that talks to its child.
 pub(crate) fn child_command(name: &str, env: &[(&str, &str)]) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("own path"));
     command.args([name, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD, "1");
@@ -57,6 +74,23 @@ pub(crate) fn child_of(command: &[&str], name: &str) -> Output {
 /// Not by a macro: what those print is shown for tests that fail only.
 pub(crate) fn not_checked(why: &str, what: &str) {
     let _ = writeln!(std::io::stderr(), "\n*** NOT CHECKED: {why}\n*** {what}\n");
+}
+
+/// The seed of this run for tests that draw random numbers: `GMP_TEST_SEED`, or the process id.
+///
+/// Printed, so that the harness shows it when the test fails.
+pub(crate) fn test_seed() -> u64 {
+    let given = std::env::var("GMP_TEST_SEED").ok();
+    let seed = given.map_or(std::process::id().into(), |seed| seed.parse().expect("a number"));
+    println!("GMP_TEST_SEED={seed}");
+    seed
+}
+
+/// The duration of a stress test: `GMP_STRESS_SECONDS`, or the given default.
+pub(crate) fn stress_seconds(default: f64) -> Duration {
+    let seconds = std::env::var("GMP_STRESS_SECONDS").ok();
+    let seconds = seconds.map_or(default, |seconds| seconds.parse().expect("a number"));
+    Duration::from_secs_f64(seconds)
 }
 
 /// CPU time of this process.
@@ -109,8 +143,22 @@ pub(crate) fn runtime(procs: usize) -> gmp::Runtime {
     gmp::Builder::new().max_procs(procs).build().expect("a runtime")
 }
 
-/// Asks again and again, giving others time, until `condition` holds; the caller's test hangs,
-/// and names itself, if it never does.
+/// Blocks the thread in a system call until `condition` holds, which an external thread polls.
+///
+/// Inside a goroutine this is an unmarked blocking call of exactly the length a test needs.
+pub(crate) fn block_thread_until(condition: impl Fn() -> bool + Send + 'static) {
+    let (tx, rx) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        while !condition() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        tx.send(()).expect("the blocked thread waits");
+    });
+    rx.recv().expect("the external thread ends the wait");
+}
+
+/// Polls `condition` and yields the CPU between. The test hangs, and the harness names it, if the
+/// condition never holds.
 pub(crate) fn until(mut condition: impl FnMut() -> bool) {
     while !condition() {
         std::thread::yield_now();

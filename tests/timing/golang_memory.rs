@@ -1,0 +1,83 @@
+//! Go's tests that selects do not pile up memory (`test/chan/select2.go`,
+//! `test/fixedbugs/issue9110.go`), each in a process of its own.
+
+use crate::alone;
+use crate::live_bytes::live;
+use crate::support::{passed_in_child, runtime};
+use gmp::{chan, go, select};
+
+/// The most that a second run may add: far less than a byte for each of its operations.
+const GROWTH: usize = 4 << 10;
+
+/// Runs `f` three times and returns what the last two runs add to the memory of this process.
+///
+/// Their minimum: a queue may reach its greatest length, and so its capacity, in any run.
+fn growth(runtime: &gmp::Runtime, f: impl Fn()) -> usize {
+    f();
+    let grown = || {
+        let before = live(runtime.handle());
+        f();
+        live(runtime.handle()).saturating_sub(before)
+    };
+    grown().min(grown())
+}
+
+/// `test/chan/select2.go`: a select leaves nothing on a channel that is never used.
+#[test]
+fn selects_leave_nothing_behind() {
+    let _alone = alone();
+    if passed_in_child("golang_memory::selects_leave_nothing_behind") {
+        return;
+    }
+    let runtime = runtime(2);
+    let grown = growth(&runtime, || {
+        runtime.block_on(async {
+            let (tx, rx) = chan(0);
+            let (_dummy, never) = chan::<u32>(0);
+            let sender = go!({
+                for n in 0..20_000 {
+                    tx.send(n).await.unwrap();
+                }
+            });
+            for n in 0..20_000 {
+                select! {
+                    v = rx.recv() => assert_eq!(v, Ok(n)),
+                    _ = never.recv() => panic!("nobody sends"),
+                }
+            }
+            sender.await.unwrap();
+        });
+    });
+    assert!(grown < GROWTH, "{grown} bytes more after 20,000 selects");
+}
+
+/// `test/fixedbugs/issue9110.go`: three cases on one channel that a close ends, again and again.
+#[test]
+fn cases_on_one_channel_leave_nothing_behind() {
+    let _alone = alone();
+    if passed_in_child("golang_memory::cases_on_one_channel_leave_nothing_behind") {
+        return;
+    }
+    let runtime = runtime(2);
+    let grown = growth(&runtime, || {
+        runtime.block_on(async {
+            let (_tx, rx) = chan::<u32>(0);
+            for _ in 0..5000 {
+                let (tick, ticked) = chan::<()>(0);
+                let rx = rx.clone();
+                let waits = go!({
+                    select! {
+                        _ = rx.recv() => panic!("nobody sends"),
+                        _ = rx.recv() => panic!("nobody sends"),
+                        _ = rx.recv() => panic!("nobody sends"),
+                        _ = ticked.recv() => {}
+                    }
+                });
+                gmp::yield_now().await;
+                tick.close();
+                waits.await.unwrap();
+            }
+        });
+    });
+    assert!(grown < GROWTH, "{grown} bytes more after 5,000 selects");
+}

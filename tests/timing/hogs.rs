@@ -1,0 +1,103 @@
+//! Goroutines that compute without an await.
+
+use crate::alone;
+use crate::support::{runtime, until};
+use gmp::go;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+const MS: Duration = Duration::from_millis(1);
+
+/// Spins for `span` without an await.
+fn compute(span: Duration) {
+    let start = Instant::now();
+    while start.elapsed() < span {
+        std::hint::spin_loop();
+    }
+}
+
+/// A timer fires before the slice of a hog is over. A hog that ends within its slice is no stall.
+#[test]
+fn a_timer_fires_before_a_cpu_bound_slice_ends() {
+    let _alone = alone();
+    let runtime = runtime(1);
+    let lateness = || {
+        let before = runtime.handle().stats().stalls;
+        let hog = runtime.spawn(async {
+            let sleeper = go!(async {
+                let due = Instant::now() + MS;
+                gmp::sleep_until(due).await;
+                due.elapsed()
+            });
+            gmp::yield_now().await;
+            let start = Instant::now();
+            compute(9 * MS);
+            (sleeper, start.elapsed())
+        });
+        let (sleeper, took) = gmp::block_on(hog).unwrap();
+        let stalls = runtime.handle().stats().stalls - before;
+        assert!(stalls == 0 || took > 9 * MS + MS / 2, "{took:?} was counted as a stall");
+        gmp::block_on(sleeper).unwrap()
+    };
+    // It is 8 ms each time if the timer waits for the whole slice.
+    until(|| lateness() < 3 * MS);
+}
+
+/// A hog that loses its P early is reported once its slice is over, also if all others are parked.
+#[test]
+fn early_handoff_is_reported_after_a_full_slice() {
+    let _alone = alone();
+    let runtime = runtime(1);
+    let reported = Arc::new(Mutex::new(None));
+    let hook = reported.clone();
+    runtime.block_on(async {
+        gmp::runtime::on_stall(move |stall| *hook.lock().unwrap() = Some(stall.goid()));
+    });
+    // The hog computes too little for a stall if its thread waits for a CPU most of the time.
+    until(|| {
+        let hog = runtime.spawn(async {
+            let sleeper = go!(async { gmp::sleep(MS).await });
+            gmp::yield_now().await;
+            compute(100 * MS);
+            drop(sleeper);
+            gmp::goid()
+        });
+        let goid = gmp::block_on(hog).unwrap();
+        reported.lock().unwrap().take() == goid
+    });
+}
+
+/// Forty hogs beside a ticker do not get a thread each.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_ticker_does_not_give_each_hog_a_thread() {
+    use rustix::time::{ClockId, clock_gettime};
+    /// Uses 30 ms of CPU time.
+    fn compute() {
+        let used = || {
+            let time = clock_gettime(ClockId::ThreadCPUTime);
+            time.tv_sec * 1_000_000_000 + time.tv_nsec
+        };
+        let start = used();
+        while used() - start < 30_000_000 {}
+    }
+    let _alone = alone();
+    let runtime = runtime(1);
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = stop.clone();
+    let ticker = runtime.spawn(async move {
+        let (mut ticker, mut most) = (gmp::Ticker::new(MS), 0);
+        while !stopped.load(Ordering::Relaxed) {
+            ticker.tick().await;
+            most = most.max(gmp::runtime::stats().threads);
+        }
+        most
+    });
+    let hogs: Vec<_> = (0..40).map(|_| runtime.spawn(async { compute() })).collect();
+    hogs.into_iter().for_each(|hog| gmp::block_on(hog).unwrap());
+    stop.store(true, Ordering::Relaxed);
+    let most = gmp::block_on(ticker).unwrap();
+    // All but the first two compute for at least 5 of their 30 ms with a P: about seven at a time.
+    assert!((3..=14).contains(&most), "{most} threads for 40 hogs");
+}
