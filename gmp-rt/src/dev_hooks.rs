@@ -6,21 +6,23 @@
 pub use crate::sched::probe::{Crowd, Probe, Waiting};
 
 use crate::g::list::GList;
+use crate::g::ptr::GPtr;
 use crate::g::{G, GRef};
 use crate::p::runq::{Full, Got, RunQ, StealNext};
 use crate::sched::globq::GlobQ;
 use crate::sched::inbox::Inbox;
 use crate::sched::probe::unqueued;
-use std::ptr::NonNull;
 
 fn fake(n: usize) -> GRef {
     let raw = std::ptr::without_provenance_mut::<G>((n + 1) * align_of::<G>());
     // SAFETY: never dereferenced.
-    unsafe { GRef::from_raw(NonNull::new_unchecked(raw)) }
+    let g = unsafe { GPtr::from_ptr(raw) };
+    // SAFETY: as above.
+    unsafe { GRef::from_raw(g.expect("the address is not 0")) }
 }
 
 fn number(gp: GRef) -> usize {
-    gp.into_raw().addr().get() / align_of::<G>() - 1
+    gp.into_raw().as_ptr().addr() / align_of::<G>() - 1
 }
 
 /// The local run queue.

@@ -16,6 +16,7 @@
 use super::heap::{self, CELL_ALIGN, SizeClass};
 use super::join::JoinHandle;
 use super::list::Link;
+use super::ptr::GPtr;
 use super::status::{AfterDone, AfterRef, Output};
 use super::waker::{TinyWaker, wake_contained};
 use super::{Birth, G, GRef, Schedule, Wait};
@@ -27,7 +28,6 @@ use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::ptr::NonNull;
 use std::task::{Context, Poll};
 
 /// Why a goroutine has no output.
@@ -57,11 +57,11 @@ pub(crate) struct GVTable {
     pub(super) submit: fn(GRef),
     pub(super) poll_go_on: fn(&Context<'_>) -> Poll<()>,
     class: SizeClass,
-    poll: unsafe fn(NonNull<G>, &mut Context<'_>) -> Polled,
-    cancel: unsafe fn(NonNull<G>) -> Output,
-    drop_output: unsafe fn(NonNull<G>),
+    poll: unsafe fn(GPtr, &mut Context<'_>) -> Polled,
+    cancel: unsafe fn(GPtr) -> Output,
+    drop_output: unsafe fn(GPtr),
     /// Moves the `Outcome` to the address given.
-    take_output: unsafe fn(NonNull<G>, *mut ()),
+    take_output: unsafe fn(GPtr, *mut ()),
 }
 
 /// How an outcome lies in the cell.
@@ -140,7 +140,7 @@ impl<F: Future, S: Schedule, K: Keep<F::Output>> GCell<F, S, K> {
     /// # Safety
     ///
     /// `g` is a cell of this type (I1), alive.
-    unsafe fn of<'a>(g: NonNull<G>) -> &'a Self {
+    unsafe fn of<'a>(g: GPtr) -> &'a Self {
         // SAFETY: I1; the header is the first field of a `repr(C)` struct.
         unsafe { g.cast::<Self>().as_ref() }
     }
@@ -148,7 +148,7 @@ impl<F: Future, S: Schedule, K: Keep<F::Output>> GCell<F, S, K> {
     /// # Safety
     ///
     /// I1 and I3: the caller runs the goroutine.
-    unsafe fn poll(g: NonNull<G>, cx: &mut Context<'_>) -> Polled {
+    unsafe fn poll(g: GPtr, cx: &mut Context<'_>) -> Polled {
         // SAFETY: I1, the caller's promise.
         let this = unsafe { Self::of(g) };
         let result = catch_unwind(AssertUnwindSafe(|| {
@@ -171,7 +171,7 @@ impl<F: Future, S: Schedule, K: Keep<F::Output>> GCell<F, S, K> {
     /// # Safety
     ///
     /// As for [`poll`](Self::poll).
-    unsafe fn cancel(g: NonNull<G>) -> Output {
+    unsafe fn cancel(g: GPtr) -> Output {
         // SAFETY: I1, the caller's promise.
         let this = unsafe { Self::of(g) };
         // SAFETY: I2, I3, the caller's promise.
@@ -233,7 +233,7 @@ impl<F: Future, S: Schedule, K: Keep<F::Output>> GCell<F, S, K> {
     /// # Safety
     ///
     /// I1, I3: the caller owns the output, and does so once.
-    unsafe fn drop_output(g: NonNull<G>) {
+    unsafe fn drop_output(g: GPtr) {
         // SAFETY: I1, the caller's promise.
         let this = unsafe { Self::of(g) };
         // SAFETY: I2, I3 — stored, ours, and read once.
@@ -246,7 +246,7 @@ impl<F: Future, S: Schedule, K: Keep<F::Output>> GCell<F, S, K> {
     ///
     /// I1, I3: the caller owns the output, and does so once; `to` is valid for an
     /// `Outcome<F::Output>`.
-    unsafe fn take_output(g: NonNull<G>, to: *mut ()) {
+    unsafe fn take_output(g: GPtr, to: *mut ()) {
         // SAFETY: I1, the caller's promise.
         let this = unsafe { Self::of(g) };
         // SAFETY: I2, I3 — stored, ours, and read once.
@@ -313,8 +313,8 @@ fn build<F: Future, S: Schedule, K: Keep<F::Output>>(
         (&raw mut (*cell).stage)
             .write(UnsafeCell::new(Stage { future: ManuallyDrop::new(future) }));
     }
-    // SAFETY: initialised above.
-    unsafe { g.as_ref() }.status.init();
+    // SAFETY: a cell that the heap gave out is mapped.
+    unsafe { g.status() }.init();
     // SAFETY: `init` made it runnable, and this is the one right to run it.
     let gp = unsafe { GRef::from_raw(g) };
     // SAFETY: `init` counted a reference for the handle; the output type is this future's.
@@ -326,22 +326,21 @@ fn build<F: Future, S: Schedule, K: Keep<F::Output>>(
 #[inline]
 pub(crate) fn poll(gp: &GRef, cx: &mut Context<'_>) -> Polled {
     // SAFETY: I1; a `GRef` whose status is running is the owner (I3).
-    unsafe { (gp.vtable.poll)(gp.0, cx) }
+    unsafe { (gp.vtable.poll)(gp.as_raw(), cx) }
 }
 
 /// Drops the future of a running goroutine that was aborted.
 pub(crate) fn cancel(gp: &GRef) -> Output {
     // SAFETY: I1; a `GRef` whose status is running is the owner (I3).
-    unsafe { (gp.vtable.cancel)(gp.0) }
+    unsafe { (gp.vtable.cancel)(gp.as_raw()) }
 }
 
 /// Ends a running goroutine whose future is gone: wakes its joiner, frees what nobody needs.
 #[inline]
 pub(crate) fn complete(gp: GRef, output: Output) {
     let g = gp.into_raw();
-    // SAFETY: alive until our reference is given up.
-    let status = unsafe { &g.as_ref().status };
-    match status.complete(output) {
+    // SAFETY: alive until our reference is given up, in there.
+    match unsafe { g.status() }.complete(output) {
         AfterDone::Released => {}
         // SAFETY: no reference is left.
         AfterDone::Free => unsafe { free(g) },
@@ -353,7 +352,7 @@ pub(crate) fn complete(gp: GRef, output: Output) {
         }
         AfterDone::WakeJoiner => {
             // SAFETY: dead with `JOIN_WAKER`, so the slot is ours.
-            let waker = unsafe { g.as_ref() }.join.with_mut(|slot| unsafe { (*slot).take() });
+            let waker = unsafe { g.header() }.join.with_mut(|slot| unsafe { (*slot).take() });
             // SAFETY: our reference is given up once.
             unsafe { drop_ref(g) };
             if let Some(waker) = waker {
@@ -366,9 +365,9 @@ pub(crate) fn complete(gp: GRef, output: Output) {
 /// # Safety
 ///
 /// The caller has a reference on `g` and gives it up.
-pub(super) unsafe fn drop_ref(g: NonNull<G>) {
+pub(super) unsafe fn drop_ref(g: GPtr) {
     // SAFETY: the caller's reference keeps it alive.
-    if unsafe { g.as_ref() }.status.drop_ref() == AfterRef::Free {
+    if unsafe { g.status() }.drop_ref() == AfterRef::Free {
         // SAFETY: that was the last.
         unsafe { free(g) };
     }
@@ -377,19 +376,19 @@ pub(super) unsafe fn drop_ref(g: NonNull<G>) {
 /// # Safety
 ///
 /// I3: the caller owns the output of the dead goroutine `g`, and does so once.
-pub(super) unsafe fn drop_output(g: NonNull<G>) {
+pub(super) unsafe fn drop_output(g: GPtr) {
     // SAFETY: the caller's promise.
-    unsafe { (g.as_ref().vtable.drop_output)(g) }
+    unsafe { (g.vtable().drop_output)(g) }
 }
 
 /// # Safety
 ///
 /// I3: the caller owns the output of the dead goroutine `g`, and does so once; `T` is the output
 /// type of its future.
-pub(super) unsafe fn take_output<T>(g: NonNull<G>) -> Outcome<T> {
+pub(super) unsafe fn take_output<T>(g: GPtr) -> Outcome<T> {
     let mut outcome = std::mem::MaybeUninit::<Outcome<T>>::uninit();
     // SAFETY: the caller's promise.
-    unsafe { (g.as_ref().vtable.take_output)(g, outcome.as_mut_ptr().cast()) };
+    unsafe { (g.vtable().take_output)(g, outcome.as_mut_ptr().cast()) };
     // SAFETY: `take_output` has written it.
     unsafe { outcome.assume_init() }
 }
@@ -399,14 +398,14 @@ pub(super) unsafe fn take_output<T>(g: NonNull<G>) -> Outcome<T> {
 /// # Safety
 ///
 /// No reference to `g` is left, and its stage is empty.
-pub(super) unsafe fn free(g: NonNull<G>) {
+pub(super) unsafe fn free(g: GPtr) {
     let header = g.as_ptr();
     // SAFETY: dead and ours alone; the fields with something to drop are dropped once.
     unsafe { std::ptr::drop_in_place(&raw mut (*header).origin) };
     // SAFETY: as above. Empty but for a handle that was leaked (`mem::forget`) after a poll.
     unsafe { std::ptr::drop_in_place(&raw mut (*header).join) };
     // SAFETY: as above.
-    let class = unsafe { g.as_ref() }.vtable.class;
+    let class = unsafe { g.vtable() }.class;
     // SAFETY: allocated with this class.
     unsafe { heap::free(g, class) };
 }

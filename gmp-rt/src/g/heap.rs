@@ -28,14 +28,15 @@
 //! - I2: a [`Cache`] is used only by the thread that [`install`]ed it, until it is replaced.
 //! - I3: the installed pointer is null or points to a live cache.
 
+use super::GSight;
+use super::ptr::GPtr;
 use super::slab::SlabRef;
 use super::waker::CountedG;
-use super::{G, GSight};
 use crate::prim::fixed::Mutex;
 use crate::tuning::{CELL_BATCH, CELL_BATCH_BYTES, KEEP_EMPTY_BYTES, SLAB_BYTES, TRANSFER_BATCHES};
 use crossbeam_queue::ArrayQueue;
 use std::cell::Cell;
-use std::ptr::{self, NonNull};
+use std::ptr;
 use std::sync::LazyLock;
 
 /// Cell sizes: steps of 16 bytes up to 256, then four per doubling.
@@ -77,7 +78,7 @@ impl SizeClass {
 /// A stack of free cells.
 #[derive(Clone, Copy, Default)]
 struct Magazine {
-    head: Option<NonNull<G>>,
+    head: Option<GPtr>,
     len: usize,
 }
 
@@ -86,18 +87,18 @@ unsafe impl Send for Magazine {}
 
 impl Magazine {
     #[inline]
-    fn pop(&mut self) -> Option<NonNull<G>> {
+    fn pop(&mut self) -> Option<GPtr> {
         let cell = self.head?;
         // SAFETY: I1 — a free cell of ours.
-        self.head = unsafe { cell.as_ref().link.get() };
+        self.head = unsafe { cell.link().get() };
         self.len -= 1;
         Some(cell)
     }
 
     #[inline]
-    fn push(&mut self, cell: NonNull<G>) {
+    fn push(&mut self, cell: GPtr) {
         // SAFETY: I1 — a free cell that is given to us.
-        unsafe { cell.as_ref().link.set(self.head) };
+        unsafe { cell.link().set(self.head) };
         self.head = Some(cell);
         self.len += 1;
     }
@@ -126,7 +127,7 @@ impl Default for Cache {
 
 impl Cache {
     #[inline]
-    fn take(&self, class: SizeClass) -> NonNull<G> {
+    fn take(&self, class: SizeClass) -> GPtr {
         let slot = &self.slots[class.index()];
         let mut current = slot.current.get();
         let cell = match current.pop() {
@@ -147,7 +148,7 @@ impl Cache {
     }
 
     #[inline]
-    fn give(&self, cell: NonNull<G>, class: SizeClass) {
+    fn give(&self, cell: GPtr, class: SizeClass) {
         let slot = &self.slots[class.index()];
         let mut current = slot.current.get();
         if current.len == class.batch_len() {
@@ -209,7 +210,7 @@ fn current<'a>() -> Option<&'a Cache> {
 
 /// A free cell of `class`, with garbage in all fields but the status.
 #[inline]
-pub(super) fn alloc(class: SizeClass) -> NonNull<G> {
+pub(super) fn alloc(class: SizeClass) -> GPtr {
     match current() {
         Some(cache) => cache.take(class),
         None => HEAP[class.index()].take_cell(),
@@ -222,9 +223,9 @@ pub(super) fn alloc(class: SizeClass) -> NonNull<G> {
 ///
 /// The cell came from [`alloc`] with the same class, and no reference to it is left.
 #[inline]
-pub(super) unsafe fn free(cell: NonNull<G>, class: SizeClass) {
-    // SAFETY: nobody else has the cell.
-    unsafe { cell.as_ref() }.status.reset();
+pub(super) unsafe fn free(cell: GPtr, class: SizeClass) {
+    // SAFETY: the caller alone has the cell.
+    unsafe { cell.status() }.reset();
     match current() {
         Some(cache) => cache.give(cell, class),
         None => HEAP[class.index()].give_cell(cell),
@@ -287,17 +288,17 @@ impl Class {
         }
     }
 
-    fn take_cell(&self) -> NonNull<G> {
+    fn take_cell(&self) -> GPtr {
         self.centre.lock().take(self.class)
     }
 
-    fn give_cell(&self, cell: NonNull<G>) {
+    fn give_cell(&self, cell: GPtr) {
         self.centre.lock().give(cell);
     }
 }
 
 impl Centre {
-    fn take(&mut self, class: SizeClass) -> NonNull<G> {
+    fn take(&mut self, class: SizeClass) -> GPtr {
         let slab = match self.with_room.last() {
             Some(slab) => *slab,
             None => self.map(class),
@@ -344,7 +345,7 @@ impl Centre {
         }
     }
 
-    fn give(&mut self, cell: NonNull<G>) {
+    fn give(&mut self, cell: GPtr) {
         let slab = SlabRef::of(cell);
         // SAFETY: I1 — a free cell that is given to us, of that slab by its address.
         unsafe { slab.give(cell) };
@@ -372,8 +373,9 @@ impl Centre {
     /// Sights of the living goroutines in slab number `n`; `None` past the last slab.
     fn sights(&self, n: usize) -> Option<Vec<GSight>> {
         let slab = *self.slabs.get(n)?;
-        let living =
-            slab.iter().flat_map(SlabRef::cells).filter(|cell| SlabRef::status(cell).try_ref());
+        // SAFETY: cells below the mark of a slab that the lock keeps mapped.
+        let living = |cell: &GPtr| unsafe { cell.status() }.try_ref();
+        let living = slab.iter().flat_map(SlabRef::cells).filter(living);
         // SAFETY: `try_ref` has taken the reference.
         Some(living.map(|cell| GSight(unsafe { CountedG::from_counted(cell) })).collect())
     }

@@ -6,17 +6,17 @@
 //!   join slot while `JOIN_WAKER` is not set, and the output once the goroutine is dead, until
 //!   it has taken it.
 
+use super::G;
 use super::cell::{self, Failure};
+use super::ptr::GPtr;
 use super::status::{AfterDetach, Wake};
-use super::waker::{TinyWaker, note_wait};
-use super::{G, GRef};
+use super::waker::{TinyWaker, note_wait, submit};
 use crate::prim::fixed::Mutex;
 use crate::wait_reason::WaitReason;
 use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 use std::pin::Pin;
-use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker, ready};
 
 /// A handle on a goroutine: await it for the output.
@@ -43,7 +43,7 @@ use std::task::{Context, Poll, Waker, ready};
 /// ```
 pub struct JoinHandle<T> {
     /// `None` once the output has been returned.
-    g: Option<NonNull<G>>,
+    g: Option<GPtr>,
     goid: u64,
     output: PhantomData<fn() -> T>,
 }
@@ -57,15 +57,15 @@ impl<T> JoinHandle<T> {
     /// # Safety
     ///
     /// The caller gives the handle's reference on a goroutine with output type `T` (I1).
-    pub(super) unsafe fn new(g: NonNull<G>) -> Self {
-        // SAFETY: the reference given keeps it alive.
-        let goid = unsafe { g.as_ref() }.goid();
+    pub(super) unsafe fn new(g: GPtr) -> Self {
+        // SAFETY: the reference that is given keeps the goroutine alive.
+        let goid = unsafe { g.header() }.goid();
         Self { g: Some(g), goid, output: PhantomData }
     }
 
     fn header(&self) -> Option<&G> {
         // SAFETY: I1 — our reference keeps it alive.
-        self.g.map(|g| unsafe { g.as_ref() })
+        self.g.map(|g| unsafe { g.header() })
     }
 
     /// The goroutine's id, as [`goid`](crate::goid) gives it inside.
@@ -95,12 +95,11 @@ impl<T> JoinHandle<T> {
     /// assert!(gmp::block_on(handle).unwrap_err().is_cancelled());
     /// ```
     pub fn abort(&self) {
-        let Some(g) = self.header() else { return };
-        if g.status.abort() == Wake::Submit {
-            // SAFETY: the transition to runnable gave us the one right to run it.
-            let gp = unsafe { GRef::from_raw(NonNull::from(g)) };
-            let submit = gp.vtable.submit;
-            submit(gp);
+        let Some(g) = self.g else { return };
+        // SAFETY: I1 — the handle's reference keeps the goroutine alive.
+        if unsafe { g.status() }.abort() == Wake::Submit {
+            // SAFETY: the transition to runnable gave this thread the one right to run it.
+            unsafe { submit(g) };
         }
     }
 
@@ -129,15 +128,15 @@ impl<T> Future for JoinHandle<T> {
     type Output = Result<T, JoinError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Some(g) = self.header() else {
-            panic!("JoinHandle awaited after it returned the output")
-        };
+        let Some(raw) = self.g else { panic!("JoinHandle awaited after it returned the output") };
+        // SAFETY: I1 — the handle's reference keeps it alive; not used after `drop_ref` (I3 of
+        // `ptr`).
+        let g = unsafe { raw.header() };
         if !g.status.is_dead() && self.register(g, cx.waker()) {
             note_wait(cx, WaitReason::Join, self.goid as usize);
             return Poll::Pending;
         }
         ready!((g.vtable.poll_go_on)(cx));
-        let raw = NonNull::from(g);
         self.g = None;
         // SAFETY: I1 — dead, and the output is taken once: `g` is gone from the handle.
         let outcome = unsafe { cell::take_output::<T>(raw) };
@@ -151,11 +150,11 @@ impl<T> Drop for JoinHandle<T> {
     fn drop(&mut self) {
         let Some(g) = self.g.take() else { return };
         // SAFETY: I1 — our reference keeps it alive.
-        match unsafe { g.as_ref() }.status.detach() {
+        match unsafe { g.status() }.detach() {
             AfterDetach::Released => return,
             AfterDetach::TakeWaker => {
                 // SAFETY: I1 — `JOIN_WAKER` is taken back, the slot is ours.
-                drop(unsafe { g.as_ref() }.join.with_mut(|slot| unsafe { (*slot).take() }));
+                drop(unsafe { g.header() }.join.with_mut(|slot| unsafe { (*slot).take() }));
             }
             // SAFETY: I1 — dead, and not taken yet: `g` was still in the handle.
             AfterDetach::DropOutput => unsafe { cell::drop_output(g) },

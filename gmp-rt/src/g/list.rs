@@ -6,12 +6,12 @@
 //! - I1: a list owns the [`GRef`]s of its members, so it alone may touch their links. A member's
 //!   link is the next member, the last one's is `None`; `head` and `tail` are `None` together.
 
-use super::{G, GRef};
+use super::GRef;
+use super::ptr::GPtr;
 use crate::prim::UnsafeCell;
-use std::ptr::NonNull;
 
 /// The link field of a goroutine: belongs to whoever owns it as a [`GRef`], or to the free list.
-pub(crate) struct Link(UnsafeCell<Option<NonNull<G>>>);
+pub(crate) struct Link(UnsafeCell<Option<GPtr>>);
 
 impl Link {
     /// A link to nothing.
@@ -23,7 +23,7 @@ impl Link {
     ///
     /// The caller owns the cell this link is in (I1).
     #[inline]
-    pub(crate) unsafe fn set(&self, next: Option<NonNull<G>>) {
+    pub(crate) unsafe fn set(&self, next: Option<GPtr>) {
         // SAFETY: the owner is alone with the link.
         self.0.with_mut(|p| unsafe { *p = next });
     }
@@ -32,7 +32,7 @@ impl Link {
     ///
     /// As for [`set`](Self::set).
     #[inline]
-    pub(crate) unsafe fn get(&self) -> Option<NonNull<G>> {
+    pub(crate) unsafe fn get(&self) -> Option<GPtr> {
         // SAFETY: the owner is alone with the link.
         self.0.with(|p| unsafe { *p })
     }
@@ -42,8 +42,8 @@ impl Link {
 #[must_use]
 #[derive(Debug, Default)]
 pub(crate) struct GList {
-    head: Option<NonNull<G>>,
-    tail: Option<NonNull<G>>,
+    head: Option<GPtr>,
+    tail: Option<GPtr>,
     len: usize,
 }
 
@@ -70,7 +70,7 @@ impl GList {
     pub(crate) fn push_back(&mut self, gp: GRef) {
         let g = gp.into_raw();
         // SAFETY: I1 — `g` is ours now.
-        unsafe { g.as_ref().link.set(None) };
+        unsafe { g.link().set(None) };
         self.link_tail(g);
         self.tail = Some(g);
         self.len += 1;
@@ -84,10 +84,10 @@ impl GList {
         self.len += other.len;
     }
 
-    fn link_tail(&mut self, next: NonNull<G>) {
+    fn link_tail(&mut self, next: GPtr) {
         match self.tail {
             // SAFETY: I1 — the tail is ours.
-            Some(tail) => unsafe { tail.as_ref().link.set(Some(next)) },
+            Some(tail) => unsafe { tail.link().set(Some(next)) },
             None => self.head = Some(next),
         }
     }
@@ -96,7 +96,7 @@ impl GList {
     pub(crate) fn pop_front(&mut self) -> Option<GRef> {
         let head = self.head?;
         // SAFETY: I1 — the head is ours.
-        self.head = unsafe { head.as_ref().link.get() };
+        self.head = unsafe { head.link().get() };
         if self.head.is_none() {
             self.tail = None;
         }

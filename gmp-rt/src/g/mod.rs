@@ -13,6 +13,16 @@
 //! | [`JoinHandle`](crate::JoinHandle) | yes | may take its output |
 //! | [`GSight`] | yes | found in a slab: may look and abort |
 //!
+//! # Pointers and references
+//!
+//! All of these carry a [`GPtr`], which may reach the whole cell and is copied from the slab to the
+//! waker, the queue and the free list. The rules (I1 and I3 of [`ptr`]):
+//!
+//! - A pointer is never made from a `&G`. A reference covers the header alone, so the poll, the
+//!   output and the free list would be outside of what such a pointer may reach.
+//! - A `&G` is short: it is not live at a step that gives up a reference or the right to run.
+//!   Such a step goes through [`GPtr::status`].
+//!
 //! # Field access
 //!
 //! `vtable`, `id`, `parent` and `origin` are written before [`Status::init`] publishes the cell
@@ -37,6 +47,8 @@ pub(crate) mod join;
 pub(crate) mod list;
 #[expect(unsafe_code, reason = "a tagged pointer, I1 of the module")]
 pub(crate) mod origin;
+#[expect(unsafe_code, reason = "the pointer to a cell, I1 to I3 of the module")]
+pub(crate) mod ptr;
 #[expect(unsafe_code, reason = "mapped memory cut into cells, I1 to I4 of the module")]
 mod slab;
 pub(crate) mod status;
@@ -53,11 +65,11 @@ mod tests;
 use self::cell::GVTable;
 use self::list::Link;
 use self::origin::Origin;
+use self::ptr::GPtr;
 use self::status::Status;
 use crate::prim::{AtomicU64, AtomicUsize, Ordering::Relaxed, UnsafeCell};
 use crate::wait_reason::WaitReason;
 use std::panic::Location;
-use std::ptr::NonNull;
 use std::task::{Context, Poll};
 
 /// The number of a goroutine: never 0, never reused in a process.
@@ -209,7 +221,7 @@ impl std::fmt::Debug for G {
 #[must_use]
 #[derive(Debug)]
 #[repr(transparent)]
-pub(crate) struct GRef(NonNull<G>);
+pub(crate) struct GRef(GPtr);
 
 #[expect(unsafe_code, reason = "I1 of the module: a runnable goroutine is alive")]
 mod gref {
@@ -218,8 +230,7 @@ mod gref {
     //! - I1: a `GRef` exists only while its goroutine is runnable or running, and such a
     //!   goroutine holds a reference on its cell.
 
-    use super::{G, GRef};
-    use std::ptr::NonNull;
+    use super::{G, GPtr, GRef};
 
     // SAFETY: all shared access to a header goes by the rules in the module's header: atomics,
     // fields that do not change, or cells that the status word gives to one thread.
@@ -230,9 +241,15 @@ mod gref {
     unsafe impl Send for GRef {}
 
     impl GRef {
-        /// The raw form, for a queue slot.
+        /// The pointer to the cell, with the right to run, for a queue slot.
         #[inline]
-        pub(crate) fn into_raw(self) -> NonNull<G> {
+        pub(crate) fn into_raw(self) -> GPtr {
+            self.0
+        }
+
+        /// The pointer to the cell, without the right to run.
+        #[inline]
+        pub(super) fn as_raw(&self) -> GPtr {
             self.0
         }
 
@@ -240,7 +257,7 @@ mod gref {
         ///
         /// `raw` came from [`into_raw`](Self::into_raw), and is taken from there once.
         #[inline]
-        pub(crate) unsafe fn from_raw(raw: NonNull<G>) -> Self {
+        pub(crate) unsafe fn from_raw(raw: GPtr) -> Self {
             Self(raw)
         }
     }
@@ -251,7 +268,7 @@ mod gref {
         fn deref(&self) -> &G {
             // SAFETY: I1 — a runnable or running goroutine holds a reference of its own, and
             // this `GRef` exists only while it is one of the two.
-            unsafe { self.0.as_ref() }
+            unsafe { self.0.header() }
         }
     }
 }

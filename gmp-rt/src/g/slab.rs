@@ -13,8 +13,7 @@
 //!   slab's free list or in a cache or batch, linked through `G::link`.
 //! - I4: a slab is unmapped only when all its cells are in its own free list.
 
-use super::G;
-use super::status::Status;
+use super::ptr::GPtr;
 use crate::sys::pages;
 use crate::tuning::SLAB_BYTES;
 use std::cell::Cell;
@@ -27,7 +26,7 @@ pub(super) struct Slab {
     cells: usize,
     /// Cells handed out at least once.
     mark: Cell<usize>,
-    free: Cell<Option<NonNull<G>>>,
+    free: Cell<Option<GPtr>>,
     free_len: Cell<usize>,
     /// Where the slab stands in its class's list.
     index: Cell<usize>,
@@ -73,7 +72,7 @@ impl SlabRef {
 
     /// The slab that `cell` is in.
     #[inline]
-    pub(super) fn of(cell: NonNull<G>) -> Self {
+    pub(super) fn of(cell: GPtr) -> Self {
         let base = cell.as_ptr().map_addr(|addr| addr & !(SLAB_BYTES - 1));
         let Some(base) = NonNull::new(base.cast()) else {
             unreachable!("I1: a slab is not at address 0")
@@ -108,11 +107,11 @@ impl SlabRef {
     }
 
     /// Gives a cell.
-    pub(super) fn take(&self) -> Option<NonNull<G>> {
+    pub(super) fn take(&self) -> Option<GPtr> {
         let slab = self.get();
         if let Some(cell) = slab.free.get() {
             // SAFETY: I3 — a free cell of ours, linked through its own link.
-            slab.free.set(unsafe { cell.as_ref().link.get() });
+            slab.free.set(unsafe { cell.link().get() });
             slab.free_len.set(slab.free_len.get() - 1);
             return Some(cell);
         }
@@ -129,29 +128,24 @@ impl SlabRef {
     /// # Safety
     ///
     /// `cell` is free and of this slab, and no one else has it.
-    pub(super) unsafe fn give(&self, cell: NonNull<G>) {
+    pub(super) unsafe fn give(&self, cell: GPtr) {
         let slab = self.get();
         // SAFETY: the caller's cell, so its link is ours to set.
-        unsafe { cell.as_ref().link.set(slab.free.get()) };
+        unsafe { cell.link().set(slab.free.get()) };
         slab.free.set(Some(cell));
         slab.free_len.set(slab.free_len.get() + 1);
     }
 
-    fn cell(&self, n: usize) -> NonNull<G> {
+    fn cell(&self, n: usize) -> GPtr {
         let offset = size_of::<Slab>() + n * self.get().cell_bytes;
         // SAFETY: I1 — `n < cells`, so the offset stays inside the mapping.
-        unsafe { self.0.cast::<u8>().add(offset) }.cast()
+        let start = unsafe { self.0.cast::<u8>().add(offset) };
+        // SAFETY: the start of cell `n`, derived from the pointer to the whole mapping.
+        unsafe { GPtr::of_cell(start) }
     }
 
     /// All cells that have ever been handed out, free or not.
-    pub(super) fn cells(&self) -> impl Iterator<Item = NonNull<G>> {
+    pub(super) fn cells(&self) -> impl Iterator<Item = GPtr> {
         (0..self.get().mark.get()).map(|n| self.cell(n))
-    }
-
-    /// The status word of a cell that may be free: the one field that is always valid.
-    pub(super) fn status(cell: &NonNull<G>) -> &Status {
-        // SAFETY: I3 — below the mark, in mapped memory, zero or written by `Status`; only this
-        // atomic field is touched, not the rest of a header that may be half-written.
-        unsafe { &(*cell.as_ptr()).status }
     }
 }

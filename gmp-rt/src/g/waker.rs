@@ -6,89 +6,93 @@
 //!
 //! # Invariants
 //!
-//! - I1: the data pointer of a waker with [`VTABLE`] is a `G` on which the waker holds one
+//! - I1: the data word of a waker with [`VTABLE`] is a [`GPtr`] on which the waker holds one
 //!   reference; a borrowed waker ([`borrowed`]) holds none and lives inside a poll of that G.
-//! - I2: a [`TinyWaker`] word is 0, a counted `G`, or, tagged, a leaked `Box<Waker>`.
+//! - I2: a [`TinyWaker`] word is 0, a counted [`GPtr`], or, tagged, a leaked `Box<Waker>`.
 
-use super::status::{AfterRef, Wake};
+use super::ptr::GPtr;
+use super::status::Wake;
 use super::{G, GRef, cell};
 use crate::wait_reason::WaitReason;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr::{self, NonNull};
+use std::ptr;
 use std::task::{Context, RawWaker, RawWakerVTable, Waker};
 
 /// The vtable of all goroutine wakers.
 static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, drop_waker);
 
-/// # Safety
-///
-/// `data` is the data of a waker with [`VTABLE`] that is not dropped yet (I1).
-#[inline]
-unsafe fn header<'a>(data: *const ()) -> &'a G {
-    // SAFETY: I1 — a `G` that the waker keeps alive.
-    unsafe { &*data.cast::<G>() }
-}
-
 unsafe fn clone(data: *const ()) -> RawWaker {
-    // SAFETY: I1, the caller is a live waker.
-    unsafe { header(data) }.status.add_ref();
+    // SAFETY: I1 — the data of a waker of ours.
+    let g = unsafe { GPtr::from_data(data) };
+    // SAFETY: I1 — the waker that is cloned keeps it alive.
+    unsafe { g.status() }.add_ref();
     RawWaker::new(data, &VTABLE)
 }
 
 unsafe fn wake(data: *const ()) {
-    // SAFETY: I1, the caller is a live waker.
-    let g = unsafe { header(data) };
-    match g.status.wake_and_drop_ref() {
-        Ok(Wake::Submit) => submit(NonNull::from(g)),
+    // SAFETY: I1 — the data of a waker of ours.
+    let g = unsafe { GPtr::from_data(data) };
+    // SAFETY: I1 — the waker keeps it alive until its reference is given up, in there.
+    match unsafe { g.status() }.wake_and_drop_ref() {
+        // SAFETY: the transition to runnable gave this thread the one right to run it.
+        Ok(Wake::Submit) => unsafe { submit(g) },
         Ok(Wake::Nothing) => {}
-        // SAFETY: I1 — the reference is still ours and `data` is not used again.
-        Err(_dead) => unsafe { drop_waker(data) },
+        // SAFETY: I1 — the waker still has its reference, and gives it up here.
+        Err(_dead) => unsafe { cell::drop_ref(g) },
     }
 }
 
 unsafe fn wake_by_ref(data: *const ()) {
-    // SAFETY: I1, the caller is a live waker.
-    let g = unsafe { header(data) };
-    if g.status.wake() == Wake::Submit {
-        submit(NonNull::from(g));
+    // SAFETY: I1 — the data of a waker of ours.
+    let g = unsafe { GPtr::from_data(data) };
+    // SAFETY: I1 — the waker keeps it alive.
+    if unsafe { g.status() }.wake() == Wake::Submit {
+        // SAFETY: the transition to runnable gave this thread the one right to run it.
+        unsafe { submit(g) };
     }
 }
 
 unsafe fn drop_waker(data: *const ()) {
-    // SAFETY: I1, the caller is a live waker and gives up its reference.
-    let g = unsafe { header(data) };
-    if g.status.drop_ref() == AfterRef::Free {
-        // SAFETY: that was the last reference.
-        unsafe { cell::free(NonNull::from(g)) };
-    }
+    // SAFETY: I1 — the data of a waker of ours.
+    let g = unsafe { GPtr::from_data(data) };
+    // SAFETY: I1 — the waker gives up its reference.
+    unsafe { cell::drop_ref(g) };
 }
 
-/// Passes on a goroutine that the status word has just made runnable for us.
+/// Passes a goroutine that the status word has just made runnable to its scheduler.
+///
+/// # Safety
+///
+/// The caller made the transition to runnable, which gave it the one right to run the goroutine.
 #[inline]
-fn submit(g: NonNull<G>) {
-    // SAFETY: the transition to runnable gave us the one right to run it.
-    let gp = unsafe { GRef::from_raw(g) };
-    let submit = gp.vtable.submit;
-    submit(gp);
+pub(super) unsafe fn submit(g: GPtr) {
+    // SAFETY: a runnable goroutine holds a reference of its own.
+    let submit = unsafe { g.vtable() }.submit;
+    // SAFETY: guaranteed by the caller.
+    submit(unsafe { GRef::from_raw(g) });
 }
 
 /// A waker for the poll of `g`, without a reference of its own.
 #[inline]
 pub(crate) fn borrowed(g: &GRef) -> ManuallyDrop<Waker> {
-    let data = ptr::from_ref::<G>(g).cast();
     // SAFETY: I1 — never dropped, and used only inside the poll of `g`.
-    ManuallyDrop::new(unsafe { Waker::new(data, &VTABLE) })
+    ManuallyDrop::new(unsafe { Waker::new(g.as_raw().as_data(), &VTABLE) })
 }
 
-/// The goroutine that `waker` wakes, if it is one of ours and not wrapped by a stranger.
+/// The cell of the goroutine that `waker` wakes. Returns `None` for a foreign waker.
+#[inline]
+fn cell_of(waker: &Waker) -> Option<GPtr> {
+    // SAFETY: I1 — our vtable, so our data.
+    ptr::eq(waker.vtable(), &VTABLE).then(|| unsafe { GPtr::from_data(waker.data()) })
+}
+
+/// The goroutine that `waker` wakes. Returns `None` for a foreign waker, also for one that wraps
+/// a waker of ours.
 #[inline]
 pub(crate) fn goroutine_of(waker: &Waker) -> Option<&G> {
-    if !ptr::eq(waker.vtable(), &VTABLE) {
-        return None;
-    }
-    // SAFETY: I1 — our vtable, so our data; alive as long as the waker is borrowed.
-    Some(unsafe { header(waker.data()) })
+    // SAFETY: I1 — alive as long as the waker is borrowed.
+    cell_of(waker).map(|g| unsafe { g.header() })
 }
 
 /// Wakes, from the scheduler's own code: a stranger's waker that panics must not take the
@@ -119,9 +123,10 @@ impl TinyWaker {
 
     /// Keeps a clone of `waker`.
     pub(crate) fn new(waker: &Waker) -> Self {
-        if let Some(g) = goroutine_of(waker) {
-            g.status.add_ref();
-            return Self(ptr::from_ref(g).cast());
+        if let Some(g) = cell_of(waker) {
+            // SAFETY: I1 — the borrowed waker keeps it alive.
+            unsafe { g.status() }.add_ref();
+            return Self(g.as_data());
         }
         let boxed = Box::into_raw(Box::new(waker.clone()));
         Self(boxed.map_addr(|addr| addr | TAG).cast())
@@ -137,7 +142,7 @@ impl TinyWaker {
         match self.boxed() {
             // SAFETY: I2 — tagged, so our box.
             Some(boxed) => unsafe { &*boxed }.will_wake(waker),
-            None => goroutine_of(waker).is_some_and(|g| ptr::eq(ptr::from_ref(g).cast(), self.0)),
+            None => cell_of(waker).is_some_and(|g| g.as_data() == self.0),
         }
     }
 
@@ -167,13 +172,13 @@ unsafe impl Send for TinyWaker {}
 
 /// A counted reference to a goroutine that is no waker: for walkers.
 #[derive(Debug)]
-pub(crate) struct CountedG(NonNull<G>);
+pub(crate) struct CountedG(GPtr);
 
 impl CountedG {
     /// # Safety
     ///
     /// The caller has taken a reference (`try_ref`) on `g` and gives it to this value.
-    pub(crate) unsafe fn from_counted(g: NonNull<G>) -> Self {
+    pub(super) unsafe fn from_counted(g: GPtr) -> Self {
         Self(g)
     }
 
@@ -182,7 +187,8 @@ impl CountedG {
     pub(super) fn abort(&self) -> bool {
         let submitted = self.status.abort() == Wake::Submit;
         if submitted {
-            submit(self.0);
+            // SAFETY: the transition to runnable gave this thread the one right to run it.
+            unsafe { submit(self.0) };
         }
         submitted
     }
@@ -191,15 +197,15 @@ impl CountedG {
 impl std::ops::Deref for CountedG {
     type Target = G;
     fn deref(&self) -> &G {
-        // SAFETY: our reference keeps it alive.
-        unsafe { self.0.as_ref() }
+        // SAFETY: this reference keeps it alive.
+        unsafe { self.0.header() }
     }
 }
 
 impl Drop for CountedG {
     fn drop(&mut self) {
-        // SAFETY: gives up our reference as a waker would.
-        unsafe { drop_waker(self.0.as_ptr().cast()) }
+        // SAFETY: gives up this reference, once.
+        unsafe { cell::drop_ref(self.0) }
     }
 }
 

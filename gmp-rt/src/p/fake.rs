@@ -2,19 +2,19 @@
 //! pointer.
 
 use super::runq::{Owner, RunQ};
+use crate::g::ptr::GPtr;
 use crate::g::{G, GRef};
-use std::ptr::NonNull;
 
 /// Goroutine number `n`, from 1 on.
 pub(super) fn fake(n: usize) -> GRef {
-    let raw = NonNull::new(std::ptr::without_provenance_mut::<G>(n * align_of::<G>())).unwrap();
+    let raw = std::ptr::without_provenance_mut::<G>(n * align_of::<G>());
     // SAFETY: never dereferenced; each number is in one queue at a time.
-    unsafe { GRef::from_raw(raw) }
+    unsafe { GRef::from_raw(GPtr::from_ptr(raw).unwrap()) }
 }
 
 /// The number of a fake goroutine.
 pub(super) fn number(gp: GRef) -> usize {
-    gp.into_raw().addr().get() / align_of::<G>()
+    gp.into_raw().as_ptr().addr() / align_of::<G>()
 }
 
 /// The owner of a queue.

@@ -32,13 +32,14 @@
 //! `grab` is part of `steal_into`: there is one thief's path, not two.
 
 use crate::g::list::GList;
+use crate::g::ptr::GPtr;
 use crate::g::{G, GRef};
 use crate::prim::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use crate::prim::{AtomicPtr, AtomicU32};
 use crate::tuning::RUNQ_CAP;
 use crate::util::prefetch::prefetch;
 use std::marker::PhantomData;
-use std::ptr::{self, NonNull};
+use std::ptr;
 
 const CAP: u32 = RUNQ_CAP as u32;
 
@@ -67,6 +68,19 @@ pub(crate) enum Got {
     Next(GRef),
     /// It was at the head of the ring: a fresh slice.
     Ring(GRef),
+}
+
+/// The goroutine that a slot held; `None` if the slot was empty.
+///
+/// # Safety
+///
+/// I1: `raw` was in a slot, and the caller took it from there and nobody else.
+#[inline]
+unsafe fn out_of_slot(raw: *mut G) -> Option<GRef> {
+    // SAFETY: slots hold null or what came from a `GRef`, by the stores in this file.
+    let g = unsafe { GPtr::from_ptr(raw) };
+    // SAFETY: guaranteed by the caller.
+    g.map(|g| unsafe { GRef::from_raw(g) })
 }
 
 impl RunQ {
@@ -119,9 +133,9 @@ impl RunQ {
         if self.runnext.load(Relaxed).is_null() {
             return None;
         }
-        let next = NonNull::new(self.runnext.swap(ptr::null_mut(), AcqRel))?; // O3
+        let next = self.runnext.swap(ptr::null_mut(), AcqRel); // O3
         // SAFETY: I1 — swapped out by us.
-        Some(unsafe { GRef::from_raw(next) })
+        unsafe { out_of_slot(next) }
     }
 
     /// Moves half of this ring, at least one, to the ring of a thief, which must be empty.
@@ -158,7 +172,7 @@ impl RunQ {
                 // O2
                 thief.q.tail.store(into.wrapping_add(half - 1), Release); // O1
                 // SAFETY: I1 — our CAS moved `head` past it, and nobody else's.
-                return NonNull::new(first).map(|g| unsafe { GRef::from_raw(g) });
+                return unsafe { out_of_slot(first) };
             }
         }
     }
@@ -182,7 +196,7 @@ impl Owner<'_> {
     pub(crate) fn swap_next(&self, gp: GRef) -> Option<GRef> {
         let old = self.q.runnext.swap(gp.into_raw().as_ptr(), AcqRel); // O3
         // SAFETY: I1 — swapped out by us.
-        NonNull::new(old).map(|g| unsafe { GRef::from_raw(g) })
+        unsafe { out_of_slot(old) }
     }
 
     /// Appends `gp` to the ring.
@@ -231,7 +245,7 @@ impl Owner<'_> {
                 Ok(_) => {
                     self.fetch_ahead(head.wrapping_add(1), tail);
                     // SAFETY: I1 — our CAS moved `head` past it.
-                    return NonNull::new(g).map(|g| unsafe { GRef::from_raw(g) });
+                    return unsafe { out_of_slot(g) };
                 }
                 Err(moved) => head = moved,
             }
@@ -263,7 +277,7 @@ impl Owner<'_> {
         let take = |n| {
             let g = self.q.slot(head.wrapping_add(n)).load(Relaxed); // Relaxed: our own writes
             // SAFETY: I1 — our CAS moved `head` past it.
-            NonNull::new(g).map(|g| unsafe { GRef::from_raw(g) })
+            unsafe { out_of_slot(g) }
         };
         slots.filter_map(take).collect()
     }
