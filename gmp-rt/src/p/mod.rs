@@ -29,7 +29,7 @@ mod loom;
 #[cfg(all(test, not(gmp_loom)))]
 mod tests;
 
-pub(crate) use self::status::PStatus;
+pub(crate) use self::status::{PStatus, StatusKey};
 
 use self::call::Calls;
 use self::pace::Pace;
@@ -217,8 +217,8 @@ impl P {
         self.status.get()
     }
 
-    /// Takes the right to run away from its M; `false` if that has none. Under the lists' lock.
-    pub(crate) fn displace(&self) -> bool {
+    /// Takes the right to run away from its M; `false` if that has none.
+    pub(crate) fn displace(&self, _key: &StatusKey) -> bool {
         self.status.displace()
     }
 
@@ -287,8 +287,8 @@ impl std::ops::Deref for OwnedP {
 }
 
 impl OwnedP {
-    /// Changes the status, under the lists' lock.
-    pub(crate) fn set_status(&self, status: PStatus) {
+    /// Changes the status.
+    pub(crate) fn set_status(&self, status: PStatus, _key: &StatusKey) {
         self.p.status.set(status);
     }
 

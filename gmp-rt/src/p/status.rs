@@ -1,8 +1,8 @@
 //! Who may run goroutines with a P: the right to run, as one small word.
 //!
 //! It changes under the lock of the idle lists, also when sysmon displaces a P whose M does not come
-//! back; so an M that holds the lock knows what it has. Without the lock it may be displaced any time,
-//! and finds out when it looks. A marked blocking call is no status: see [`call`](super::call).
+//! back; so an M that holds the lock knows what it has. [`StatusKey`] is the evidence, which lies
+//! behind that lock. Without the lock an M may be displaced any time, and finds out when it looks. A marked blocking call is no status: see [`call`](super::call).
 //!
 //! | status | right to run | who holds the [`OwnedP`](super::OwnedP) |
 //! |--------|--------------|------------------------------------------|
@@ -32,6 +32,18 @@ pub(crate) enum PStatus {
     Spare = 3,
 }
 
+/// Evidence that the lock of the idle lists is held. The lists own the only one of a runtime, so
+/// whoever can borrow it has the lock.
+#[derive(Debug)]
+pub(crate) struct StatusKey(());
+
+impl StatusKey {
+    /// The key of a runtime, to be put behind the lock of its idle lists.
+    pub(crate) fn new() -> Self {
+        Self(())
+    }
+}
+
 /// The status word of a P.
 #[derive(Debug)]
 pub(crate) struct StatusWord(AtomicU8);
@@ -54,13 +66,13 @@ impl StatusWord {
         }
     }
 
-    /// Changes it, under the lists' lock; not from `Running` to `Displaced`.
+    /// Changes it; not from `Running` to `Displaced`. The caller has the [`StatusKey`].
     pub(super) fn set(&self, status: PStatus) {
         self.0.store(status as u8, Release); // O1
     }
 
-    /// Takes the right to run away from the M that has it; `false` if it has none. Under the lists'
-    /// lock.
+    /// Takes the right to run away from the M that has it; `false` if it has none. The caller has
+    /// the [`StatusKey`].
     pub(super) fn displace(&self) -> bool {
         let (from, to) = (PStatus::Running as u8, PStatus::Displaced as u8);
         self.0.compare_exchange(from, to, AcqRel, Acquire).is_ok() // O1

@@ -64,9 +64,9 @@ impl Local {
         let p = self.p();
         let regained = self.sched.idle.with(|lists| {
             let Some(other) = self.sched.idle.take_p(lists) else { return false };
-            other.set_status(PStatus::Spare);
+            other.set_status(PStatus::Spare, &lists.key);
             lists.spare.push(other);
-            p.set_status(PStatus::Running);
+            p.set_status(PStatus::Running, &lists.key);
             true
         });
         if regained {
@@ -82,7 +82,7 @@ impl Sched {
     /// moment, since whoever decided that it was may have waited for a CPU or the lock since.
     pub(super) fn displace(self: &Arc<Self>, p: &P, stuck: impl FnOnce() -> bool) -> bool {
         let displaced = self.idle.with(|lists| {
-            let displaced = stuck() && p.displace();
+            let displaced = stuck() && p.displace(&lists.key);
             if displaced {
                 self.pass_right(lists);
             }

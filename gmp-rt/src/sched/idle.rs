@@ -16,7 +16,7 @@
 use super::lull::{Lull, Watch};
 use super::wake::SYSMON;
 use crate::m::{M, MId};
-use crate::p::{OwnedP, PStatus};
+use crate::p::{OwnedP, PStatus, StatusKey};
 use crate::prim::Ordering::{AcqRel, Relaxed};
 use crate::prim::{AtomicBool, AtomicU64, CachePadded, Mutex, Ordering::SeqCst, fence};
 use crate::tuning::SYSMON_MAX_NAP;
@@ -153,6 +153,8 @@ pub(crate) struct Sleeper {
 /// Which Ps are idle and which Ms sleep, and how many there may be.
 #[derive(Debug)]
 pub(crate) struct Lists {
+    /// For changes of the status of a P.
+    pub(crate) key: StatusKey,
     /// Idle Ps; the last was idle last.
     idle: Vec<OwnedP>,
     /// P objects without a right to run.
@@ -198,6 +200,7 @@ impl Idle {
     /// Nobody yet; `procs` rights are to be made.
     pub(crate) fn new(procs: usize, auto_procs: bool) -> Self {
         let lists = Lists {
+            key: StatusKey::new(),
             idle: Vec::new(),
             spare: Vec::new(),
             pool: Vec::new(),
@@ -313,7 +316,7 @@ impl Idle {
 
     /// Puts a P on the idle list; `unit` is its M's, if that was looking for work.
     pub(crate) fn put_p(&self, lists: &mut Lists, p: OwnedP, unit: Option<Spinning>) {
-        p.set_status(PStatus::Idle);
+        p.set_status(PStatus::Idle, &lists.key);
         lists.idle.push(p);
         lists.idle_since = clock::now();
         self.word.park(unit);
@@ -323,7 +326,7 @@ impl Idle {
     pub(crate) fn take_p(&self, lists: &mut Lists) -> Option<OwnedP> {
         let p = lists.idle.pop()?;
         self.word.unpark();
-        p.set_status(PStatus::Running);
+        p.set_status(PStatus::Running, &lists.key);
         Some(p)
     }
 }

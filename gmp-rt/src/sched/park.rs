@@ -64,7 +64,7 @@ impl Worker<'_> {
             let all_idle = sched.idle.with(|lists| {
                 if p.status() == PStatus::Displaced {
                     // Sysmon was faster: there is no right to give up.
-                    p.set_status(PStatus::Spare);
+                    p.set_status(PStatus::Spare, &lists.key);
                     lists.spare.push(p);
                     sched.idle.word.unspin(unit);
                 } else {
@@ -87,9 +87,10 @@ impl Worker<'_> {
         let Some(p) = self.local.release_p() else {
             return;
         };
+        // It is displaced: nothing is queued on it any more, also before the lock is taken.
         let left = p.runq().drain();
-        p.set_status(PStatus::Spare);
         sched.idle.with(|lists| {
+            p.set_status(PStatus::Spare, &lists.key);
             lists.spare.push(p);
             lists.pool.push(self.local.m.clone());
         });

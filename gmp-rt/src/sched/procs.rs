@@ -148,7 +148,7 @@ impl Sched {
             let Some(p) = self.idle.take_p(lists) else {
                 break;
             };
-            p.set_status(PStatus::Spare);
+            p.set_status(PStatus::Spare, &lists.key);
             lists.spare.push(p);
             lists.rights -= 1;
         }
@@ -172,7 +172,7 @@ impl Sched {
             return false;
         }
         self.idle.with(|lists| {
-            let must = lists.rights > lists.procs && p.displace();
+            let must = lists.rights > lists.procs && p.displace(&lists.key);
             if must {
                 lists.rights -= 1;
                 self.counts.publish(lists);
