@@ -42,9 +42,25 @@ impl Default for OnceTold {
 }
 
 impl Threads {
+    /// Starts a thread and keeps its handle.
+    ///
+    /// The lock is held until the handle is in the map, so that a thread that ends at once finds
+    /// it there, and [`join`](Self::join) waits for it. The OS runs nothing of ours in between.
+    fn start(
+        &self,
+        id: MId,
+        builder: thread::Builder,
+        main: impl FnOnce() + Send + 'static,
+    ) -> io::Result<()> {
+        let mut handles = self.handles.lock();
+        handles.insert(id, builder.spawn(main)?);
+        Ok(())
+    }
+
     /// An M exits by itself: nobody needs to join it.
     pub(super) fn forget(&self, id: MId) {
-        drop(self.handles.lock().remove(&id));
+        let handle = self.handles.lock().remove(&id);
+        drop(handle);
     }
 
     /// Waits for the threads, but for the one that asks.
@@ -130,11 +146,10 @@ impl Sched {
     fn start_sysmon(self: &Arc<Self>) -> io::Result<()> {
         let sched = self.clone();
         let builder = thread::Builder::new().name(format!("{}-sysmon", self.config.name));
-        let handle = builder.spawn(move || sysmon_main(sched))?;
-        self.threads.handles.lock().insert(SYSMON, handle);
-        Ok(())
+        self.threads.start(SYSMON, builder, move || sysmon_main(sched))
     }
 
+    /// Starts a thread that [`reserve_thread`] has counted. Returns the grant if the OS refuses.
     fn start_thread(
         self: &Arc<Self>,
         id: MId,
@@ -144,33 +159,32 @@ impl Sched {
         if let Some(bytes) = self.config.stack_size {
             builder = builder.stack_size(bytes);
         }
-        // The grant travels in a shared slot, to come back if the thread cannot be had.
+        // The grant travels in a shared slot, to come back if the OS refuses the thread.
         let slot = Arc::new(Mutex::new(Some(grant)));
-        let (sched, cargo) = (self.clone(), slot.clone());
-        let mut handles = self.threads.handles.lock();
-        let started = builder.spawn(move || {
-            let grant = cargo.lock().take();
-            drop(cargo);
+        let (sched, for_thread) = (self.clone(), slot.clone());
+        let started = self.threads.start(id, builder, move || {
+            let grant = for_thread.lock().take();
+            drop(for_thread);
             if let Some(grant) = grant {
                 m_main(sched, id, grant);
             }
         });
-        match started {
-            Ok(handle) => {
-                handles.insert(id, handle);
-                Ok(())
-            }
-            Err(error) => {
-                let gone = self.idle.with(|lists| {
-                    lists.threads -= 1;
-                    lists.is_over()
-                });
-                if gone {
-                    self.tell_gone();
-                }
-                let grant = slot.lock().take();
-                Err((grant.expect("no thread has taken it"), error))
-            }
+        started.map_err(|error| {
+            let grant = slot.lock().take();
+            self.uncount_thread();
+            (grant.expect("no thread has taken it"), error)
+        })
+    }
+
+    /// Takes back the count of a thread that the OS refused. If that was the last thread of a
+    /// runtime that stops, wakes all that still waits for it: the caller holds no lock.
+    fn uncount_thread(&self) {
+        let over = self.idle.with(|lists| {
+            lists.threads -= 1;
+            lists.is_over()
+        });
+        if over {
+            self.tell_gone();
         }
     }
 
@@ -217,3 +231,7 @@ fn reserve_thread(lists: &mut Lists, max: usize) -> Option<MId> {
     lists.next_m += 1;
     Some(id)
 }
+
+#[cfg(all(test, not(gmp_loom)))]
+#[path = "wake_tests.rs"]
+mod tests;

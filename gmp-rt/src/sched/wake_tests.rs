@@ -1,0 +1,70 @@
+//! A thread that the OS refuses, without a runtime around it.
+
+use super::super::Config;
+use super::{Grant, Sched};
+use crate::g::Ids;
+use crate::util::clock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::task::{Wake, Waker};
+
+/// A number that no runtime has.
+const RUNTIME: u16 = (Ids::MAX_RUNTIMES - 2) as u16;
+
+/// No OS gives a thread such a stack.
+const NO_THREAD: usize = 1 << 60;
+
+/// Calls back into the scheduler as it is woken, as a waker of a user may.
+struct CallsBack {
+    sched: Weak<Sched>,
+    was_free: AtomicBool,
+}
+
+impl Wake for CallsBack {
+    fn wake(self: Arc<Self>) {
+        let sched = self.sched.upgrade().expect("the test holds it");
+        let all_free = sched.threads.handles.try_lock().is_some();
+        self.was_free.store(all_free, Ordering::Relaxed);
+        if all_free {
+            sched.forget_thread(7);
+            sched.wakep();
+            sched.stop();
+        }
+    }
+}
+
+/// The last thread of a runtime that stops is refused, so all timers are woken at once. A waker
+/// that needs the lock of the thread handles must not meet it held.
+#[test]
+fn a_refused_thread_wakes_timers_without_a_lock() {
+    let config = Config { stack_size: Some(NO_THREAD), max_threads: 1, ..Config::default() };
+    let sched = Sched::new(RUNTIME, config);
+    let waker = Arc::new(CallsBack { sched: Arc::downgrade(&sched), was_free: false.into() });
+    let hour = clock::now() + 3_600_000_000_000;
+    let timers = &sched.ps.get(0).unwrap().timers;
+    let _ = timers.insert(clock::now(), hour, &Waker::from(waker.clone()));
+    // As `start_spinning` does; then the runtime stops before the thread is there.
+    let unit = sched.idle.word.spin_anyway();
+    let (p, id) = sched.idle.with(|lists| {
+        let p = sched.idle.take_p(lists).unwrap();
+        let id = super::reserve_thread(lists, 1).unwrap();
+        lists.stopping = true;
+        (p, id)
+    });
+    let (grant, _why) = sched.start_thread(id, Grant { p, unit }).unwrap_err();
+    assert!(sched.take_back(grant), "the runtime stops");
+    assert_eq!(timers.len(), 0, "the timer was woken");
+    assert!(waker.was_free.load(Ordering::Relaxed), "woken under the lock of the handles");
+    assert!(sched.idle.with(|lists| lists.is_over()));
+}
+
+/// A refused thread leaves the runtime as it was: the P is idle again, and nothing is counted.
+#[test]
+fn a_refused_thread_gives_its_p_back() {
+    let config = Config { stack_size: Some(NO_THREAD), max_threads: 1, ..Config::default() };
+    let sched = Sched::new(RUNTIME, config);
+    let started = sched.start_spinning(sched.idle.word.spin_anyway());
+    assert_eq!(started, super::Started::Refused);
+    assert_eq!(sched.idle.word.counts(), (1, 0), "idle Ps and spinning Ms");
+    assert_eq!(sched.idle.with(|lists| lists.threads), 0);
+}
