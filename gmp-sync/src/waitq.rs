@@ -22,7 +22,7 @@
 //! - I2: a queued node is pinned, and removed before it is dropped.
 //! - I3: a node is in the queue its owner gave it to, or in none.
 
-use gmp_rt::prim::{AtomicU8, Ordering, UnsafeCell};
+use gmp_rt::prim::{AtomicU8, Ordering, UnsafeCell, debug_assert_no_lock_held};
 use pin_project_lite::pin_project;
 use std::fmt;
 use std::marker::PhantomPinned;
@@ -101,6 +101,7 @@ impl Fired {
     /// Wakes. Not under a lock.
     #[inline]
     pub(crate) fn wake(self) {
+        debug_assert_no_lock_held("wakes a waiter");
         if let Some(waker) = self.0 {
             waker.wake();
         }

@@ -4,6 +4,7 @@
 //! one batch, for which one more thread is called at most.
 
 use crate::waitq::Fired;
+use gmp_rt::prim::debug_assert_no_lock_held;
 use std::task::Waker;
 
 /// Wakers to wake after the lock is released.
@@ -56,6 +57,7 @@ impl Wakers {
     /// Wakes all. Not under a lock.
     #[inline]
     pub(crate) fn wake_all(self) {
+        debug_assert_no_lock_held("wakes waiters");
         match self {
             Self::None => {}
             Self::One(waker) => waker.wake(),

@@ -20,7 +20,7 @@ use super::ptr::GPtr;
 use super::status::{AfterDone, AfterRef, Output};
 use super::waker::{TinyWaker, wake_contained};
 use super::{Birth, G, GRef, Schedule, Wait};
-use crate::prim::{AtomicU64, AtomicUsize, UnsafeCell};
+use crate::prim::{AtomicU64, AtomicUsize, UnsafeCell, debug_assert_no_lock_held};
 use crate::tuning::BOX_ABOVE;
 use crate::wait_reason::WaitReason;
 use std::any::Any;
@@ -149,6 +149,7 @@ impl<F: Future, S: Schedule, K: Keep<F::Output>> GCell<F, S, K> {
     ///
     /// I1 and I3: the caller runs the goroutine.
     unsafe fn poll(g: GPtr, cx: &mut Context<'_>) -> Polled {
+        debug_assert_no_lock_held("polls a goroutine");
         // SAFETY: I1, the caller's promise.
         let this = unsafe { Self::of(g) };
         let result = catch_unwind(AssertUnwindSafe(|| {
@@ -186,6 +187,7 @@ impl<F: Future, S: Schedule, K: Keep<F::Output>> GCell<F, S, K> {
     // Always: else the outcome goes through memory, written in words and read in pairs of them, for which a CPU waits.
     #[inline(always)]
     unsafe fn finish(&self, outcome: Outcome<F::Output>) -> Output {
+        debug_assert_no_lock_held("drops the future of a goroutine");
         let dropped = catch_unwind(AssertUnwindSafe(|| {
             // SAFETY: I2 — the future is there, and dropped exactly once, here.
             self.stage.with_mut(|stage| unsafe { ManuallyDrop::drop(&mut (*stage).future) });
@@ -214,6 +216,7 @@ impl<F: Future, S: Schedule, K: Keep<F::Output>> GCell<F, S, K> {
 
     /// Drops an outcome that nobody will see; a panic in it is reported.
     fn discard(&self, outcome: Outcome<F::Output>) {
+        debug_assert_no_lock_held("drops the output of a goroutine");
         let report = |payload: Box<dyn Any + Send>| {
             S::unjoined_panic(&self.header, &*payload);
             // A payload whose drop panics too has had its say.
@@ -366,6 +369,8 @@ pub(crate) fn complete(gp: GRef, output: Output) {
 ///
 /// The caller has a reference on `g` and gives it up.
 pub(super) unsafe fn drop_ref(g: GPtr) {
+    // Also if it is not the last: which one is last depends on the timing.
+    debug_assert_no_lock_held("drops a reference on a goroutine");
     // SAFETY: the caller's reference keeps it alive.
     if unsafe { g.status() }.drop_ref() == AfterRef::Free {
         // SAFETY: that was the last.

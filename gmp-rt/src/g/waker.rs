@@ -13,6 +13,7 @@
 use super::ptr::GPtr;
 use super::status::Wake;
 use super::{G, GRef, cell};
+use crate::prim::debug_assert_no_lock_held;
 use crate::wait_reason::WaitReason;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,6 +32,7 @@ unsafe fn clone(data: *const ()) -> RawWaker {
 }
 
 unsafe fn wake(data: *const ()) {
+    debug_assert_no_lock_held("wakes a goroutine");
     // SAFETY: I1 — the data of a waker of ours.
     let g = unsafe { GPtr::from_data(data) };
     // SAFETY: I1 — the waker keeps it alive until its reference is given up, in there.
@@ -44,6 +46,7 @@ unsafe fn wake(data: *const ()) {
 }
 
 unsafe fn wake_by_ref(data: *const ()) {
+    debug_assert_no_lock_held("wakes a goroutine");
     // SAFETY: I1 — the data of a waker of ours.
     let g = unsafe { GPtr::from_data(data) };
     // SAFETY: I1 — the waker keeps it alive.
@@ -98,6 +101,8 @@ pub(crate) fn goroutine_of(waker: &Waker) -> Option<&G> {
 /// Wakes, from the scheduler's own code: a stranger's waker that panics must not take the
 /// scheduler down with it. The panic hook has told about it.
 pub(crate) fn wake_contained(waker: Waker) {
+    // Outside of the `catch_unwind`, which would swallow it.
+    debug_assert_no_lock_held("wakes a waker");
     let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
 }
 

@@ -9,7 +9,16 @@
 //! `const`, and no model touches those statics.
 //!
 //! Public but hidden: `gmp-sync` and `gmp-net` build on the same shim.
+//!
+//! All locks count themselves in builds with debug assertions: see `held.rs`.
 
+pub mod fixed;
+
+#[cfg(debug_assertions)]
+mod held;
+#[cfg(not(debug_assertions))]
+#[path = "held_none.rs"]
+mod held;
 #[cfg_attr(
     gmp_loom,
     allow(unreachable_pub, dead_code, reason = "under loom it is seen by its own models only")
@@ -26,18 +35,10 @@ mod nap;
 #[path = "nap_sleep.rs"]
 mod nap;
 
+pub use self::held::debug_assert_no_lock_held;
 pub use self::imp::*;
 pub(crate) use self::raw_lock::take_contended;
 pub use std::sync::atomic::Ordering;
-
-/// Std's types, also under loom: for statics that no model touches.
-pub mod fixed {
-    pub use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
-    // Not std's: ours has no poisoning (no invariant here is left half-done across a panic), and
-    // as it is compiled with us, ThreadSanitizer sees through it.
-    pub use parking_lot::{Condvar, Mutex, RwLock};
-}
 
 #[cfg(not(gmp_loom))]
 mod imp {
@@ -46,6 +47,7 @@ mod imp {
         AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, fence,
     };
     pub use std::thread::{Thread, current as current_thread, park as park_thread};
+    pub(super) use std::thread_local;
 
     pub use super::raw_lock::RawLock;
 
@@ -125,6 +127,9 @@ mod imp {
         AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, fence,
     };
     pub use loom::thread::{Thread, current as current_thread, park as park_thread};
+    pub(super) use loom::thread_local;
+
+    use super::held::{self, Held};
 
     /// A lock without data and without a guard, over loom's.
     pub struct RawLock {
@@ -150,6 +155,7 @@ mod imp {
             // SAFETY: the guard lies beside its mutex and is dropped by `unlock`; models never
             // move or drop a locked one.
             unsafe { *self.guard.get() = Some(std::mem::transmute(guard)) };
+            held::enter();
         }
 
         /// Unlocks.
@@ -158,6 +164,7 @@ mod imp {
         ///
         /// This thread has locked it.
         pub unsafe fn unlock(&self) {
+            held::leave();
             // SAFETY: ours, by the caller's promise.
             drop(unsafe { (*self.guard.get()).take() });
         }
@@ -190,8 +197,29 @@ mod imp {
         }
 
         /// Locks, ignoring poison.
-        pub fn lock(&self) -> loom::sync::MutexGuard<'_, T> {
-            self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        pub fn lock(&self) -> MutexGuard<'_, T> {
+            let guard = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            MutexGuard { guard, _held: Held::new() }
+        }
+    }
+
+    /// The guard of a [`Mutex`].
+    #[derive(Debug)]
+    pub struct MutexGuard<'a, T> {
+        guard: loom::sync::MutexGuard<'a, T>,
+        _held: Held,
+    }
+
+    impl<T> std::ops::Deref for MutexGuard<'_, T> {
+        type Target = T;
+        fn deref(&self) -> &T {
+            &self.guard
+        }
+    }
+
+    impl<T> std::ops::DerefMut for MutexGuard<'_, T> {
+        fn deref_mut(&mut self) -> &mut T {
+            &mut self.guard
         }
     }
 }

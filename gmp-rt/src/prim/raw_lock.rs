@@ -24,7 +24,7 @@
 //! | O1 | Release store in [`RawLock::unlock`] | Acquire exchange in [`RawLock::try_lock`] | all that was done under the lock |
 
 use super::Ordering::{Acquire, Relaxed, Release};
-use super::{AtomicU32, nap, spin_loop};
+use super::{AtomicU32, held, nap, spin_loop};
 use crate::tuning::{LOCK_NAP, LOCK_NAP_MAX, LOCK_PAUSES, LOCK_TRIES, LOCK_YIELDS};
 
 pub(super) const FREE: u32 = 0;
@@ -53,7 +53,11 @@ impl RawLock {
     /// Locks, if nobody has it.
     #[inline]
     pub fn try_lock(&self) -> bool {
-        self.0.compare_exchange(FREE, TAKEN, Acquire, Relaxed).is_ok() // O1
+        let locked = self.0.compare_exchange(FREE, TAKEN, Acquire, Relaxed).is_ok(); // O1
+        if locked {
+            held::enter();
+        }
+        locked
     }
 
     /// Whether somebody has it just now.
@@ -100,6 +104,7 @@ impl RawLock {
     /// This thread has locked it.
     #[inline]
     pub unsafe fn unlock(&self) {
+        held::leave();
         self.0.store(FREE, Release); // O1
     }
 }

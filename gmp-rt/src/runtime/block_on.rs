@@ -1,6 +1,7 @@
 //! Running a future on the calling thread.
 
 use crate::m::note::Note;
+use crate::prim::debug_assert_no_lock_held;
 use crate::sched::block;
 use std::pin::pin;
 use std::sync::Arc;
@@ -11,10 +12,11 @@ struct ThreadWaker(Note);
 
 impl Wake for ThreadWaker {
     fn wake(self: Arc<Self>) {
-        self.0.wake();
+        self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
+        debug_assert_no_lock_held("wakes a thread in block_on");
         self.0.wake();
     }
 }
@@ -40,6 +42,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
         let waker = Waker::from(thread.clone());
         let mut cx = Context::from_waker(&waker);
         loop {
+            debug_assert_no_lock_held("polls a future");
             if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
                 return output;
             }

@@ -8,6 +8,7 @@ use crate::g::waker::goroutine_of;
 use crate::g::{G, GRef, Schedule};
 use crate::p::runq::Full;
 use crate::p::{OwnedP, PStatus};
+use crate::prim::debug_assert_no_lock_held;
 use crate::throw::throw;
 use std::any::Any;
 use std::task::{Context, Poll, Waker};
@@ -65,6 +66,7 @@ pub(crate) fn poll_go_on(cx: &Context<'_>) -> Poll<()> {
 
 /// Wakes all, as one batch if this thread has a P.
 pub(crate) fn wake_all(wakers: impl IntoIterator<Item = Waker>) {
+    debug_assert_no_lock_held("wakes many");
     let wake = || wakers.into_iter().for_each(Waker::wake);
     current::with(|local| match local {
         Some(local) => local.in_batch(wake),

@@ -2,6 +2,7 @@
 
 use super::Sched;
 use crate::g::heap;
+use crate::prim::debug_assert_no_lock_held;
 use crate::prim::fixed::Mutex;
 use crate::throw::say;
 use std::collections::HashSet;
@@ -108,7 +109,10 @@ impl fmt::Debug for Stalls {
 impl Sched {
     /// Sets what is called, on sysmon's thread, for each stall.
     pub(crate) fn on_stall(&self, hook: impl Fn(&Stall) + Send + Sync + 'static) {
-        *self.stalls.hook.lock() = Some(Arc::new(hook));
+        // The old hook may be dropped: not under the lock.
+        let hook: Hook = Arc::new(hook);
+        let old = self.stalls.hook.lock().replace(hook);
+        drop(old);
     }
 
     /// How many stalls there were.
@@ -134,6 +138,7 @@ impl Sched {
             say!("gmp: stall: {stall}");
         }
         if let Some(hook) = hook {
+            debug_assert_no_lock_held("calls the stall hook");
             // A hook that panics must not take sysmon with it.
             let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| hook(&stall)));
         }

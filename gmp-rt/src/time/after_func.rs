@@ -77,7 +77,9 @@ impl AfterFunc {
         let when = clock::after(duration);
         if when != clock::FOREVER {
             let alarm = Alarm::set(clock::now(), when, &Waker::from(self.call.clone()));
-            *self.alarm.lock() = Some(alarm);
+            // A concurrent `reset` may have set one: it is dropped after the lock is released.
+            let old = self.alarm.lock().replace(alarm);
+            drop(old);
         }
         pending
     }

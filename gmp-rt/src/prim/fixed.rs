@@ -1,0 +1,130 @@
+//! Types for process-wide statics and for what no model touches: std's and `parking_lot`'s, also
+//! under loom, whose types cannot be built in a `const`.
+//!
+//! The locks are not std's. They have no poisoning: no invariant here is left half-done across a
+//! panic. They are compiled with gmp, so ThreadSanitizer sees through them. They count themselves
+//! for [`debug_assert_no_lock_held`](super::debug_assert_no_lock_held).
+
+use super::held::Held;
+pub use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use parking_lot::WaitTimeoutResult;
+use std::ops::{Deref, DerefMut};
+use std::time::Instant;
+
+/// A [`parking_lot::Mutex`] that is counted while it is locked.
+#[derive(Debug, Default)]
+pub struct Mutex<T>(parking_lot::Mutex<T>);
+
+/// The guard of a [`Mutex`].
+#[derive(Debug)]
+pub struct MutexGuard<'a, T> {
+    guard: parking_lot::MutexGuard<'a, T>,
+    _held: Held,
+}
+
+impl<T> Mutex<T> {
+    /// An unlocked mutex.
+    pub const fn new(value: T) -> Self {
+        Self(parking_lot::Mutex::new(value))
+    }
+
+    /// Locks.
+    #[inline]
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        MutexGuard { guard: self.0.lock(), _held: Held::new() }
+    }
+
+    /// Locks. Returns `None` at once if another thread has the lock.
+    #[inline]
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        Some(MutexGuard { guard: self.0.try_lock()?, _held: Held::new() })
+    }
+
+    /// The value.
+    pub fn into_inner(self) -> T {
+        self.0.into_inner()
+    }
+}
+
+impl<T> Deref for MutexGuard<'_, T> {
+    type Target = T;
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.guard
+    }
+}
+
+impl<T> DerefMut for MutexGuard<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.guard
+    }
+}
+
+/// A [`parking_lot::Condvar`] for a [`Mutex`]. The mutex counts as held during a wait, in which
+/// this thread calls nothing.
+#[derive(Debug, Default)]
+pub struct Condvar(parking_lot::Condvar);
+
+impl Condvar {
+    /// Unlocks, waits for a notification, and locks again.
+    pub fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
+        self.0.wait(&mut guard.guard);
+    }
+
+    /// [`wait`](Self::wait), at most until `deadline`.
+    pub fn wait_until<T>(
+        &self,
+        guard: &mut MutexGuard<'_, T>,
+        deadline: Instant,
+    ) -> WaitTimeoutResult {
+        self.0.wait_until(&mut guard.guard, deadline)
+    }
+
+    /// Ends the wait of all threads that wait.
+    pub fn notify_all(&self) {
+        self.0.notify_all();
+    }
+}
+
+/// A [`parking_lot::RwLock`] that is counted while it is locked.
+#[derive(Debug, Default)]
+pub struct RwLock<T>(parking_lot::RwLock<T>);
+
+/// A guard of a [`RwLock`]: `G` is `parking_lot`'s.
+#[derive(Debug)]
+pub struct RwLockGuard<G> {
+    guard: G,
+    _held: Held,
+}
+
+impl<T> RwLock<T> {
+    /// An unlocked lock.
+    pub const fn new(value: T) -> Self {
+        Self(parking_lot::RwLock::new(value))
+    }
+
+    /// Locks for reading.
+    pub fn read(&self) -> RwLockGuard<parking_lot::RwLockReadGuard<'_, T>> {
+        RwLockGuard { guard: self.0.read(), _held: Held::new() }
+    }
+
+    /// Locks for writing.
+    pub fn write(&self) -> RwLockGuard<parking_lot::RwLockWriteGuard<'_, T>> {
+        RwLockGuard { guard: self.0.write(), _held: Held::new() }
+    }
+}
+
+impl<G: Deref> Deref for RwLockGuard<G> {
+    type Target = G::Target;
+    fn deref(&self) -> &G::Target {
+        &self.guard
+    }
+}
+
+impl<G: DerefMut> DerefMut for RwLockGuard<G> {
+    fn deref_mut(&mut self) -> &mut G::Target {
+        &mut self.guard
+    }
+}
