@@ -4,32 +4,28 @@
 //! in the end. [`everywhere`] plays it once for every order of polls and steps, and drops the future
 //! at the end of each; the steps that are left follow.
 
+use super::lock_rule::{Seen, checked_waker};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 
-/// A future that is polled by hand.
+/// A future that is polled by hand. Its wakers check that gmp holds no lock as it wakes or drops
+/// them.
 pub(crate) struct Polled<'a, T> {
     future: Option<Pin<Box<dyn Future<Output = T> + 'a>>>,
-    wakes: Arc<Wakes>,
-    seen: usize,
+    seen: Arc<Seen>,
+    waker: Waker,
+    /// How often it had been woken at the last poll.
+    wakes: usize,
     polls: usize,
-}
-
-#[derive(Default)]
-struct Wakes(AtomicUsize);
-
-impl Wake for Wakes {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
 }
 
 impl<'a, T> Polled<'a, T> {
     pub(crate) fn new(future: impl Future<Output = T> + 'a) -> Self {
-        Self { future: Some(Box::pin(future)), wakes: Arc::default(), seen: 0, polls: 0 }
+        let seen = Arc::default();
+        let waker = checked_waker(&seen);
+        Self { future: Some(Box::pin(future)), seen, waker, wakes: 0, polls: 0 }
     }
 
     /// One that has been polled once, in vain.
@@ -42,11 +38,14 @@ impl<'a, T> Polled<'a, T> {
     /// Polls it. That it becomes ready without having been woken is a lost wake-up.
     pub(crate) fn poll(&mut self) -> Option<T> {
         let woken = self.is_woken();
-        self.seen = self.wakes.0.load(Ordering::Relaxed);
-        let waker = Waker::from(self.wakes.clone());
+        self.wakes = self.seen.wakes();
+        // The same waker again, or another one: a future has to follow.
+        if self.polls % 2 == 1 {
+            self.waker = checked_waker(&self.seen);
+        }
         let future = self.future.as_mut().expect("polled after its end");
         self.polls += 1;
-        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+        match future.as_mut().poll(&mut Context::from_waker(&self.waker)) {
             Poll::Pending => None,
             Poll::Ready(output) => {
                 assert!(woken || self.polls == 1, "ready, but nobody has woken it");
@@ -58,12 +57,22 @@ impl<'a, T> Polled<'a, T> {
 
     /// Whether it was woken since the last poll.
     pub(crate) fn is_woken(&self) -> bool {
-        self.wakes.0.load(Ordering::Relaxed) > self.seen
+        self.seen.wakes() > self.wakes
     }
 
     /// Drops the future.
     pub(crate) fn cancel(&mut self) {
+        // The last clone of the waker is then the one that the future drops.
+        self.waker = Waker::noop().clone();
         self.future = None;
+    }
+}
+
+impl<T> Drop for Polled<'_, T> {
+    fn drop(&mut self) {
+        self.cancel();
+        let none = self.seen.under_lock() == 0 || std::thread::panicking();
+        assert!(none, "a waker was woken or dropped under a lock of gmp: see the message above");
     }
 }
 

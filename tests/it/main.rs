@@ -20,6 +20,7 @@ mod golang_progs;
 mod golang_select;
 mod inside;
 mod io_stdio;
+mod lock_rule;
 mod mini_redis;
 mod net_copy;
 mod net_deadline;
