@@ -232,7 +232,7 @@ fn contexts_call_and_wake_without_a_lock() {
     let (tx2, value) = (tx.clone(), Value(2));
     let stopped = context.after_func(move || drop(value));
     assert!(stopped.stop());
-    let _kept = child.after_func(move || called(tx2.send_blocking(Value(3)).unwrap()));
+    let _kept = child.after_func(move || tx2.send_blocking(called(Value(3))).unwrap());
     let mut done = Polled::waiting(child.done());
     assert!(done.poll().is_none());
     let mut dropped = Polled::waiting(context.done());
@@ -253,18 +253,6 @@ fn timers_wake_and_drop_without_a_lock() {
     let timer = gmp::after_func(Duration::from_secs(3600), move || value.is_used());
     assert!(timer.reset(Duration::from_secs(7200)));
     assert!(timer.stop());
-}
-
-#[test]
-fn a_replaced_stall_hook_is_dropped_without_a_lock() {
-    let runtime = gmp::Builder::new().max_procs(1).build().unwrap();
-    runtime.block_on(async {
-        for n in 0..2 {
-            let value = Value(n);
-            gmp::runtime::on_stall(move |_| value.is_used());
-        }
-    });
-    runtime.shutdown(Duration::from_secs(60)).unwrap();
 }
 
 #[test]

@@ -12,7 +12,7 @@
 //!
 //! So no wake-up can be lost, and a holder that stands still costs its waiters that time and at most a millisecond
 //! more. Nothing is woken or dropped under such a lock, and nothing called that may wait (wakers are cloned, sysmon's alarm is
-//! set), so a holder stands still only if the OS takes its CPU.
+//! set), so a holder stands still only if the OS takes its CPU. Builds with debug assertions check it: see `held.rs`.
 //!
 //! The sleep is in a futex that nobody wakes: sysmon tells by it a thread that waits for a lock from one that
 //! waits for the world ([`crate::sys::thread_state`]).

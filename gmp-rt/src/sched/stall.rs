@@ -149,3 +149,7 @@ impl Sched {
         stall.site.is_none_or(|site| self.stalls.told.lock().insert((site.file(), site.line())))
     }
 }
+
+#[cfg(all(test, not(gmp_loom)))]
+#[path = "stall_tests.rs"]
+mod tests;
