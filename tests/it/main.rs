@@ -31,6 +31,7 @@ mod net_faults;
 #[cfg(target_os = "linux")]
 mod net_namespace;
 mod net_other;
+mod net_promise;
 mod net_strace;
 mod net_stress;
 mod net_tcp;
