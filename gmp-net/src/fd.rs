@@ -18,7 +18,7 @@ use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll, Waker, ready};
+use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 /// Which of the two semaphores of a descriptor.
@@ -143,11 +143,16 @@ impl<T: AsFd> Fd<T> {
         let side = self.side(direction);
         loop {
             let seen = side.look();
-            if let Some(fault) = seen.fault() {
+            if let Some(fault) = seen.fault()
+                && !(fault == Fault::Expired && *ticket == Ticket::DEFERRED)
+            {
                 return Poll::Ready(Err(fault.into()));
             }
             if !seen.is_drained() {
-                ready!(poll_go_on(cx));
+                if poll_go_on(cx).is_pending() {
+                    self.defer(direction, ticket);
+                    return Poll::Pending;
+                }
                 match op(self.get()) {
                     Ok((result, left)) => {
                         if left == Left::Nothing {
@@ -162,6 +167,11 @@ impl<T: AsFd> Fd<T> {
                     Err(_) => {}
                 }
             }
+            if *ticket == Ticket::DEFERRED {
+                // The try is made: from now on the deadline counts.
+                *ticket = Ticket::NONE;
+                continue;
+            }
             match side.wait(seen, ticket, cx.waker()) {
                 Wait::Changed => {}
                 Wait::Ended => return Poll::Ready(Err(Fault::Ended.into())),
@@ -170,6 +180,17 @@ impl<T: AsFd> Fd<T> {
                     return Poll::Pending;
                 }
             }
+        }
+    }
+
+    /// Notes that the budget has deferred an operation: the budget never changes a result, so a
+    /// deadline that passes before the next poll does not count. A task that keeps nothing between
+    /// polls cannot be told.
+    #[cold]
+    fn defer(&self, direction: Direction, ticket: &mut Ticket) {
+        if *ticket != Ticket::POLL {
+            self.leave(direction, *ticket);
+            *ticket = Ticket::DEFERRED;
         }
     }
 

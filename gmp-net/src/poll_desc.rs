@@ -136,6 +136,9 @@ impl Ticket {
     pub(crate) const NONE: Self = Self(0);
     /// Of tasks that poll without keeping anything, and so cannot leave the list.
     pub(crate) const POLL: Self = Self(u64::MAX);
+    /// Of an operation that the budget of its goroutine has deferred before it was tried. It is on
+    /// no list. A deadline that passes meanwhile does not prevent the try.
+    pub(crate) const DEFERRED: Self = Self(u64::MAX - 1);
 }
 
 #[derive(Debug, Default)]
@@ -167,7 +170,7 @@ impl Waiters {
         if *ticket == Ticket::POLL {
             return self.put_poller(waker);
         }
-        if *ticket == Ticket::NONE {
+        if matches!(*ticket, Ticket::NONE | Ticket::DEFERRED) {
             self.last_ticket += 1;
             *ticket = Ticket(self.last_ticket);
         } else if let Some((_, old)) = self.iter_mut().find(|(other, _)| other == ticket) {
@@ -342,7 +345,8 @@ impl Side {
     /// A waiter with a ticket goes away.
     pub(crate) fn leave(&self, ticket: Ticket) {
         // Acquire: the bit is gone, so the list was taken or will be by who cleared it; else look.
-        if ticket != Ticket::NONE && self.word.load(Acquire) & WAITERS != 0 {
+        let is_listed = !matches!(ticket, Ticket::NONE | Ticket::DEFERRED);
+        if is_listed && self.word.load(Acquire) & WAITERS != 0 {
             let waker = self.waiters.lock().remove(ticket);
             drop(waker);
         }

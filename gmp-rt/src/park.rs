@@ -61,14 +61,18 @@ pub fn note_wait(cx: &Context<'_>, reason: WaitReason, resource: usize) {
     crate::g::waker::note_wait(cx, reason, resource);
 }
 
-/// Whether a future that is ready may say so, or should let others run first.
+/// Checks whether a future that is ready may return `Ready`, or the goroutine yields first.
 ///
-/// To be called, with `ready!`, by a primitive that could go on without waiting. `Pending` if the
-/// goroutine has used up its time slice: then it is queued behind all others and polled again. Costs one
-/// load otherwise. This is what keeps a goroutine whose channel is never empty from holding its P.
+/// A primitive that can proceed without waiting calls it with `ready!`. If the time slice of the
+/// goroutine is over, it returns `Pending`, and the goroutine is queued behind all others and polled
+/// again. Otherwise it costs one load. So a goroutine whose channel is never empty does not keep
+/// its P.
+///
+/// `Pending` from here means "poll again", never "not ready". After it all further checks of the
+/// same poll are refused, so a combinator sees all futures of gmp pending and decides nothing.
 #[inline]
 pub fn poll_go_on(cx: &Context<'_>) -> Poll<()> {
-    crate::sched::ready::poll_go_on(cx)
+    crate::sched::budget::poll_go_on(cx)
 }
 
 /// Wakes many, in this order, calling for one more thread at most.

@@ -19,6 +19,18 @@ pub(crate) const GLOBAL_TICK: u64 = 61;
 /// beside an echo server on two Ps: 72 answers in 3 s without, see the row `mixed`.)
 pub(crate) const TURN: Duration = Duration::from_millis(1);
 
+/// Budget checks that a deciding poll passes after the end of the slice. Chosen: more futures than
+/// a combinator races, and less than a millisecond of channel operations.
+pub(crate) const DECIDING_CHECKS: u32 = 1024;
+
+/// Refused budget checks within one poll after which a new slice begins. Chosen: more futures than
+/// a combinator polls at a time; a poll that polls by hand in a loop is stopped for 2 ms at most.
+pub(crate) const MAX_REFUSALS: u32 = 1 << 16;
+
+/// The same for a foreign waker. Chosen: another executor inside the poll only polls again.
+/// `FuturesUnordered` returns `Pending` after two.
+pub(crate) const MAX_FOREIGN_REFUSALS: u32 = 64;
+
 /// Passes over all Ps before a thief gives up; the last one also takes timers and `runnext`.
 /// Go: `stealTries`.
 pub(crate) const STEAL_PASSES: usize = 4;

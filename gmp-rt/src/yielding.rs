@@ -1,8 +1,8 @@
 //! Giving way to others.
 
 use crate::g::waker::goroutine_of;
+use crate::sched::budget;
 use crate::sched::current::{self, Yield};
-use crate::sched::ready;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -105,7 +105,7 @@ impl Future for Checkpoint {
         if self.yielded {
             return Poll::Ready(());
         }
-        let go_on = ready::poll_go_on(cx);
+        let go_on = budget::poll_go_on(cx);
         self.yielded = go_on.is_pending();
         go_on
     }

@@ -101,16 +101,18 @@ impl Race {
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<TcpStream>> {
         loop {
-            let mut over =
-                self.head_start.as_mut().is_none_or(|nap| Pin::new(nap).poll(cx).is_ready());
-            match self.running.poll_next_unpin(cx) {
+            // The attempts come before the clock: if the budget defers an attempt, it defers the
+            // timer too, and no further attempt begins beside one that has succeeded.
+            let over = match self.running.poll_next_unpin(cx) {
                 Poll::Ready(Some(Ok(stream))) => return Poll::Ready(Ok(stream)),
                 Poll::Ready(Some(Err((addr, error)))) => {
                     self.failures.add(addr, error);
-                    over = true;
+                    true
                 }
-                Poll::Ready(None) | Poll::Pending => {}
-            }
+                Poll::Ready(None) | Poll::Pending => {
+                    self.head_start.as_mut().is_none_or(|nap| Pin::new(nap).poll(cx).is_ready())
+                }
+            };
             if !over {
                 return Poll::Pending;
             }

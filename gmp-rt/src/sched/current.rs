@@ -42,8 +42,12 @@ pub(crate) struct Local {
     pub(crate) elsewhere: Cell<u32>,
     /// Where goroutines woken on this thread go.
     pub(super) wake_to: Cell<Place>,
-    /// Set by `yield_now` inside a poll.
+    /// Set by `yield_now` and by refused budget checks inside a poll.
     pub(crate) yielding: Cell<Yield>,
+    /// Refused budget checks of this poll; valid while `yielding` is [`Yield::Global`].
+    pub(super) refusals: Cell<u32>,
+    /// Budget checks after the end of the slice that are not refused.
+    pub(super) allowance: Cell<u32>,
 }
 
 thread_local! {
@@ -53,9 +57,10 @@ thread_local! {
 impl Local {
     /// A thread that has no P yet.
     pub(crate) fn new(sched: Arc<Sched>, m: Arc<M<Spinning>>) -> Self {
-        let (p, goid, elsewhere, yielding) = Default::default();
+        let (p, goid, elsewhere) = Default::default();
+        let (yielding, refusals, allowance) = Default::default();
         let wake_to = Cell::new(Place::RunNext);
-        Self { sched, m, p, goid, elsewhere, wake_to, yielding }
+        Self { sched, m, p, goid, elsewhere, wake_to, yielding, refusals, allowance }
     }
 
     /// Runs `f` as a thread of the runtime.

@@ -1,6 +1,7 @@
 #![doc = include_str!("README.md")]
 
 pub(crate) mod block;
+pub(crate) mod budget;
 #[expect(unsafe_code, reason = "a thread-local pointer to the stack, I1 of the module")]
 pub(crate) mod current;
 pub(crate) mod dead;

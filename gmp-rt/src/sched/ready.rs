@@ -1,10 +1,9 @@
 //! Where a runnable goroutine goes.
 
 use super::Sched;
-use super::current::{self, Local, Yield};
+use super::current::{self, Local};
 use super::registry;
 use crate::g::list::GList;
-use crate::g::waker::goroutine_of;
 use crate::g::{G, GRef, Schedule};
 use crate::p::runq::Full;
 use crate::p::{OwnedP, PStatus};
@@ -36,7 +35,7 @@ impl Schedule for Gmp {
     }
 
     fn poll_go_on(cx: &Context<'_>) -> Poll<()> {
-        poll_go_on(cx)
+        super::budget::poll_go_on(cx)
     }
 
     fn panicked(g: &G, payload: &(dyn Any + Send)) {
@@ -46,22 +45,6 @@ impl Schedule for Gmp {
     fn unjoined_panic(g: &G, payload: &(dyn Any + Send)) {
         super::spawn::unjoined_panic(g, payload);
     }
-}
-
-/// Whether a future that is ready may say so: not if the slice of its goroutine is over. Then the
-/// goroutine is queued behind all others, and the future is to return `Pending`.
-#[inline]
-pub(crate) fn poll_go_on(cx: &Context<'_>) -> Poll<()> {
-    current::with(|local| {
-        let Some(local) = local else { return Poll::Ready(()) };
-        let p = local.p();
-        if p.is_overtime() {
-            drop(p);
-            return local.give_way(cx);
-        }
-        p.counters.ops.add(1);
-        Poll::Ready(())
-    })
 }
 
 /// Wakes all, as one batch if this thread has a P.
@@ -96,18 +79,6 @@ impl Sched {
 }
 
 impl Local {
-    #[cold]
-    fn give_way(&self, cx: &Context<'_>) -> Poll<()> {
-        // Once per slice: the flag is for whoever comes first.
-        self.p().begin_slice();
-        match goroutine_of(cx.waker()) {
-            Some(g) if g.goid() == self.goid.get() => self.yielding.set(Yield::Global),
-            // A stranger's waker around ours, or none of ours at all.
-            _ => cx.waker().wake_by_ref(),
-        }
-        Poll::Pending
-    }
-
     /// Queues a goroutine on this M's P (Go: `runqput`), and wakes another M if that makes
     /// work for two. A lone `runnext` does not: it is usually run at once by this M.
     #[inline]

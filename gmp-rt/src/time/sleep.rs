@@ -2,7 +2,7 @@
 
 use super::alarm::Alarm;
 use crate::g::waker::note_wait;
-use crate::sched::ready::poll_go_on;
+use crate::sched::budget::poll_go_on;
 use crate::util::clock;
 use crate::wait_reason::WaitReason;
 use std::pin::Pin;
@@ -95,12 +95,9 @@ impl Sleep {
     pub(super) fn when(&self) -> u64 {
         self.when
     }
-}
 
-impl Future for Sleep {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+    /// Polls for the deadline without a budget check.
+    pub(super) fn poll_due(&mut self, cx: &Context<'_>) -> Poll<()> {
         let when = self.when;
         if let Some(alarm) = self.alarm.take_if(|alarm| alarm.is_past(when)) {
             // There is nothing to cancel.
@@ -110,7 +107,6 @@ impl Future for Sleep {
             self.now = clock::now();
         }
         if self.now >= self.when {
-            ready!(poll_go_on(cx));
             self.alarm = None;
             return Poll::Ready(());
         }
@@ -120,5 +116,14 @@ impl Future for Sleep {
         }
         note_wait(cx, WaitReason::Sleep, 0);
         Poll::Pending
+    }
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        ready!(self.poll_due(cx));
+        poll_go_on(cx)
     }
 }

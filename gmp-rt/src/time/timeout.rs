@@ -1,10 +1,11 @@
 //! `timeout`.
 
 use super::sleep::{Sleep, sleep, sleep_until};
+use crate::sched::budget;
 use pin_project_lite::pin_project;
 use std::fmt;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 /// Awaits `future`, but at most for `duration`; then it is dropped.
@@ -30,7 +31,7 @@ use std::time::{Duration, Instant};
 /// });
 /// ```
 pub fn timeout<F: Future>(duration: Duration, future: F) -> Timeout<F> {
-    Timeout { future, sleep: sleep(duration) }
+    Timeout { future, sleep: sleep(duration), state: State::Open }
 }
 
 /// Awaits `future`, but at most until `deadline`; then it is dropped.
@@ -47,7 +48,7 @@ pub fn timeout<F: Future>(duration: Duration, future: F) -> Timeout<F> {
 /// assert!(gmp::block_on(gmp::timeout_at(std::time::Instant::now(), never)).is_err());
 /// ```
 pub fn timeout_at<F: Future>(deadline: Instant, future: F) -> Timeout<F> {
-    Timeout { future, sleep: sleep_until(deadline) }
+    Timeout { future, sleep: sleep_until(deadline), state: State::Open }
 }
 
 pin_project! {
@@ -58,19 +59,40 @@ pin_project! {
         #[pin]
         future: F,
         sleep: Sleep,
+        state: State,
     }
+}
+
+/// Whether a [`Timeout`] has decided that the time was over first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Open,
+    /// It has, and the goroutine yields before it returns.
+    Elapsed,
 }
 
 impl<F: Future> Future for Timeout<F> {
     type Output = Result<F::Output, Elapsed>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.project();
-        // The future first: what is ready in time counts, however late we look.
-        if let Poll::Ready(output) = this.future.poll(cx) {
+        let mut this = self.project();
+        if *this.state == State::Elapsed {
+            return Poll::Ready(Err(Elapsed(())));
+        }
+        // The future comes before the clock: a future that is ready counts, however late it is polled.
+        if let Poll::Ready(output) = this.future.as_mut().poll(cx) {
             return Poll::Ready(Ok(output));
         }
-        Pin::new(this.sleep).poll(cx).map(|()| Err(Elapsed(())))
+        // No budget check between the two: a future that uses up each slice would never time out.
+        ready!(this.sleep.poll_due(cx));
+        if budget::was_refused() {
+            if let Poll::Ready(output) = budget::poll_deciding(|| this.future.poll(cx)) {
+                return Poll::Ready(Ok(output));
+            }
+            *this.state = State::Elapsed;
+        }
+        ready!(budget::poll_go_on(cx));
+        Poll::Ready(Err(Elapsed(())))
     }
 }
 

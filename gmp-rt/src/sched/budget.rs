@@ -1,0 +1,103 @@
+//! The budget of a goroutine: when its time slice is over, it yields at its next await.
+//!
+//! # The rule
+//!
+//! The budget never changes a result. It only moves the time at which a goroutine runs.
+//!
+//! 1. A refusal, that is `Pending` from [`poll_go_on`], means "poll again". It never means "not
+//!    ready". The goroutine goes to the back of the global queue when its poll ends.
+//! 2. After a refusal all further checks of the same poll are refused. A combinator that polls
+//!    several futures, such as a race of a receive and a timer, then sees all of them pending. It
+//!    decides in the next poll, which has a slice of its own.
+//! 3. A combinator of gmp that decides because a future is pending makes the deciding poll with an
+//!    allowance ([`poll_deciding`]), if the poll before may have been refused ([`was_refused`]).
+//! 4. Only a future whose `Pending` leads to another poll is refused. A waker without data cannot
+//!    name a task; `now_or_never` and `Waker::noop` poll once with such a waker, and decide.
+//!
+//! Rule 2 has a bound, because a poll may refuse to end: it may poll by hand in a loop, or run
+//! another executor. After [`MAX_REFUSALS`], or [`MAX_FOREIGN_REFUSALS`] with a foreign waker, a
+//! new slice begins.
+
+use super::current::{self, Local, Yield};
+use crate::g::waker::goroutine_of;
+use crate::tuning::{DECIDING_CHECKS, MAX_FOREIGN_REFUSALS, MAX_REFUSALS};
+use std::task::{Context, Poll};
+
+/// Checks whether a future that is ready may return `Ready`.
+///
+/// Returns `Pending` if the time slice of the goroutine is over. The goroutine is then requeued
+/// after this poll, and the future must return `Pending`.
+#[inline]
+pub(crate) fn poll_go_on(cx: &Context<'_>) -> Poll<()> {
+    current::with(|local| {
+        let Some(local) = local else { return Poll::Ready(()) };
+        let p = local.p();
+        if p.is_overtime() {
+            drop(p);
+            return local.check_overtime(cx);
+        }
+        p.counters.ops.add(1);
+        Poll::Ready(())
+    })
+}
+
+/// Whether a check of the current poll of the current goroutine was refused.
+pub(crate) fn was_refused() -> bool {
+    current::with(|local| local.is_some_and(|local| local.yielding.get() == Yield::Global))
+}
+
+/// Runs `poll`, the last poll before a decision, with an allowance.
+///
+/// [`DECIDING_CHECKS`] checks are not refused. After these the slice counts, which begins here. So
+/// a future that is ready is found ready, and one that goes on for ever is still interrupted.
+pub(crate) fn poll_deciding<R>(poll: impl FnOnce() -> R) -> R {
+    /// Ends the allowance, also if `poll` panics. The goroutine then yields at its next check.
+    struct Restore<'a>(&'a Local, u32);
+    impl Drop for Restore<'_> {
+        fn drop(&mut self) {
+            self.0.allowance.set(self.1);
+            self.0.p().ask_yield();
+        }
+    }
+    current::with(|local| {
+        let Some(local) = local else { return poll() };
+        let _restore = Restore(local, local.allowance.replace(DECIDING_CHECKS));
+        local.p().begin_slice();
+        poll()
+    })
+}
+
+impl Local {
+    /// A check after the end of the slice.
+    #[cold]
+    fn check_overtime(&self, cx: &Context<'_>) -> Poll<()> {
+        let goid = self.goid.get();
+        let is_own = goroutine_of(cx.waker()).is_some_and(|g| g.goid() == goid);
+        // Rule 4. Outside of a poll there is no goroutine that could yield.
+        if goid == 0 || (!is_own && cx.waker().data().is_null()) {
+            return Poll::Ready(());
+        }
+        if let Some(left) = self.allowance.get().checked_sub(1) {
+            self.allowance.set(left);
+            return Poll::Ready(());
+        }
+        let is_first = self.yielding.get() != Yield::Global;
+        let refused = if is_first { 0 } else { self.refusals.get() };
+        let most = if is_own { MAX_REFUSALS } else { MAX_FOREIGN_REFUSALS };
+        if refused >= most {
+            self.refusals.set(0);
+            self.p().begin_slice();
+            return Poll::Ready(());
+        }
+        self.refusals.set(refused + 1);
+        self.yielding.set(Yield::Global);
+        if !is_own {
+            cx.waker().wake_by_ref();
+        }
+        Poll::Pending
+    }
+}
+
+#[cfg(all(test, not(gmp_loom)))]
+#[path = "budget_tests.rs"]
+mod tests;

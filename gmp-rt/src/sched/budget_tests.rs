@@ -1,0 +1,175 @@
+//! A spent budget never changes a result: combinators, each with a budget that ends before it.
+
+use super::poll_go_on;
+use crate::sched::current;
+use crate::{
+    Builder, JoinHandle, Ticker, Timer, block_on, sleep, spawn, timeout, timeout_at, yield_now,
+};
+use futures::future::{Either, FutureExt, join, poll_fn, select};
+use futures::stream::{FuturesUnordered, StreamExt};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker, ready};
+use std::time::{Duration, Instant};
+
+const ZERO: Duration = Duration::ZERO;
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// Ends the slice of the goroutine that calls it.
+fn end_slice() {
+    current::with(|local| local.expect("a goroutine").p().ask_yield());
+}
+
+/// Whether the goroutine has yielded since [`end_slice`].
+fn has_yielded() -> bool {
+    current::with(|local| !local.expect("a goroutine").p().is_overtime())
+}
+
+/// A primitive that is ready: all of them check the budget first.
+async fn ready_at_once() -> u32 {
+    poll_fn(|cx| {
+        ready!(poll_go_on(cx));
+        Poll::Ready(7)
+    })
+    .await
+}
+
+/// A future that proceeds for ever, and checks the budget at each step.
+async fn endless() -> u32 {
+    loop {
+        ready_at_once().await;
+    }
+}
+
+/// Runs `test` as a goroutine on one P.
+fn on_one_p<F: Future<Output: Send + 'static> + Send + 'static>(test: F) -> F::Output {
+    let runtime = Builder::new().max_procs(1).build().expect("a runtime");
+    block_on(runtime.spawn(test)).expect("the test")
+}
+
+type Ready = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Every kind of future of this crate, ready.
+async fn ready_futures() -> Vec<(&'static str, Ready)> {
+    let finished: JoinHandle<()> = spawn(async {});
+    while !finished.is_finished() {
+        yield_now().await;
+    }
+    let mut ticker = Ticker::new(Duration::from_nanos(1));
+    // The first poll of a timer does not read the clock.
+    let _ = ticker.poll_tick(&mut Context::from_waker(Waker::noop()));
+    vec![
+        ("a primitive", Box::pin(ready_at_once().map(drop))),
+        ("sleep", Box::pin(sleep(ZERO))),
+        ("join handle", Box::pin(finished.map(drop))),
+        ("timer", Box::pin(Timer::new(ZERO).map(drop))),
+        ("ticker", Box::pin(async move { drop(ticker.tick().await) })),
+        ("timeout", Box::pin(timeout(HOUR, ready_at_once()).map(drop))),
+        ("elapsed timeout", Box::pin(timeout(ZERO, std::future::pending::<()>()).map(drop))),
+    ]
+}
+
+/// What a combinator answers about a future that is ready; `true` is right.
+type Combinator = fn(Ready) -> Pin<Box<dyn Future<Output = bool> + Send>>;
+
+/// All combinators whose answer a refused check could change.
+const COMBINATORS: [(&str, Combinator); 9] = [
+    ("timeout", |f| Box::pin(async { timeout(ZERO, f).await.is_ok() })),
+    ("timeout_at", |f| Box::pin(async { timeout_at(Instant::now(), f).await.is_ok() })),
+    ("nested timeouts", |f| {
+        Box::pin(async { timeout(ZERO, timeout(ZERO, f)).await == Ok(Ok(())) })
+    }),
+    ("timeout of a join", |f| {
+        Box::pin(async { timeout(ZERO, join(f, ready_at_once())).await.is_ok() })
+    }),
+    ("timeout of unordered futures", |f| {
+        Box::pin(async {
+            let mut futures: FuturesUnordered<_> = [f].into_iter().collect();
+            timeout(ZERO, futures.next()).await == Ok(Some(()))
+        })
+    }),
+    ("foreign select with a timer", |f| {
+        Box::pin(async { matches!(select(f, sleep(ZERO)).await, Either::Left(_)) })
+    }),
+    ("foreign select with a timeout", |f| {
+        let never = timeout(ZERO, std::future::pending::<()>());
+        Box::pin(async { matches!(select(f, Box::pin(never)).await, Either::Left(_)) })
+    }),
+    ("now_or_never", |f| Box::pin(async { f.now_or_never().is_some() })),
+    ("Waker::noop", |mut f| {
+        Box::pin(async move { f.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() })
+    }),
+];
+
+#[test]
+fn no_combinator_overlooks_a_ready_future_when_the_slice_ends() {
+    let wrong = on_one_p(async {
+        let mut wrong = Vec::new();
+        for (name, combine) in COMBINATORS {
+            for (kind, future) in ready_futures().await {
+                end_slice();
+                if !combine(future).await {
+                    wrong.push(format!("{name} of {kind}"));
+                }
+            }
+        }
+        wrong
+    });
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn a_timeout_ends_a_future_that_uses_up_every_slice() {
+    let elapsed = on_one_p(async { timeout(Duration::from_millis(30), endless()).await });
+    assert!(elapsed.is_err());
+}
+
+#[test]
+fn an_elapsed_timeout_yields_at_the_end_of_the_slice() {
+    on_one_p(async {
+        for _ in 0..2 {
+            end_slice();
+            assert!(timeout(ZERO, std::future::pending::<()>()).await.is_err());
+            assert!(has_yielded());
+            end_slice();
+            // The first poll is refused, the deciding poll finds nothing.
+            let never = async {
+                ready_at_once().await;
+                std::future::pending::<()>().await;
+            };
+            assert!(timeout(ZERO, never).await.is_err());
+            assert!(has_yielded());
+        }
+    });
+}
+
+#[test]
+fn all_checks_of_a_poll_are_refused_after_the_first() {
+    on_one_p(async {
+        end_slice();
+        let refused = poll_fn(|cx| Poll::Ready((0..100).all(|_| poll_go_on(cx).is_pending())));
+        assert!(refused.await);
+        ready_at_once().await;
+        assert!(has_yielded());
+    });
+}
+
+#[test]
+fn a_poll_that_never_ends_is_not_refused_for_ever() {
+    on_one_p(async {
+        end_slice();
+        let mut future = pin!(ready_at_once());
+        poll_fn(|cx| {
+            while future.as_mut().poll(cx).is_pending() {}
+            Poll::Ready(())
+        })
+        .await;
+    });
+}
+
+#[test]
+fn an_executor_inside_a_goroutine_is_not_refused_for_ever() {
+    on_one_p(async {
+        end_slice();
+        assert_eq!(block_on(async { (ready_at_once().await, ready_at_once().await) }), (7, 7));
+    });
+}
