@@ -102,9 +102,8 @@ pub mod net {
     pub use gmp_net::hyper;
     #[cfg(unix)]
     pub use gmp_net::{
-        AddrErrors, Async, Incoming, OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError,
-        TcpListener, TcpSocket, TcpStream, ToAddrs, UdpSocket, UnixDatagram, UnixListener,
-        UnixStream, WriteHalf,
+        AddrErrors, Async, Incoming, TcpListener, TcpSocket, TcpStream, ToAddrs, UdpSocket,
+        UnixDatagram, UnixListener, UnixStream, tcp, unix,
     };
     pub use gmp_net::{Closed, DeadlineExceeded, RuntimeEnded, resolve};
 }

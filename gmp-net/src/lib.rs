@@ -24,6 +24,8 @@ mod async_fd;
 mod deadline;
 #[cfg(unix)]
 mod fd;
+#[cfg(unix)]
+mod half;
 #[cfg(all(unix, feature = "hyper"))]
 #[expect(unsafe_code, reason = "buffers that hyper has not initialised")]
 pub mod hyper;
@@ -42,7 +44,7 @@ mod stream;
 #[cfg(unix)]
 mod sys;
 #[cfg(unix)]
-mod tcp;
+pub mod tcp;
 #[cfg(all(unix, feature = "tokio-io"))]
 #[expect(unsafe_code, reason = "buffers that tokio has not initialised")]
 mod tokio_io;
@@ -51,7 +53,7 @@ mod udp;
 #[cfg(all(unix, any(feature = "hyper", feature = "tokio-io")))]
 mod uninit;
 #[cfg(unix)]
-mod unix;
+pub mod unix;
 
 pub use crate::error::{Closed, DeadlineExceeded, RuntimeEnded};
 pub use crate::resolve::resolve;
@@ -63,10 +65,7 @@ pub use crate::addr_errors::AddrErrors;
 #[cfg(unix)]
 pub use crate::async_fd::Async;
 #[cfg(unix)]
-pub use crate::tcp::{
-    Incoming, OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, TcpListener, TcpSocket,
-    TcpStream, WriteHalf,
-};
+pub use crate::tcp::{Incoming, TcpListener, TcpSocket, TcpStream};
 #[cfg(unix)]
 pub use crate::udp::UdpSocket;
 #[cfg(target_os = "linux")]

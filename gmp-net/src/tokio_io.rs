@@ -3,7 +3,7 @@
 
 use crate::fd::Direction;
 use crate::uninit;
-use crate::{Async, OwnedReadHalf, OwnedWriteHalf, ReadHalf, TcpStream, UnixStream, WriteHalf};
+use crate::{Async, TcpStream, UnixStream, tcp, unix};
 use std::io::{self, IoSlice, Read, Write};
 use std::os::fd::AsFd;
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 macro_rules! read {
-    ($($type:ty),*) => {$(
+    ($($type:ty $(, $get_mut:ident)?;)*) => {$(
         impl AsyncRead for $type {
             fn poll_read(
                 self: Pin<&mut Self>,
@@ -20,7 +20,7 @@ macro_rules! read {
             ) -> Poll<io::Result<()>> {
                 // SAFETY: it is only written to, by the OS.
                 let spare = unsafe { buf.unfilled_mut() };
-                let n = ready!(self.poll_op(Direction::Read, cx, |io| uninit::read(io, spare)))?;
+                let n = ready!(self$(.$get_mut().as_ref())?.poll_op(Direction::Read, cx, |io| uninit::read(io, spare)))?;
                 // SAFETY: the OS has filled in that many.
                 unsafe { buf.assume_init(n) };
                 buf.advance(n);
@@ -31,14 +31,14 @@ macro_rules! read {
 }
 
 macro_rules! write {
-    ($($type:ty),*) => {$(
+    ($($type:ty $(, $get_mut:ident)?;)*) => {$(
         impl AsyncWrite for $type {
             fn poll_write(
                 self: Pin<&mut Self>,
                 cx: &mut Context<'_>,
                 buf: &[u8],
             ) -> Poll<io::Result<usize>> {
-                self.poll_write_ref(cx, buf)
+                self$(.$get_mut().as_ref())?.poll_write_ref(cx, buf)
             }
 
             fn poll_write_vectored(
@@ -46,7 +46,7 @@ macro_rules! write {
                 cx: &mut Context<'_>,
                 bufs: &[IoSlice<'_>],
             ) -> Poll<io::Result<usize>> {
-                self.poll_write_vectored_ref(cx, bufs)
+                self$(.$get_mut().as_ref())?.poll_write_vectored_ref(cx, bufs)
             }
 
             fn is_write_vectored(&self) -> bool {
@@ -58,14 +58,18 @@ macro_rules! write {
             }
 
             fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-                Poll::Ready(self.finish())
+                Poll::Ready(self$(.$get_mut().as_ref())?.finish())
             }
         }
     )*};
 }
 
-read!(TcpStream, UnixStream, &TcpStream, &UnixStream, ReadHalf<'_>, OwnedReadHalf);
-write!(TcpStream, UnixStream, &TcpStream, &UnixStream, WriteHalf<'_>, OwnedWriteHalf);
+read!(TcpStream; UnixStream; &TcpStream; &UnixStream;);
+read!(tcp::ReadHalf<'_>, get_mut; tcp::OwnedReadHalf, get_mut;);
+read!(unix::ReadHalf<'_>, get_mut; unix::OwnedReadHalf, get_mut;);
+write!(TcpStream; UnixStream; &TcpStream; &UnixStream;);
+write!(tcp::WriteHalf<'_>, get_mut; tcp::OwnedWriteHalf, get_mut;);
+write!(unix::WriteHalf<'_>, get_mut; unix::OwnedWriteHalf, get_mut;);
 
 impl<T: AsFd> AsyncRead for Async<T>
 where

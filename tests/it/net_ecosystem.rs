@@ -217,9 +217,13 @@ async fn tokios_traits_on_halves_and_other_descriptors() {
     let (client, server) = pair().await;
     let ((_open, to_server), (from_client, _too)) = (client.into_split(), server.into_split());
     through_tokios(to_server, from_client).await;
-    let (one, other) = UnixStream::pair().unwrap();
+    let (mut one, mut other) = UnixStream::pair().unwrap();
     through_tokios(&one, &other).await;
+    through_tokios(UnixStream::split(&mut one).1, UnixStream::split(&mut other).0).await;
     through_tokios(other, one).await;
+    let (one, other) = UnixStream::pair().unwrap();
+    let ((_open, to_other), (from_one, _too)) = (one.into_split(), other.into_split());
+    through_tokios(to_other, from_one).await;
     let (reader, writer) = std::io::pipe().unwrap();
     through_tokios(Async::new(writer).unwrap(), Async::new(reader).unwrap()).await;
 }

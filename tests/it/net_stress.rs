@@ -78,8 +78,8 @@ async fn visit(addr: SocketAddr, mut rand: Rand) -> io::Result<u64> {
             }
         }
         if reset {
-            writer.set_linger(Some(Duration::ZERO))?;
-            writer.close();
+            writer.as_ref().set_linger(Some(Duration::ZERO))?;
+            writer.as_ref().close();
         }
         io::Result::Ok(())
     });
@@ -95,7 +95,7 @@ async fn visit(addr: SocketAddr, mut rand: Rand) -> io::Result<u64> {
         }
     };
     // Else a writer that the server does not listen to any more would wait for ever.
-    reader.close();
+    reader.as_ref().close();
     let _ = writing.await.unwrap();
     read
 }

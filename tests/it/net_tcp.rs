@@ -4,7 +4,7 @@ pub(crate) use super::support::net::{echo, pair};
 use super::support::{runtime, until};
 use futures::{AsyncReadExt, AsyncWriteExt, StreamExt};
 use gmp::go;
-use gmp::net::{TcpListener, TcpSocket, TcpStream};
+use gmp::net::{TcpListener, TcpSocket, TcpStream, UnixStream};
 use std::io::{ErrorKind, IoSlice, IoSliceMut};
 use std::net::Shutdown;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ async fn a_megabyte_there_and_back() {
     let (client, server) = pair().await;
     go!(echo(server));
     let data: Vec<u8> = (0..1 << 20).map(|n: u32| (n % 251) as u8).collect();
-    let (mut reader, mut writer) = client.into_split();
+    let (reader, writer) = client.into_split();
     let sent = data.clone();
     let writing = go!(async move { writer.write_all(&sent).await });
     let mut back = vec![0; data.len()];
@@ -278,4 +278,46 @@ async fn bytes_behind_urgent_ones_are_read() {
         let read = gmp::timeout(Duration::from_secs(30), reader).await;
         assert_eq!(read.expect("the rest is forgotten").unwrap(), b"abcd");
     }
+}
+
+/// The halves of a Unix stream work as those of TCP do.
+#[gmp::test]
+async fn unix_halves_read_write_finish_and_reunite() {
+    let (mut a, b) = UnixStream::pair().unwrap();
+    let mut buf = [0; 4];
+    {
+        let (reader, writer) = UnixStream::split(&mut a);
+        writer.write_all(b"ping").await.unwrap();
+        b.read_exact(&mut buf).await.unwrap();
+        b.write_all(&buf).await.unwrap();
+        reader.read_exact(&mut buf).await.unwrap();
+        assert_eq!(&buf, b"ping");
+    }
+    let (reader, writer) = a.into_split();
+    let a = reader.reunite(writer).unwrap();
+    let (reader, writer) = a.into_split();
+    let (other, _) = UnixStream::pair().unwrap().0.into_split();
+    let error = writer.reunite(other).unwrap_err();
+    drop(error.1);
+    assert_eq!(b.read(&mut buf).await.unwrap(), 0, "a dropped writing half finishes");
+    b.write_all(b"late").await.unwrap();
+    reader.read_exact(&mut buf).await.unwrap();
+    assert_eq!(&buf, b"late");
+}
+
+/// A half has the addresses and the deadline of its direction; the rest is behind `as_ref`.
+#[gmp::test]
+async fn halves_have_addresses_and_deadlines_of_their_direction() {
+    let (client, server) = pair().await;
+    let here = server.local_addr().unwrap();
+    let (reader, writer) = server.into_split();
+    assert_eq!((reader.local_addr().unwrap(), writer.local_addr().unwrap()), (here, here));
+    assert_eq!(writer.peer_addr().unwrap(), client.local_addr().unwrap());
+    reader.set_read_deadline(Some(std::time::Instant::now()));
+    assert_eq!(reader.read(&mut [0]).await.unwrap_err().kind(), std::io::ErrorKind::TimedOut);
+    writer.write_all(b"x").await.unwrap();
+    writer.set_write_deadline(Some(std::time::Instant::now()));
+    assert_eq!(writer.write(b"x").await.unwrap_err().kind(), std::io::ErrorKind::TimedOut);
+    writer.as_ref().close();
+    assert!(reader.is_closed() && writer.is_closed());
 }

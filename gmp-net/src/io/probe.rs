@@ -17,7 +17,7 @@
 
 use super::Blocking;
 use crate::fd::{Described, Descriptor};
-use crate::{Async, OwnedReadHalf, OwnedWriteHalf, ReadHalf, TcpStream, UnixStream, WriteHalf};
+use crate::{Async, TcpStream, UnixStream, tcp, unix};
 use std::fs::File;
 use std::io::{PipeReader, PipeWriter};
 use std::process::ChildStdin;
@@ -50,25 +50,33 @@ pub(super) fn endpoint<I: ?Sized>(io: &I) -> Option<Endpoint<'_>> {
 }
 
 fn stream<I: ?Sized>(io: &I) -> Option<&dyn Descriptor> {
-    tcp(io)
+    tcp_stream(io)
         .map(TcpStream::descriptor)
-        .or_else(|| cast::<_, UnixStream>(io).map(UnixStream::descriptor))
-        .or_else(|| cast::<_, &UnixStream>(io).map(|stream| stream.descriptor()))
-        .or_else(|| cast::<_, &mut UnixStream>(io).map(|stream| stream.descriptor()))
+        .or_else(|| unix_stream(io).map(UnixStream::descriptor))
         .or_else(|| cast::<_, Async<PipeReader>>(io).map(Async::descriptor))
         .or_else(|| cast::<_, Async<PipeWriter>>(io).map(Async::descriptor))
         .or_else(|| cast::<_, Async<ChildStdin>>(io).map(Async::descriptor))
         .or_else(|| cast::<_, Async<File>>(io).map(Async::descriptor))
 }
 
-fn tcp<I: ?Sized>(io: &I) -> Option<&TcpStream> {
+fn tcp_stream<I: ?Sized>(io: &I) -> Option<&TcpStream> {
     cast::<_, TcpStream>(io)
         .or_else(|| cast::<_, &TcpStream>(io).copied())
         .or_else(|| cast::<_, &mut TcpStream>(io).map(|stream| &**stream))
-        .or_else(|| cast::<_, ReadHalf<'_>>(io).map(|half| &**half))
-        .or_else(|| cast::<_, WriteHalf<'_>>(io).map(|half| &**half))
-        .or_else(|| cast::<_, OwnedReadHalf>(io).map(|half| &**half))
-        .or_else(|| cast::<_, OwnedWriteHalf>(io).map(|half| &**half))
+        .or_else(|| cast::<_, tcp::ReadHalf<'_>>(io).map(AsRef::as_ref))
+        .or_else(|| cast::<_, tcp::WriteHalf<'_>>(io).map(AsRef::as_ref))
+        .or_else(|| cast::<_, tcp::OwnedReadHalf>(io).map(AsRef::as_ref))
+        .or_else(|| cast::<_, tcp::OwnedWriteHalf>(io).map(AsRef::as_ref))
+}
+
+fn unix_stream<I: ?Sized>(io: &I) -> Option<&UnixStream> {
+    cast::<_, UnixStream>(io)
+        .or_else(|| cast::<_, &UnixStream>(io).copied())
+        .or_else(|| cast::<_, &mut UnixStream>(io).map(|stream| &**stream))
+        .or_else(|| cast::<_, unix::ReadHalf<'_>>(io).map(AsRef::as_ref))
+        .or_else(|| cast::<_, unix::WriteHalf<'_>>(io).map(AsRef::as_ref))
+        .or_else(|| cast::<_, unix::OwnedReadHalf>(io).map(AsRef::as_ref))
+        .or_else(|| cast::<_, unix::OwnedWriteHalf>(io).map(AsRef::as_ref))
 }
 
 #[cfg(test)]
@@ -106,6 +114,11 @@ mod tests {
             let listener = crate::TcpListener::bind("127.0.0.1:0").await.unwrap();
             let mut stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
             assert!(is_stream(&stream) && is_stream(&&stream) && is_stream(&&mut stream));
+            let (reader, writer) = stream.split();
+            assert!(is_stream(&reader) && is_stream(&writer));
+            let (reader, writer) = stream.into_split();
+            assert!(is_stream(&reader) && is_stream(&writer));
+            let (mut stream, _other) = UnixStream::pair().unwrap();
             let (reader, writer) = stream.split();
             assert!(is_stream(&reader) && is_stream(&writer));
             let (reader, writer) = stream.into_split();

@@ -152,7 +152,7 @@ impl TcpStream {
 
     /// A half to read and a half to write, to be used at the same time.
     pub fn split(&mut self) -> (ReadHalf<'_>, WriteHalf<'_>) {
-        (ReadHalf(self), WriteHalf(self))
+        super::half::borrowed(self)
     }
 
     /// Two halves that can go to different goroutines. Dropping the one that writes finishes writing.

@@ -1,13 +1,16 @@
-//! Sockets of this host: streams and datagrams by path or abstract name.
+//! Sockets of this host: streams and datagrams by path or abstract name, which are in the root of the
+//! crate too, and the halves of a stream.
 
 #[cfg(target_os = "linux")]
 mod cred;
 mod datagram;
+mod half;
 mod listener;
 mod stream;
 
 #[cfg(target_os = "linux")]
 pub use self::cred::UCred;
 pub use self::datagram::UnixDatagram;
+pub use self::half::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf};
 pub use self::listener::UnixListener;
 pub use self::stream::UnixStream;

@@ -1,5 +1,6 @@
 //! A stream to another process of this host.
 
+use super::half::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use crate::fd::{Direction, Fd, Tried, common_calls};
 use crate::poll_desc::Trust;
 use crate::stream::{
@@ -95,5 +96,16 @@ impl UnixStream {
     /// The address of the other end.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.fd.get().peer_addr()
+    }
+
+    /// A half to read and a half to write, to be used at the same time.
+    pub fn split(&mut self) -> (ReadHalf<'_>, WriteHalf<'_>) {
+        super::half::borrowed(self)
+    }
+
+    /// Two halves for different goroutines. Dropping the writing half finishes writing.
+    #[must_use]
+    pub fn into_split(self) -> (OwnedReadHalf, OwnedWriteHalf) {
+        super::half::owned(self)
     }
 }
