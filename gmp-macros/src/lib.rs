@@ -2,7 +2,9 @@
 #![forbid(unsafe_code)]
 
 mod entry;
+mod go;
 mod select;
+mod tail;
 
 use proc_macro::TokenStream;
 
@@ -58,6 +60,13 @@ pub fn main(options: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn test(options: TokenStream, item: TokenStream) -> TokenStream {
     entry::expand(entry::Entry::Test, options.into(), item.into()).into()
+}
+
+/// What `gmp::go!` expands to; that macro says how to use it, and passes the path of its crate in front.
+#[doc(hidden)]
+#[proc_macro]
+pub fn go(body: TokenStream) -> TokenStream {
+    go::expand(body.into()).into()
 }
 
 /// What `gmp::select!` expands to; that macro says how to use it, and passes the path of the run-time

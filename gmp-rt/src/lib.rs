@@ -43,6 +43,8 @@ pub use crate::blocking::{blocking, spawn_blocking};
 #[doc(hidden)]
 pub use crate::g::join::panic_message;
 pub use crate::g::join::{Cancelled, JoinError, JoinHandle, JoinPanic};
+#[doc(hidden)]
+pub use crate::macros::probe as __go;
 pub use crate::runtime::{
     BuildError, Builder, Handle, PanicPolicy, ProcsError, Runtime, ShutdownError, block_on,
 };
@@ -51,3 +53,5 @@ pub use crate::time::{
     timeout_at,
 };
 pub use crate::yielding::{Checkpoint, YieldNow, checkpoint, yield_now};
+#[doc(hidden)]
+pub use gmp_macros::go as __go_macro;

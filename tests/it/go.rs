@@ -22,6 +22,33 @@ async fn all_forms_of_go() {
     assert_eq!(go!(name = format!("n{}", 1), { 3 }).await.unwrap(), 3);
 }
 
+/// A future that a closure or a block returns runs in the goroutine, and is aborted with it.
+#[gmp::test]
+async fn a_returned_future_runs_in_the_goroutine() {
+    let from_closure = go!(move || async move { gmp::goid() });
+    let from_block = go!({ async { gmp::goid() } });
+    let from_call = go!(|| double(21));
+    for handle in [from_closure, from_block] {
+        let goid = handle.goid();
+        assert_eq!(handle.await.unwrap(), Some(goid));
+    }
+    assert_eq!(from_call.await.unwrap(), 42);
+    let endless = go!(move || std::future::pending::<()>());
+    endless.abort();
+    assert!(endless.await.unwrap_err().is_cancelled());
+}
+
+#[gmp::test]
+async fn statements_and_options_of_go() {
+    let named = go! { let n = double(3).await; n + 1 };
+    assert_eq!(named.await.unwrap(), 7);
+    let handle = go!(name = "statements", {
+        gmp::yield_now().await;
+        gmp::runtime::dump()
+    });
+    assert!(handle.await.unwrap().contains("{name: statements}"));
+}
+
 #[gmp::test]
 async fn arguments_are_evaluated_at_once() {
     let order = Arc::new(AtomicUsize::new(0));

@@ -1,0 +1,212 @@
+//! `go!`: the grammar, and its expansion.
+//!
+//! ```text
+//! go      := path ';' option* body        option := 'name' '=' expr ','
+//! body    := block | closure | statements | expression [',']
+//! closure := ['async'] ['move'] '||' ['->' type] expr
+//! ```
+//!
+//! The path in front is the crate with the run-time half; `gmp_rt::go!` puts it there.
+//!
+//! The value of a block, of statements and of a closure is awaited if it is a future. Its type
+//! decides, by an autoref probe of the run-time half. The probe needs a known type, and a body that
+//! diverges has none; so [`Tail`] finds the bodies that are not futures by their syntax.
+
+use crate::tail::Tail;
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::parse::{Parse, ParseStream, Parser};
+use syn::spanned::Spanned;
+use syn::{Block, Error, Expr, ExprClosure, Path, Result, Token};
+
+const NOTHING: &str =
+    "go! needs something to run: a call of an async fn, a block, a future or a closure";
+const ONLY_OPTIONS: &str = "go! needs something to run after its options: go!(name = \"…\", f(x))";
+
+/// Returns the expansion, or the compile errors.
+pub(crate) fn expand(input: TokenStream) -> TokenStream {
+    match syn::parse2::<Go>(input) {
+        Ok(go) => go.expand(),
+        Err(error) => error.to_compile_error(),
+    }
+}
+
+struct Go {
+    /// The crate with the run-time half.
+    home: Path,
+    name: Option<Expr>,
+    body: Body,
+}
+
+enum Body {
+    /// The inside of an `async move` block.
+    Statements(TokenStream, Tail),
+    Closure(ExprClosure),
+    /// A future.
+    Future(Expr),
+}
+
+impl Parse for Go {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let home = input.call(Path::parse_mod_style)?;
+        input.parse::<Token![;]>()?;
+        if input.is_empty() {
+            return Err(Error::new(Span::call_site(), NOTHING));
+        }
+        let mut name = None;
+        while let Some((option, value)) = parse_option(input)? {
+            if option != "name" {
+                let text = format!("go!: unknown option `{option}`; the only option is `name`");
+                return Err(Error::new(option.span(), text));
+            }
+            if name.replace(value).is_some() {
+                return Err(Error::new(option.span(), "go!: option `name` is given twice"));
+            }
+        }
+        if input.is_empty() {
+            return Err(Error::new(Span::call_site(), ONLY_OPTIONS));
+        }
+        Ok(Self { home, name, body: input.parse()? })
+    }
+}
+
+/// Parses `option = value` and the comma behind it. Returns `None` if something else comes next, such
+/// as an assignment that is the first of several statements.
+fn parse_option(input: ParseStream<'_>) -> Result<Option<(Ident, Expr)>> {
+    let ahead = input.fork();
+    let is_option = ahead.parse::<Ident>().is_ok()
+        && ahead.peek(Token![=])
+        && !ahead.peek(Token![==])
+        && !ahead.peek(Token![=>])
+        && ahead.parse::<Token![=]>().is_ok()
+        && ahead.parse::<Expr>().is_ok()
+        && (ahead.is_empty() || ahead.peek(Token![,]));
+    if !is_option {
+        return Ok(None);
+    }
+    let option = input.parse()?;
+    input.parse::<Token![=]>()?;
+    let value = input.parse()?;
+    input.parse::<Option<Token![,]>>()?;
+    Ok(Some((option, value)))
+}
+
+impl Parse for Body {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let ahead = input.fork();
+        let expression = ahead.parse::<Expr>();
+        if ahead.peek(Token![,]) {
+            ahead.parse::<Token![,]>()?;
+            if !ahead.is_empty() {
+                let text = "go! starts one goroutine; write one go! for each";
+                return Err(Error::new(ahead.span(), text));
+            }
+        }
+        let tokens: TokenStream = input.fork().parse()?;
+        input.parse::<TokenStream>()?;
+        match expression {
+            Ok(expression) if ahead.is_empty() => Self::of(expression, tokens),
+            // Statements, or what only rustc understands.
+            _ => Ok(Self::statements(tokens)),
+        }
+    }
+}
+
+impl Body {
+    /// The body that is one expression; `tokens` is the same with a comma perhaps.
+    fn of(expression: Expr, tokens: TokenStream) -> Result<Self> {
+        match expression {
+            // An `$body:expr` or `$body:block` of a macro around this one.
+            Expr::Group(group) => Self::of(*group.expr, tokens),
+            Expr::Block(block) if block.label.is_none() && block.attrs.is_empty() => {
+                let statements = &block.block.stmts;
+                let tail = Tail::of(statements);
+                Ok(Self::Statements(quote!(#(#statements)*), tail))
+            }
+            // A loop is no future: it is what the goroutine does.
+            Expr::Block(_) | Expr::ForLoop(_) | Expr::Loop(_) | Expr::While(_) => {
+                let tail = Tail::of_expression(&expression);
+                Ok(Self::Statements(quote!(#expression), tail))
+            }
+            Expr::Closure(closure) => match closure.inputs.first() {
+                None => Ok(Self::Closure(closure)),
+                Some(input) => {
+                    let text = "go!: the closure takes no arguments; move what it needs into it";
+                    Err(Error::new(input.span(), text))
+                }
+            },
+            future => Ok(Self::Future(future)),
+        }
+    }
+
+    fn statements(tokens: TokenStream) -> Self {
+        let tail = match Block::parse_within.parse2(tokens.clone()) {
+            Ok(statements) => Tail::of(&statements),
+            Err(_) => Tail::Value,
+        };
+        Self::Statements(tokens, tail)
+    }
+}
+
+impl Go {
+    fn expand(&self) -> TokenStream {
+        let Self { home, name, body } = self;
+        let future = match body {
+            Body::Statements(statements, tail) => {
+                flattened(home, quote!(async move { #statements }), *tail)
+            }
+            Body::Closure(closure) => closure_future(home, closure),
+            Body::Future(future) => {
+                // The span of the expression: that it is not a future is reported there.
+                let check = quote_spanned!(future.span()=> #home::__go::future(#future));
+                quote!(#check)
+            }
+        };
+        match name {
+            Some(name) => quote!(#home::spawn_named(#name, #future)),
+            None => quote!(#home::spawn(#future)),
+        }
+    }
+}
+
+/// The future of a closure, which runs as a whole inside the goroutine.
+fn closure_future(home: &Path, closure: &ExprClosure) -> TokenStream {
+    let body = &closure.body;
+    let tail = Tail::of_expression(body);
+    let is_plain = matches!(closure.output, syn::ReturnType::Default);
+    let call = Ident::new("closure", Span::mixed_site());
+    match (&closure.capture, &closure.asyncness) {
+        (Some(_), _) if is_plain => {
+            // Braces around the user's own would be reported as unused.
+            let block = match &**body {
+                Expr::Block(block) if block.label.is_none() => quote!(#block),
+                body => quote!({ #body }),
+            };
+            flattened(home, quote!(async move #block), tail)
+        }
+        (_, None) => {
+            let future = flattened(home, quote!(async move { #call() }), tail);
+            quote!(match #closure { #call => #future })
+        }
+        (_, Some(_)) => {
+            let future = flattened(home, quote!(async move { #call().await }), tail);
+            quote!(match #closure { #call => #future })
+        }
+    }
+}
+
+/// `future`, and behind it the future that it may return.
+fn flattened(home: &Path, future: TokenStream, tail: Tail) -> TokenStream {
+    if tail == Tail::NoFuture {
+        return future;
+    }
+    let value = Ident::new("future", Span::mixed_site());
+    quote! {
+        match #future {
+            #value => {
+                use #home::__go::{IsNested as _, IsPlain as _};
+                (&#home::__go::Probe(&#value)).tag().flatten(#value)
+            }
+        }
+    }
+}

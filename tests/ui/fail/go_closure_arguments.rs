@@ -1,0 +1,4 @@
+fn main() {
+    gmp::go!(move |n: u32| n + 1);
+    gmp::go!(|n| n);
+}

@@ -1,0 +1,5 @@
+async fn work() {}
+
+fn main() {
+    gmp::go!(name = "a", name = "b", work());
+}

@@ -1,0 +1,6 @@
+async fn work() {}
+
+fn main() {
+    gmp::go!(prio = 1, work());
+    gmp::go!(prio = 1);
+}
