@@ -151,61 +151,74 @@ impl Body {
 impl Go {
     fn expand(&self) -> TokenStream {
         let Self { home, name, body } = self;
-        let future = match body {
+        match body {
             Body::Statements(statements, tail) => {
-                flattened(home, quote!(async move { #statements }), *tail)
+                self.start(quote!(async move { #statements }), *tail)
             }
-            Body::Closure(closure) => closure_future(home, closure),
+            Body::Closure(closure) => self.start_closure(closure),
             Body::Future(future) => {
                 // The span of the expression: that it is not a future is reported there.
-                let check = quote_spanned!(future.span()=> #home::__go::future(#future));
-                quote!(#check)
+                let future = quote_spanned!(future.span()=> #home::__go::future(#future));
+                match name {
+                    Some(name) => quote!(#home::spawn_named(#name, #future)),
+                    None => quote!(#home::spawn(#future)),
+                }
             }
-        };
-        match name {
-            Some(name) => quote!(#home::spawn_named(#name, #future)),
-            None => quote!(#home::spawn(#future)),
         }
     }
-}
 
-/// The future of a closure, which runs as a whole inside the goroutine.
-fn closure_future(home: &Path, closure: &ExprClosure) -> TokenStream {
-    let body = &closure.body;
-    let tail = Tail::of_expression(body);
-    let is_plain = matches!(closure.output, syn::ReturnType::Default);
-    let call = Ident::new("closure", Span::mixed_site());
-    match (&closure.capture, &closure.asyncness) {
-        (Some(_), _) if is_plain => {
-            // Braces around the user's own would be reported as unused.
-            let block = match &**body {
-                Expr::Block(block) if block.label.is_none() => quote!(#block),
-                body => quote!({ #body }),
+    /// Starts a closure, which runs as a whole inside the goroutine.
+    fn start_closure(&self, closure: &ExprClosure) -> TokenStream {
+        let body = &closure.body;
+        let tail = Tail::of_expression(body);
+        let is_plain = matches!(closure.output, syn::ReturnType::Default);
+        let call = Ident::new("closure", Span::mixed_site());
+        match (&closure.capture, &closure.asyncness) {
+            (Some(_), _) if is_plain => {
+                // Braces around the user's own would be reported as unused.
+                let block = match &**body {
+                    Expr::Block(block) if block.label.is_none() => quote!(#block),
+                    body => quote!({ #body }),
+                };
+                self.start(quote!(async move #block), tail)
+            }
+            (_, None) => {
+                let start = self.start(quote!(async move { #call() }), tail);
+                quote!(match #closure { #call => #start })
+            }
+            (_, Some(_)) => {
+                let start = self.start(quote!(async move { #call().await }), tail);
+                quote!(match #closure { #call => #start })
+            }
+        }
+    }
+
+    /// Starts `future` and, if its value is a future, runs that too.
+    fn start(&self, future: TokenStream, tail: Tail) -> TokenStream {
+        let home = &self.home;
+        if tail == Tail::NoFuture {
+            return match &self.name {
+                Some(name) => quote!(#home::spawn_named(#name, #future)),
+                None => quote!(#home::spawn(#future)),
             };
-            flattened(home, quote!(async move #block), tail)
         }
-        (_, None) => {
-            let future = flattened(home, quote!(async move { #call() }), tail);
-            quote!(match #closure { #call => #future })
-        }
-        (_, Some(_)) => {
-            let future = flattened(home, quote!(async move { #call().await }), tail);
-            quote!(match #closure { #call => #future })
-        }
-    }
-}
-
-/// `future`, and behind it the future that it may return.
-fn flattened(home: &Path, future: TokenStream, tail: Tail) -> TokenStream {
-    if tail == Tail::NoFuture {
-        return future;
-    }
-    let value = Ident::new("future", Span::mixed_site());
-    quote! {
-        match #future {
-            #value => {
-                use #home::__go::{IsNested as _, IsPlain as _};
-                (&#home::__go::Probe(&#value)).tag().flatten(#value)
+        let (name, value) =
+            (Ident::new("name", Span::mixed_site()), Ident::new("future", Span::mixed_site()));
+        // The name comes first: the future may take the variables that the name is made of.
+        let given = match &self.name {
+            Some(given) => quote! {
+                ::core::option::Option::Some(::core::convert::Into::<::std::string::String>::into(#given))
+            },
+            None => quote!(::core::option::Option::None),
+        };
+        quote! {
+            match #given {
+                #name => match #future {
+                    #value => {
+                        use #home::__go::{IsNested as _, IsPlain as _};
+                        (&#home::__go::Probe(&#value)).tag().spawn(#name, #value)
+                    }
+                }
             }
         }
     }

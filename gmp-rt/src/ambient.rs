@@ -4,6 +4,7 @@ use crate::g::join::JoinHandle;
 use crate::g::origin::Origin;
 use crate::runtime::{ProcsError, context};
 use crate::sched::current;
+use crate::util::large::box_future;
 use std::panic::Location;
 
 /// Starts a goroutine: `go f()`.
@@ -23,7 +24,8 @@ pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
 where
     F: Future<Output: Send + 'static> + Send + 'static,
 {
-    spawn_from(future, Origin::site_only(Location::caller()))
+    let origin = Origin::site_only(Location::caller());
+    box_future!(future: F => spawn_from(future, origin))
 }
 
 /// Starts a goroutine with a name, which dumps and reports show.
@@ -40,11 +42,12 @@ pub fn spawn_named<F>(name: impl Into<String>, future: F) -> JoinHandle<F::Outpu
 where
     F: Future<Output: Send + 'static> + Send + 'static,
 {
-    spawn_from(future, Origin::named(Location::caller(), name.into().into_boxed_str()))
+    let origin = Origin::named(Location::caller(), name.into().into_boxed_str());
+    box_future!(future: F => spawn_from(future, origin))
 }
 
 #[inline]
-fn spawn_from<F>(future: F, origin: Origin) -> JoinHandle<F::Output>
+pub(crate) fn spawn_from<F>(future: F, origin: Origin) -> JoinHandle<F::Output>
 where
     F: Future<Output: Send + 'static> + Send + 'static,
 {

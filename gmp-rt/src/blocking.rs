@@ -2,6 +2,7 @@
 
 use crate::g::join::JoinHandle;
 use crate::sched::block;
+use crate::util::large::box_closure;
 
 /// Runs `f`, which may block for any time, in place: on this thread, while other goroutines go on
 /// on others.
@@ -22,8 +23,8 @@ use crate::sched::block;
 /// }));
 /// assert!(text.unwrap().unwrap().contains("[package]"));
 /// ```
-pub fn blocking<R>(f: impl FnOnce() -> R) -> R {
-    block::blocking(f)
+pub fn blocking<R, F: FnOnce() -> R>(f: F) -> R {
+    box_closure!(f: F => block::blocking(f))
 }
 
 /// Runs `f`, which blocks, in a goroutine of its own that gives up its P at once.
@@ -45,5 +46,5 @@ where
     R: Send + 'static,
     F: FnOnce() -> R + Send + 'static,
 {
-    crate::spawn(async move { block::block_on(f) })
+    box_closure!(f: F => crate::spawn(async move { block::block_on(f) }))
 }

@@ -4,6 +4,7 @@ use crate::runtime::{Builder, Runtime, block_on, context};
 use crate::sched::dump;
 use crate::sys::quit;
 use crate::throw::say;
+use std::pin::Pin;
 use std::process::{ExitCode, Termination};
 
 /// Runs `main` as goroutine 1 of the default runtime, and returns its exit code.
@@ -14,6 +15,15 @@ pub fn run_main<T: Termination>(
     builder: Builder,
     main: impl Future<Output = T> + Send + 'static,
 ) -> ExitCode {
+    // Boxed at once: it may be large, and there is only one.
+    run_boxed_main(builder, Box::pin(main))
+}
+
+#[track_caller]
+fn run_boxed_main<F>(builder: Builder, main: Pin<Box<F>>) -> ExitCode
+where
+    F: Future<Output: Termination> + Send + 'static,
+{
     let runtime = build(builder.report_deadlock());
     if let Err(error) = quit::watch(show_all) {
         say!("gmp: SIGQUIT will not show the goroutines: {error}");
@@ -39,6 +49,7 @@ pub fn run_test<T: Termination>(
     builder: Builder,
     test: impl Future<Output = T> + Send + 'static,
 ) -> ExitCode {
+    let test = Box::pin(test);
     run(&build(builder), test)
 }
 
@@ -51,10 +62,10 @@ fn build(builder: Builder) -> Runtime {
 }
 
 #[track_caller]
-fn run<T: Termination>(
-    runtime: &Runtime,
-    future: impl Future<Output = T> + Send + 'static,
-) -> ExitCode {
+fn run<F>(runtime: &Runtime, future: Pin<Box<F>>) -> ExitCode
+where
+    F: Future<Output: Termination> + Send + 'static,
+{
     let goroutine = runtime.handle().spawn_named("main", async { future.await.report() });
     match block_on(goroutine) {
         Ok(code) => code,

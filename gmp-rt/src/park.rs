@@ -30,6 +30,8 @@
 pub use crate::netpoll::{Bell, Delay, Netpoll, Ready};
 #[doc(hidden)]
 pub use crate::time::Alarm;
+#[doc(hidden)]
+pub use crate::util::large::is_large;
 pub use crate::wait_reason::WaitReason;
 
 use crate::runtime::context;

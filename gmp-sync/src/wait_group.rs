@@ -117,12 +117,18 @@ impl WaitGroup {
                 self.0.done();
             }
         }
+        // Dropped in this order, also before the first poll: the future, then the count.
+        async fn run<F: Future>(future: F, done: Done) -> F::Output {
+            let output = future.await;
+            drop(done);
+            output
+        }
         self.add(1);
         let done = Done(self.clone());
-        gmp_rt::spawn(async move {
-            let _done = done;
-            future.await
-        })
+        if const { gmp_rt::park::is_large::<F>() } {
+            return gmp_rt::spawn(run(Box::pin(future), done));
+        }
+        gmp_rt::spawn(run(future, done))
     }
 
     /// The counter just now.

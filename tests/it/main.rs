@@ -4,6 +4,7 @@
 //! lateness or memory are in the binary `timing`, which runs its tests one at a time.
 
 mod bad_input;
+mod big_future;
 mod budget;
 mod cancel;
 mod chan;

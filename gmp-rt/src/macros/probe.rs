@@ -4,6 +4,12 @@
 //! it calls `(&Probe(&future)).tag()`. If the output is a future, [`IsNested::tag`] fits without
 //! another reference, and is preferred. Otherwise [`IsPlain::tag`] is called.
 
+use crate::ambient::spawn_from;
+use crate::g::join::JoinHandle;
+use crate::g::origin::Origin;
+use crate::util::large::{box_future, is_large};
+use std::panic::Location;
+
 /// The future of a block or closure.
 #[derive(Debug)]
 pub struct Probe<'f, F>(pub &'f F);
@@ -35,20 +41,43 @@ pub trait IsPlain {
 impl<F: Future<Output: Future>> IsNested for Probe<'_, F> {}
 impl<F> IsPlain for &Probe<'_, F> {}
 
-impl Nested {
-    /// Returns a future that awaits the output too.
-    pub async fn flatten<F>(self, future: F) -> <F::Output as Future>::Output
-    where
-        F: Future<Output: Future>,
-    {
-        future.await.await
+/// Returns the origin of a goroutine that `go!` starts.
+#[inline]
+#[track_caller]
+fn origin(name: Option<String>) -> Origin {
+    match name {
+        Some(name) => Origin::named(Location::caller(), name.into_boxed_str()),
+        None => Origin::site_only(Location::caller()),
     }
 }
 
 impl Plain {
-    /// Returns `future`.
-    pub fn flatten<F>(self, future: F) -> F {
-        future
+    /// Starts a goroutine that runs `future`.
+    #[track_caller]
+    pub fn spawn<F>(self, name: Option<String>, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        let origin = origin(name);
+        box_future!(future: F => spawn_from(future, origin))
+    }
+}
+
+impl Nested {
+    /// Starts a goroutine that runs `future`, and then the future that it returns.
+    #[track_caller]
+    pub fn spawn<F, T>(self, name: Option<String>, future: F) -> JoinHandle<T>
+    where
+        F: Future<Output: Future<Output = T>> + Send + 'static,
+        F::Output: Send,
+        T: Send + 'static,
+    {
+        let origin = origin(name);
+        // The future holds both. With a large inner one it is large, and not named.
+        if const { is_large::<F::Output>() } {
+            return spawn_from(Box::pin(async move { future.await.await }), origin);
+        }
+        box_future!(future: F => spawn_from(async move { future.await.await }, origin))
     }
 }
 

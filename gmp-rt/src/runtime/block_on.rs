@@ -3,7 +3,8 @@
 use crate::m::note::Note;
 use crate::prim::debug_assert_no_lock_held;
 use crate::sched::block;
-use std::pin::pin;
+use crate::util::large::is_large;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
@@ -36,8 +37,15 @@ impl Wake for ThreadWaker {
 /// assert_eq!(len, 8);
 /// ```
 pub fn block_on<F: Future>(future: F) -> F::Output {
+    if const { is_large::<F>() } {
+        return block_on_pinned(Box::pin(future).as_mut());
+    }
+    block_on_pinned(pin!(future))
+}
+
+/// [`block_on`] for a future that has its place.
+pub(super) fn block_on_pinned<F: Future>(mut future: Pin<&mut F>) -> F::Output {
     block::block_on(|| {
-        let mut future = pin!(future);
         let thread = Arc::new(ThreadWaker(Note::for_this_thread()));
         let waker = Waker::from(thread.clone());
         let mut cx = Context::from_waker(&waker);

@@ -1,10 +1,13 @@
 //! A reference to a runtime.
 
-use super::{Stats, block_on, context};
+use super::block_on::block_on_pinned;
+use super::{Stats, context};
 use crate::g::join::JoinHandle;
 use crate::g::origin::Origin;
 use crate::sched::{ProcsError, Sched, current};
+use crate::util::large::{box_future, is_large};
 use std::panic::Location;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 /// A reference to a [`Runtime`](crate::Runtime), for starting goroutines from anywhere.
@@ -47,7 +50,8 @@ impl Handle {
     where
         F: Future<Output: Send + 'static> + Send + 'static,
     {
-        self.spawn_from(future, Origin::site_only(Location::caller()))
+        let origin = Origin::site_only(Location::caller());
+        box_future!(future: F => self.spawn_from(future, origin))
     }
 
     /// Starts a goroutine with a name on this runtime.
@@ -57,7 +61,8 @@ impl Handle {
         F: Future<Output: Send + 'static> + Send + 'static,
     {
         let name = name.into().into_boxed_str();
-        self.spawn_from(future, Origin::named(Location::caller(), name))
+        let origin = Origin::named(Location::caller(), name);
+        box_future!(future: F => self.spawn_from(future, origin))
     }
 
     /// [`spawn`](Self::spawn) for primitives that start a goroutine later than their caller
@@ -67,10 +72,11 @@ impl Handle {
     where
         F: Future<Output: Send + 'static> + Send + 'static,
     {
-        self.spawn_from(future, Origin::site_only(site))
+        let origin = Origin::site_only(site);
+        box_future!(future: F => self.spawn_from(future, origin))
     }
 
-    fn spawn_from<F>(&self, future: F, origin: Origin) -> JoinHandle<F::Output>
+    pub(super) fn spawn_from<F>(&self, future: F, origin: Origin) -> JoinHandle<F::Output>
     where
         F: Future<Output: Send + 'static> + Send + 'static,
     {
@@ -82,7 +88,15 @@ impl Handle {
 
     /// Runs a future on this thread; goroutines that it starts run on this runtime.
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
-        context::enter(&self.sched, || block_on(future))
+        if const { is_large::<F>() } {
+            return self.block_on_pinned(Box::pin(future).as_mut());
+        }
+        self.block_on_pinned(pin!(future))
+    }
+
+    /// [`block_on`](Self::block_on) for a future that has its place.
+    pub(super) fn block_on_pinned<F: Future>(&self, future: Pin<&mut F>) -> F::Output {
+        context::enter(&self.sched, || block_on_pinned(future))
     }
 
     /// How many goroutines may run at the same time.

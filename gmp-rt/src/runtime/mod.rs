@@ -17,10 +17,14 @@ pub use crate::sched::stats::Stats;
 pub use crate::sched::{PanicPolicy, ProcsError};
 
 use crate::g::join::JoinHandle;
+use crate::g::origin::Origin;
 use crate::sched::Sched;
 use crate::throw::say;
 use crate::tuning::DROP_GRACE;
+use crate::util::large::{box_future, is_large};
 use std::fmt;
+use std::panic::Location;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -131,12 +135,16 @@ impl Runtime {
     where
         F: Future<Output: Send + 'static> + Send + 'static,
     {
-        self.handle.spawn(future)
+        let origin = Origin::site_only(Location::caller());
+        box_future!(future: F => self.handle.spawn_from(future, origin))
     }
 
     /// Runs a future on this thread; goroutines that it starts run on this runtime.
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
-        self.handle.block_on(future)
+        if const { is_large::<F>() } {
+            return self.handle.block_on_pinned(Box::pin(future).as_mut());
+        }
+        self.handle.block_on_pinned(pin!(future))
     }
 
     /// How many goroutines may run at the same time.

@@ -1,6 +1,7 @@
 //! Small things every layer above uses.
 
 pub(crate) mod clock;
+pub(crate) mod large;
 #[cfg(target_arch = "x86_64")]
 #[expect(unsafe_code, reason = "an instruction of the CPU")]
 #[path = "prefetch_x86.rs"]

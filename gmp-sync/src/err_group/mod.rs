@@ -152,7 +152,13 @@ impl<E: Send + Sync + 'static> ErrGroup<E> {
     where
         F: Future<Output = Result<(), E>> + Send + 'static,
     {
-        let rest = self.try_go(future).err();
+        let rest = match self.shared.with(State::try_enter) {
+            true => {
+                self.start(future);
+                None
+            }
+            false => Some(Box::pin(future)),
+        };
         let waiter = Waiter::new(Starting(self.shared.clone()), ());
         Start { waiter, rest, site: Location::caller() }
     }
@@ -182,8 +188,22 @@ impl<E: Send + Sync + 'static> ErrGroup<E> {
         if !self.shared.with(State::try_enter) {
             return Err(future);
         }
-        gmp_rt::spawn(Seat::new(self.shared.clone()).run(future)).detach();
+        self.start(future);
         Ok(())
+    }
+
+    /// Starts a member that has its place. A large future is boxed before it moves.
+    #[track_caller]
+    fn start<F>(&self, future: F)
+    where
+        F: Future<Output = Result<(), E>> + Send + 'static,
+    {
+        let seat = Seat::new(self.shared.clone());
+        if const { gmp_rt::park::is_large::<F>() } {
+            gmp_rt::spawn(seat.run(Box::pin(future))).detach();
+        } else {
+            gmp_rt::spawn(seat.run(future)).detach();
+        }
     }
 
     /// Allows `limit` members at a time, `None` any number. With a limit of 0 nothing starts.
@@ -287,7 +307,7 @@ pin_project! {
         #[pin]
         waiter: Waiter<Starting<E>>,
         // `None` once it is started. Not polled here, so not pinned.
-        rest: Option<F>,
+        rest: Option<Pin<Box<F>>>,
         site: &'static Location<'static>,
     }
 }
