@@ -93,3 +93,50 @@ fn has_break(tokens: TokenStream) -> bool {
         TokenTree::Punct(_) | TokenTree::Literal(_) => false,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Tail;
+    use syn::parse_str;
+
+    #[test]
+    fn bodies_without_a_value_are_no_futures() {
+        let bodies = [
+            "{}",
+            "{ f(); }",
+            "{ let n = 1; }",
+            "{ loop { f(); } }",
+            "{ while c { f() } }",
+            "{ for n in v { f(n) } }",
+            "{ if c { f() } }",
+            "{ panic!(\"text\") }",
+            "{ std::process::exit(1) }",
+            "{ if c { todo!() } else { return 5 } }",
+            "{ match c { true => panic!(), false => loop {} } }",
+            "{ x = 5 }",
+            "(unreachable!())",
+        ];
+        for body in bodies {
+            let parsed = parse_str(body).expect("an expression");
+            assert_eq!(Tail::of_expression(&parsed), Tail::NoFuture, "{body}");
+        }
+    }
+
+    #[test]
+    fn all_other_bodies_are_probed() {
+        let bodies = [
+            "{ f() }",
+            "{ async { 1 } }",
+            "{ f().await }",
+            "{ if c { panic!() } else { f() } }",
+            "{ match c { true => return, false => f() } }",
+            "{ loop { break f(); } }",
+            "{ vec![f()] }",
+            "f(1)",
+        ];
+        for body in bodies {
+            let parsed = parse_str(body).expect("an expression");
+            assert_eq!(Tail::of_expression(&parsed), Tail::Value, "{body}");
+        }
+    }
+}

@@ -5,14 +5,15 @@ use crate::poll_desc::Trust;
 use futures::io::{AsyncRead, AsyncWrite};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use std::io::{self, Read, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 /// Any descriptor that the OS can wait for: a pipe, an eventfd, a timerfd, inotify, a socket of a kind
 /// that has no type here.
 ///
-/// Made non-blocking as it goes in. `T` must not swap its descriptor for another while it is in here.
+/// Made non-blocking as it goes in. `T` must not swap its descriptor for another while it is in here: an
+/// operation on the other one would not be woken.
 ///
 /// # Examples
 ///
@@ -46,11 +47,14 @@ impl<T: AsFd> Async<T> {
     ///
     /// `Unsupported` for what the OS cannot wait for: regular files and directories.
     pub fn new(io: T) -> io::Result<Self> {
-        let flags = fcntl_getfl(&io)?;
-        if !flags.contains(OFlags::NONBLOCK) {
-            fcntl_setfl(&io, flags | OFlags::NONBLOCK)?;
-        }
-        Ok(Self { fd: Fd::new(io, Trust::WouldBlock)? })
+        let set_nonblocking = |fd: BorrowedFd<'_>| {
+            let flags = fcntl_getfl(fd)?;
+            if !flags.contains(OFlags::NONBLOCK) {
+                fcntl_setfl(fd, flags | OFlags::NONBLOCK)?;
+            }
+            Ok(())
+        };
+        Ok(Self { fd: Fd::prepared(io, Trust::WouldBlock, set_nonblocking)? })
     }
 
     /// What it is made of.

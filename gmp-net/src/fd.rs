@@ -15,7 +15,7 @@ use gmp_rt::park::{WaitReason, note_wait, poll_go_on};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fmt;
 use std::io::{self, ErrorKind};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Waker};
@@ -62,6 +62,9 @@ pub(crate) type Tried<R> = io::Result<(R, Left)>;
 pub(crate) struct Fd<T: AsFd> {
     /// Taken out only by [`Fd::into_inner`] and on drop.
     io: Option<T>,
+    /// The number of the descriptor that is registered. `AsFd` is a safe trait, so `io` may name
+    /// another one at each call.
+    registered: RawFd,
     poller: Arc<Poller>,
     index: Index,
     deadlines: OnceLock<Arc<Deadlines>>,
@@ -76,9 +79,31 @@ impl<T: AsFd + fmt::Debug> fmt::Debug for Fd<T> {
 impl<T: AsFd> Fd<T> {
     /// Registers `io`, which must be non-blocking, with the runtime around the caller.
     pub(crate) fn new(io: T, trust: Trust) -> io::Result<Self> {
+        Self::prepared(io, trust, |_| Ok(()))
+    }
+
+    /// [`new`](Self::new) for what `prepare` makes non-blocking: the descriptor that is registered,
+    /// whatever `io` names later.
+    pub(crate) fn prepared(
+        io: T,
+        trust: Trust,
+        prepare: impl FnOnce(BorrowedFd<'_>) -> io::Result<()>,
+    ) -> io::Result<Self> {
+        let fd = io.as_fd();
+        prepare(fd)?;
         let poller = Poller::of_runtime()?;
-        let index = poller.register(io.as_fd(), trust)?;
-        Ok(Self { io: Some(io), poller, index, deadlines: OnceLock::new() })
+        let (registered, index) = (fd.as_raw_fd(), poller.register(fd, trust)?);
+        Ok(Self { io: Some(io), registered, poller, index, deadlines: OnceLock::new() })
+    }
+
+    /// Takes the descriptor out of the netpoller. If `io` names another descriptor now, that one is
+    /// left alone: it may be registered by another socket. Events of the first one, if it is still
+    /// open, then wake somebody in vain.
+    fn silence(&self) {
+        let fd = self.get().as_fd();
+        if fd.as_raw_fd() == self.registered {
+            self.poller.silence(fd);
+        }
     }
 
     /// What it is made of.
@@ -107,7 +132,7 @@ impl<T: AsFd> Fd<T> {
         let mut wakers = Vec::new();
         let was_open = self.desc().fail(Fault::Closed, |waker| wakers.push(waker));
         if was_open {
-            self.poller.silence(self.get().as_fd());
+            self.silence();
         }
         wakers.into_iter().for_each(Waker::wake);
         was_open
@@ -285,7 +310,7 @@ impl<T: AsFd> Fd<T> {
 
     /// What a dump says it waits for.
     fn resource(&self) -> usize {
-        usize::try_from(self.get().as_fd().as_raw_fd()).unwrap_or(0)
+        usize::try_from(self.registered).unwrap_or(0)
     }
 
     fn unregister(&mut self) {
@@ -293,7 +318,7 @@ impl<T: AsFd> Fd<T> {
             deadlines.end();
         }
         if !self.is_closed() {
-            self.poller.silence(self.get().as_fd());
+            self.silence();
         }
     }
 }

@@ -57,6 +57,7 @@ fn mark(cx: &Context<'_>) -> bool {
         Some(local) if local.goid.get() == g.goid() => {
             let overtime = local.p().is_overtime();
             local.yielding.set(if overtime { Yield::Global } else { Yield::Local });
+            local.refusals.set(0);
             true
         }
         _ => false,

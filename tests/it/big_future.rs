@@ -18,7 +18,7 @@ const SMALL_STACK: usize = 512 << 10;
 const CALLER_KEEPS_COPIES: usize = 1 << 20;
 
 async fn big() -> usize {
-    let bytes = [1; BIG];
+    let bytes = [1u8; BIG];
     gmp::yield_now().await;
     black_box(&bytes).len()
 }
@@ -106,7 +106,7 @@ fn go_takes_a_big_future_in_all_forms() {
         #[inline(never)]
         fn block() -> gmp::JoinHandle<usize> {
             go!({
-                let bytes = [1; BIG];
+                let bytes = [1u8; BIG];
                 gmp::yield_now().await;
                 black_box(&bytes).len()
             })
@@ -159,7 +159,7 @@ fn closures_timeouts_and_groups_take_big_futures() {
 #[test]
 fn a_goroutine_spawns_a_future_of_half_a_megabyte() {
     async fn huge() -> usize {
-        let bytes = [1; 512 << 10];
+        let bytes = [1u8; 512 << 10];
         gmp::yield_now().await;
         black_box(&bytes).len()
     }

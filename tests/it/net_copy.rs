@@ -565,3 +565,44 @@ fn moved(trace: &str, call: &str) -> u64 {
     let calls = trace.lines().filter(|line| line.contains(&format!(" {call}(")));
     calls.filter_map(|line| line.rsplit_once("= ")?.1.split(' ').next()?.parse::<u64>().ok()).sum()
 }
+
+/// Says that it has read or written more than it was offered: wrong, and safe code can write it.
+struct Boaster;
+
+impl AsyncRead for Boaster {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buf: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        Poll::Ready(Ok(buf.len() + 1))
+    }
+}
+
+impl AsyncWrite for Boaster {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Poll::Ready(Ok(buf.len() + 1))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[gmp::test]
+async fn a_count_that_cannot_be_true_is_a_panic_that_names_it() {
+    let reads = go!(async { copy(&mut Boaster, &mut Cursor::new(Vec::new())).await });
+    let text = reads.await.unwrap_err().to_string();
+    assert!(text.contains("a reader says it has read 8193 bytes of 8192"), "{text}");
+    let writes = go!(async { copy(&mut Cursor::new(vec![1; 3]), &mut Boaster).await });
+    let text = writes.await.unwrap_err().to_string();
+    assert!(text.contains("a writer says it has written 4 bytes of 3"), "{text}");
+}

@@ -1,6 +1,6 @@
 //! Datagrams, sockets of this host, other descriptors, other executors, other runtimes.
 
-use super::support::{child, is_child, runtime, until};
+use super::support::{child, is_child, runtime, until, waiting};
 use futures::{AsyncReadExt, AsyncWriteExt};
 use gmp::go;
 use gmp::net::{
@@ -279,5 +279,61 @@ async fn bytes_behind_a_passed_descriptor_are_read() {
         a.write_all(b"cd").await.unwrap();
         let read = gmp::timeout(Duration::from_secs(30), reader).await;
         assert_eq!(read.expect("the rest is forgotten").unwrap(), b"abcd");
+    }
+}
+
+/// A type whose `AsFd` names another descriptor later. That is wrong, and safe code can write it.
+struct Swapped {
+    own: std::io::PipeReader,
+    other: Arc<UnixStream>,
+    calls: std::sync::atomic::AtomicUsize,
+    names_other: std::sync::atomic::AtomicBool,
+}
+
+impl std::os::fd::AsFd for Swapped {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        use std::sync::atomic::Ordering::Relaxed;
+        self.calls.fetch_add(1, Relaxed);
+        match self.names_other.load(Relaxed) {
+            true => self.other.as_fd(),
+            false => self.own.as_fd(),
+        }
+    }
+}
+
+/// A descriptor that is swapped does not take another socket out of the netpoller.
+#[gmp::test]
+async fn a_swapped_descriptor_leaves_other_sockets_registered() {
+    use std::sync::atomic::Ordering::Relaxed;
+    enum End {
+        Dropped,
+        Closed,
+        TakenBack,
+    }
+    for end in [End::Dropped, End::Closed, End::TakenBack] {
+        let (victim, peer) = UnixStream::pair().unwrap();
+        let victim = Arc::new(victim);
+        let (own, _writer) = std::io::pipe().unwrap();
+        let swapped = Async::new(Swapped {
+            own,
+            other: victim.clone(),
+            calls: 0.into(),
+            names_other: false.into(),
+        })
+        .unwrap();
+        assert_eq!(swapped.get_ref().calls.load(Relaxed), 1, "one descriptor, named once");
+        swapped.get_ref().names_other.store(true, Relaxed);
+        match end {
+            End::Dropped => drop(swapped),
+            End::Closed => swapped.close(),
+            End::TakenBack => drop(swapped.into_inner()),
+        }
+        // The victim waits before its data comes: only an event wakes it.
+        let reader = victim.clone();
+        let read = go!(async move { reader.read(&mut [0; 4]).await });
+        waiting("IO wait", 1).await;
+        peer.write_all(b"ping").await.unwrap();
+        let read = gmp::timeout(Duration::from_secs(60), read).await;
+        assert_eq!(read.expect("its events still come").unwrap().unwrap(), 4);
     }
 }

@@ -92,6 +92,7 @@ impl Buffered {
             Err(error) if error.kind() == ErrorKind::Interrupted => return Poll::Ready(Ok(())),
             result => result?,
         };
+        assert!(n <= self.buf.len(), "a reader says it has read {n} bytes of {}", self.buf.len());
         if n == 0 {
             self.reader = Reader::AtEnd;
         }
@@ -116,6 +117,8 @@ impl Buffered {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 result => result?,
             };
+            let offered = self.to - self.from;
+            assert!(n <= offered, "a writer says it has written {n} bytes of {offered}");
             self.from += n;
             self.writer = Writer::Holds;
             tally.add(n);

@@ -45,7 +45,7 @@ pub(crate) struct Local {
     /// Set by `yield_now` and by refused budget checks inside a poll.
     pub(crate) yielding: Cell<Yield>,
     /// Refused budget checks of this poll; valid while `yielding` is [`Yield::Global`].
-    pub(super) refusals: Cell<u32>,
+    pub(crate) refusals: Cell<u32>,
     /// Budget checks after the end of the slice that are not refused.
     pub(super) allowance: Cell<u32>,
 }

@@ -10,7 +10,17 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 /// Cases by their number.
-pub trait List {
+///
+/// # Safety
+///
+/// The engine locks the channel of one arm and then uses another by its number. So while a select
+/// uses the list:
+///
+/// - [`count`](Self::count) does not change;
+/// - [`arm`](Self::arm), [`look`](Self::look) and [`try_alone`](Self::try_alone) mean the same arm
+///   for the same number, at each call;
+/// - an arm stays where it is.
+pub unsafe trait List {
     /// How many.
     fn count(&self) -> usize;
 
@@ -78,7 +88,8 @@ impl<C: Case, L> Cons<C, L> {
     }
 }
 
-impl List for Nil {
+// SAFETY: there is no arm.
+unsafe impl List for Nil {
     fn count(&self) -> usize {
         0
     }
@@ -96,7 +107,8 @@ impl List for Nil {
     }
 }
 
-impl<C: Arm, L: List> List for Cons<C, L> {
+// SAFETY: number 0 is the head, the others are those of the tail; both are pinned with this.
+unsafe impl<C: Arm, L: List> List for Cons<C, L> {
     #[inline]
     fn count(&self) -> usize {
         1 + self.tail.count()
