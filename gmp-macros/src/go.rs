@@ -95,17 +95,16 @@ impl Parse for Body {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let ahead = input.fork();
         let expression = ahead.parse::<Expr>();
-        if ahead.peek(Token![,]) {
+        if expression.is_ok() && ahead.peek(Token![,]) {
             ahead.parse::<Token![,]>()?;
             if !ahead.is_empty() {
                 let text = "go! starts one goroutine; write one go! for each";
                 return Err(Error::new(ahead.span(), text));
             }
         }
-        let tokens: TokenStream = input.fork().parse()?;
-        input.parse::<TokenStream>()?;
+        let tokens = input.parse()?;
         match expression {
-            Ok(expression) if ahead.is_empty() => Self::of(expression, tokens),
+            Ok(expression) if ahead.is_empty() => Self::of(expression),
             // Statements, or what only rustc understands.
             _ => Ok(Self::statements(tokens)),
         }
@@ -113,11 +112,11 @@ impl Parse for Body {
 }
 
 impl Body {
-    /// The body that is one expression; `tokens` is the same with a comma perhaps.
-    fn of(expression: Expr, tokens: TokenStream) -> Result<Self> {
+    /// The body that is one expression.
+    fn of(expression: Expr) -> Result<Self> {
         match expression {
             // An `$body:expr` or `$body:block` of a macro around this one.
-            Expr::Group(group) => Self::of(*group.expr, tokens),
+            Expr::Group(group) => Self::of(*group.expr),
             Expr::Block(block) if block.label.is_none() && block.attrs.is_empty() => {
                 let statements = &block.block.stmts;
                 let tail = Tail::of(statements);
@@ -211,15 +210,13 @@ impl Go {
             },
             None => quote!(::core::option::Option::None),
         };
-        quote! {
-            match #given {
-                #name => match #future {
-                    #value => {
-                        use #home::__go::{IsNested as _, IsPlain as _};
-                        (&#home::__go::Probe(&#value)).tag().spawn(#name, #value)
-                    }
-                }
-            }
-        }
+        // Clippy cannot see that the inner future is awaited.
+        quote! {{
+            use #home::__go::{IsNested as _, IsPlain as _};
+            let #name = #given;
+            #[allow(clippy::allow_attributes, clippy::async_yields_async)]
+            let #value = #future;
+            (&#home::__go::Probe(&#value)).tag().spawn(#name, #value)
+        }}
     }
 }

@@ -62,7 +62,7 @@ async fn ready_futures() -> Vec<(&'static str, Ready)> {
         ("sleep", Box::pin(sleep(ZERO))),
         ("join handle", Box::pin(finished.map(drop))),
         ("timer", Box::pin(Timer::new(ZERO).map(drop))),
-        ("ticker", Box::pin(async move { drop(ticker.tick().await) })),
+        ("ticker", Box::pin(async move { _ = ticker.tick().await })),
         ("timeout", Box::pin(timeout(HOUR, ready_at_once()).map(drop))),
         ("elapsed timeout", Box::pin(timeout(ZERO, std::future::pending::<()>()).map(drop))),
     ]
