@@ -26,8 +26,9 @@ pub(crate) use say;
 #[cold]
 #[inline(never)]
 pub(crate) fn fatal(message: std::fmt::Arguments<'_>) -> ! {
-    eprintln!("gmp: fatal runtime error: {message}");
-    eprintln!("gmp: this is a bug in gmp, not in your program; please report it");
+    // Not `eprintln!`: that panics if stderr is closed, and the caller would unwind.
+    say!("gmp: fatal runtime error: {message}");
+    say!("gmp: this is a bug in gmp, not in your program; please report it");
     std::process::abort()
 }
 
@@ -41,5 +42,36 @@ impl Drop for AbortOnUnwind {
         if std::thread::panicking() {
             throw!("panic while {}", self.0);
         }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::{Command, Stdio};
+
+    /// Set in the child process of the test below.
+    const CHILD: &str = "GMP_THROW_CHILD";
+
+    #[test]
+    fn throw_aborts_although_stderr_is_closed() {
+        if std::env::var_os(CHILD).is_some() {
+            // Writing fails from the moment on at which the parent has closed its end.
+            while std::io::Write::write_all(&mut std::io::stderr(), b".").is_ok() {}
+            let unwound = std::panic::catch_unwind(|| throw!("a test"));
+            unreachable!("throw returned {unwound:?}");
+        }
+        let name = "throw::tests::throw_aborts_although_stderr_is_closed";
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args([name, "--exact", "--nocapture"])
+            .env(CHILD, "1")
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stderr.take());
+        let status = child.wait().unwrap();
+        const SIGABRT: i32 = 6;
+        assert_eq!(status.signal(), Some(SIGABRT), "{status}");
     }
 }
