@@ -8,13 +8,18 @@ use super::builder::Builder;
 use crate::sched::Sched;
 use crate::sched::current;
 use std::cell::RefCell;
+use std::mem::ManuallyDrop;
 use std::sync::{Arc, OnceLock};
 
 static DEFAULT: OnceLock<Runtime> = OnceLock::new();
 
 thread_local! {
-    /// The runtimes whose `block_on` this thread is in, the innermost last.
-    static ENTERED: RefCell<Vec<Arc<Sched>>> = const { RefCell::new(Vec::new()) };
+    /// The runtime of the innermost `block_on` that this thread is in.
+    ///
+    /// It has no destructor, so the destructors of other thread-locals can use it. Nothing leaks: it
+    /// is `None` again when the outermost `block_on` has returned.
+    static ENTERED: ManuallyDrop<RefCell<Option<Arc<Sched>>>> =
+        const { ManuallyDrop::new(RefCell::new(None)) };
 }
 
 /// The scheduler a call without a handle means.
@@ -25,22 +30,22 @@ pub(crate) fn sched() -> Arc<Sched> {
 }
 
 fn entered() -> Option<Arc<Sched>> {
-    // A thread that runs its destructors has left everything.
-    ENTERED.try_with(|entered| entered.borrow().last().cloned()).ok().flatten()
+    ENTERED.with(|entered| entered.borrow().clone())
 }
 
 /// Runs `f` on this thread as if inside the runtime of `sched`.
 pub(crate) fn enter<R>(sched: &Arc<Sched>, f: impl FnOnce() -> R) -> R {
-    struct Leave;
+    /// Restores the runtime of the `block_on` around this one.
+    struct Leave(Option<Arc<Sched>>);
     impl Drop for Leave {
         fn drop(&mut self) {
-            ENTERED.with(|entered| entered.borrow_mut().pop());
+            ENTERED.with(|entered| entered.replace(self.0.take()));
             count_elsewhere(u32::wrapping_sub);
         }
     }
-    ENTERED.with(|entered| entered.borrow_mut().push(sched.clone()));
+    let outer = ENTERED.with(|entered| entered.replace(Some(sched.clone())));
     count_elsewhere(u32::wrapping_add);
-    let _leave = Leave;
+    let _leave = Leave(outer);
     f()
 }
 
