@@ -12,7 +12,12 @@ use gmp_rt::prim::Mutex;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-pub(super) struct Call<V>(Mutex<State<V>>);
+pub(super) struct Call<K, V> {
+    /// The hash of the key.
+    hash: u64,
+    key: K,
+    state: Mutex<State<V>>,
+}
 
 /// What the lock of a call guards.
 pub(super) struct State<V> {
@@ -60,7 +65,7 @@ pub(super) enum Crew {
 }
 
 // SAFETY: one lock, one queue behind it, both as old as the call.
-unsafe impl<V> Home for Call<V> {
+unsafe impl<K, V> Home for Call<K, V> {
     type State = State<V>;
     type Data = Told<V>;
 
@@ -81,15 +86,23 @@ unsafe impl<V> Home for Call<V> {
     }
 }
 
-impl<V> Call<V> {
+impl<K, V> Call<K, V> {
     /// A call whose leader is the caller.
-    pub(super) fn new() -> Arc<Self> {
+    pub(super) fn new(hash: u64, key: K) -> Arc<Self> {
         let state = State { phase: Phase::Led, followers: 0, waiting: Queue::default() };
-        Arc::new(Self(Mutex::new(state)))
+        Arc::new(Self { hash, key, state: Mutex::new(state) })
+    }
+
+    pub(super) fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    pub(super) fn key(&self) -> &K {
+        &self.key
     }
 
     pub(super) fn with<R>(&self, f: impl FnOnce(&mut State<V>) -> R) -> R {
-        f(&mut self.0.lock())
+        f(&mut self.state.lock())
     }
 
     /// Takes part.

@@ -17,7 +17,7 @@ fn model(f: impl Fn() + Send + Sync + 'static) {
 }
 
 fn is_empty(flights: &Flights) -> bool {
-    flights.shared.with(|calls| calls.is_empty())
+    flights.shared.with(|calls| calls.len() == 0)
 }
 
 /// A leader is dropped while another comes: that one runs the call, and nothing is left.

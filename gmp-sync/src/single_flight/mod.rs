@@ -1,24 +1,29 @@
 //! `SingleFlight`.
 //!
-//! A map from keys to calls in flight, under one lock, and a lock for each [call]. Go runs the
+//! The [calls] in flight, under one lock, and a lock for each [call]. Go runs the
 //! call in the goroutine of the first caller, and so do we: nothing need be `Send` or `'static`. But
 //! here a caller can be dropped. Since each caller brings a function of its own, the lead then
 //! passes to another caller, who runs his; the same goes for a call that panics. Go lets the panic
 //! hit all callers: here it hits the one whose function panicked, and the next tries.
 //!
-//! Lock order: the map, then a call.
+//! Keys are hashed and compared without a lock: that is user code, which may panic or use the same
+//! group. A caller clones the calls with the same hash under the lock and compares their keys without
+//! it. Then it checks under the lock that no other call with this hash was added meanwhile.
+//!
+//! Lock order: the calls, then a call.
 
 #[expect(unsafe_code, reason = "is the home of waiters")]
 mod call;
+mod calls;
 mod ticket;
 
 use self::call::{Call, Role};
+use self::calls::Calls;
 use self::ticket::Ticket;
 use gmp_rt::prim::Mutex;
 use std::borrow::Borrow;
-use std::collections::HashMap;
 use std::fmt;
-use std::hash::Hash;
+use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::Arc;
 
 /// Lets many who want the same do it once (Go: `x/sync/singleflight`).
@@ -59,7 +64,10 @@ pub struct SingleFlight<K, V> {
     shared: Arc<Shared<K, V>>,
 }
 
-struct Shared<K, V>(Mutex<HashMap<K, Arc<Call<V>>>>);
+struct Shared<K, V> {
+    hasher: RandomState,
+    calls: Mutex<Calls<K, V>>,
+}
 
 /// What a call gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,28 +86,46 @@ impl<K, V> Clone for SingleFlight<K, V> {
 
 impl<K, V> Default for SingleFlight<K, V> {
     fn default() -> Self {
-        Self { shared: Arc::new(Shared(Mutex::new(HashMap::new()))) }
+        let (hasher, calls) = (RandomState::new(), Mutex::new(Calls::default()));
+        Self { shared: Arc::new(Shared { hasher, calls }) }
     }
 }
 
 impl<K, V> Shared<K, V> {
-    fn with<R>(&self, f: impl FnOnce(&mut HashMap<K, Arc<Call<V>>>) -> R) -> R {
-        f(&mut self.0.lock())
+    /// Runs `f` under the lock.
+    fn with<R>(&self, f: impl FnOnce(&mut Calls<K, V>) -> R) -> R {
+        f(&mut self.calls.lock())
     }
-}
 
-impl<K: Hash + Eq, V> Shared<K, V> {
     /// Takes `call` out, if it is what new callers would find.
-    fn remove(&self, key: &K, call: &Arc<Call<V>>) {
+    fn remove(&self, call: &Arc<Call<K, V>>) {
         // Dropped after the lock is released.
-        let _removed = self.with(|calls| {
-            let ours = calls.get(key).is_some_and(|found| Arc::ptr_eq(found, call));
-            ours.then(|| calls.remove_entry(key))
-        });
+        let _removed = self.with(|calls| calls.remove(call));
+    }
+
+    /// Returns the call for `key`, if one is in flight. `different` collects the calls that have the
+    /// same hash and another key.
+    fn find<Q>(
+        &self,
+        (hash, key): (u64, &Q),
+        different: &mut Vec<Arc<Call<K, V>>>,
+    ) -> Option<Arc<Call<K, V>>>
+    where
+        K: Borrow<Q>,
+        Q: Eq + ?Sized,
+    {
+        let mut others = self.with(|calls| calls.others(hash, different));
+        match others.iter().position(|call| call.key().borrow() == key) {
+            Some(at) => Some(others.swap_remove(at)),
+            None => {
+                different.append(&mut others);
+                None
+            }
+        }
     }
 }
 
-impl<K: Hash + Eq + Clone, V: Clone> SingleFlight<K, V> {
+impl<K: Hash + Eq, V: Clone> SingleFlight<K, V> {
     /// A group without calls.
     #[must_use]
     pub fn new() -> Self {
@@ -151,7 +177,7 @@ impl<K: Hash + Eq + Clone, V: Clone> SingleFlight<K, V> {
     #[track_caller]
     pub fn spawn_call<F, R>(&self, key: K, f: F) -> gmp_rt::JoinHandle<CallResult<V>>
     where
-        K: Send + 'static,
+        K: Send + Sync + 'static,
         V: Send + Sync + 'static,
         F: FnOnce() -> R + Send + 'static,
         R: Future<Output = V> + Send + 'static,
@@ -166,21 +192,29 @@ impl<K: Hash + Eq + Clone, V: Clone> SingleFlight<K, V> {
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
     {
-        // Dropped after the lock is released.
-        let _forgotten = self.shared.with(|calls| calls.remove_entry(key));
+        let hash = self.shared.hasher.hash_one(key);
+        if let Some(call) = self.shared.find((hash, key), &mut Vec::new()) {
+            self.shared.remove(&call);
+        }
     }
 
     /// Takes part in the call for `key`.
     fn join(&self, key: K) -> Ticket<K, V> {
-        let (call, role) = self.shared.with(|calls| match calls.get(&key) {
-            Some(call) => (call.clone(), call.join()),
-            None => {
-                let call = Call::new();
-                calls.insert(key.clone(), call.clone());
-                (call, Role::Leader)
+        let shared = &self.shared;
+        let own = Call::new(shared.hasher.hash_one(&key), key);
+        let mut different = Vec::new();
+        loop {
+            let found = shared.find((own.hash(), own.key()), &mut different);
+            let role = shared.with(|calls| match &found {
+                // It may have landed meanwhile.
+                Some(call) => calls.contains(call).then(|| call.join()),
+                // Another caller with this key may have come meanwhile.
+                None => calls.insert(&own, &different).then_some(Role::Leader),
+            });
+            if let Some(role) = role {
+                return Ticket { shared: shared.clone(), call: found.unwrap_or(own), role };
             }
-        });
-        Ticket { shared: self.shared.clone(), key, call, role }
+        }
     }
 }
 

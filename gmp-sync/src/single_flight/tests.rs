@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 type Flights = SingleFlight<&'static str, u32>;
 
 fn is_empty(flights: &Flights) -> bool {
-    flights.shared.with(|calls| calls.is_empty())
+    flights.shared.with(|calls| calls.len() == 0)
 }
 
 /// Four callers, of whom any set is dropped after any number of polls, in any order of two: the

@@ -5,20 +5,18 @@ use super::{CallResult, Shared};
 use crate::waiter::{Ended, Waiter};
 use gmp_rt::park::{WaitReason, note_wait, poll_go_on};
 use std::future::poll_fn;
-use std::hash::Hash;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-/// A part in the call for `key`.
-pub(super) struct Ticket<K: Hash + Eq, V> {
+/// A part in a call.
+pub(super) struct Ticket<K, V> {
     pub(super) shared: Arc<Shared<K, V>>,
-    pub(super) key: K,
-    pub(super) call: Arc<Call<V>>,
+    pub(super) call: Arc<Call<K, V>>,
     pub(super) role: Role,
 }
 
-impl<K: Hash + Eq, V: Clone> Ticket<K, V> {
+impl<K, V: Clone> Ticket<K, V> {
     /// Follows, or leads with `f`, until there is a value.
     pub(super) async fn fly<F, R>(mut self, f: F) -> CallResult<V>
     where
@@ -47,7 +45,7 @@ impl<K: Hash + Eq, V: Clone> Ticket<K, V> {
     fn land(mut self, value: V) -> CallResult<V> {
         self.role = Role::Settled;
         // From here on nobody joins.
-        self.shared.remove(&self.key, &self.call);
+        self.shared.remove(&self.call);
         match self.call.finish(value) {
             Ok(value) => CallResult { value: Arc::unwrap_or_clone(value), shared: true },
             Err(value) => CallResult { value, shared: false },
@@ -57,13 +55,13 @@ impl<K: Hash + Eq, V: Clone> Ticket<K, V> {
 
 /// Waits for its turn. Gone before the ticket is, so that a lead it was given is passed on before
 /// the call is looked at.
-async fn follow<V>(call: Arc<Call<V>>) -> Turn<V> {
+async fn follow<K, V>(call: Arc<Call<K, V>>) -> Turn<V> {
     let mut waiter = pin!(Waiter::new(call, Told::Nothing));
     poll_fn(|cx| poll_follow(waiter.as_mut(), cx)).await
 }
 
-fn poll_follow<V>(
-    mut waiter: Pin<&mut Waiter<Arc<Call<V>>>>,
+fn poll_follow<K, V>(
+    mut waiter: Pin<&mut Waiter<Arc<Call<K, V>>>>,
     cx: &mut Context<'_>,
 ) -> Poll<Turn<V>> {
     ready!(poll_go_on(cx));
@@ -85,7 +83,7 @@ fn poll_follow<V>(
     }
 }
 
-impl<K: Hash + Eq, V> Drop for Ticket<K, V> {
+impl<K, V> Drop for Ticket<K, V> {
     fn drop(&mut self) {
         if self.role == Role::Settled {
             return;
@@ -93,9 +91,7 @@ impl<K: Hash + Eq, V> Drop for Ticket<K, V> {
         // The map first: so nobody joins a call that is found deserted.
         let (wakers, _forgotten) = self.shared.with(|calls| {
             let (crew, wakers) = self.call.with(|state| state.quit(self.role));
-            let ours = calls.get(&self.key).is_some_and(|call| Arc::ptr_eq(call, &self.call));
-            let deserted = crew == Crew::Deserted && ours;
-            (wakers, deserted.then(|| calls.remove_entry(&self.key)))
+            (wakers, (crew == Crew::Deserted).then(|| calls.remove(&self.call)))
         });
         wakers.wake_all();
     }
