@@ -122,13 +122,15 @@ struct Aftermath {
 
 impl Aftermath {
     fn see_to(self) {
-        for fuse in self.fuses {
+        for fuse in &self.fuses {
             fuse.timer.stop();
         }
         self.wakers.wake_all();
         for call in self.calls {
             call();
         }
+        // Last: a cause in them is user code, whose drop may panic.
+        drop(self.fuses);
     }
 }
 
@@ -361,7 +363,8 @@ impl Scope {
     fn depart(&mut self) -> Option<Arc<Self>> {
         let (place, fuse, calls) =
             self.with(|state| (state.place.take(), state.fuse.take(), state.take_calls()));
-        if let Some(fuse) = fuse {
+        // Dropped last: a cause in it is user code, whose drop may panic.
+        if let Some(fuse) = &fuse {
             fuse.timer.stop();
         }
         let parent = self.parent.take()?;
