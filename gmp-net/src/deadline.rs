@@ -12,7 +12,7 @@ use crate::fd::Direction;
 use crate::poll_cache::Index;
 use crate::poll_desc::{Fault, Side};
 use crate::poller::Poller;
-use gmp_rt::park::Alarm;
+use gmp_rt::park::{Alarm, StoredWaker, wake_all};
 use gmp_rt::prim::fixed::Mutex;
 use std::sync::Arc;
 use std::task::{Wake, Waker};
@@ -67,7 +67,7 @@ impl Deadlines {
         // A waker is dropped and woken without the lock: it may run any code.
         drop(state);
         drop(old);
-        wakers.into_iter().for_each(Waker::wake);
+        wake_all(wakers);
     }
 
     /// Makes the descriptor and the alarm agree with the deadline. Returns an alarm that is not needed
@@ -77,7 +77,7 @@ impl Deadlines {
         state: &mut State,
         direction: Direction,
         now: Instant,
-        wakers: &mut Vec<Waker>,
+        wakers: &mut Vec<StoredWaker>,
     ) -> Option<Alarm> {
         let side = self.side(direction);
         let timer = state.timer(direction);
@@ -145,6 +145,6 @@ impl Wake for Deadlines {
         }
         drop(state);
         drop(old);
-        wakers.into_iter().for_each(Waker::wake);
+        wake_all(wakers);
     }
 }

@@ -11,14 +11,14 @@ use crate::deadline::Deadlines;
 use crate::poll_cache::Index;
 use crate::poll_desc::{Fault, PollDesc, Side, Ticket, Trust, Wait};
 use crate::poller::Poller;
-use gmp_rt::park::{WaitReason, note_wait, poll_go_on};
+use gmp_rt::park::{WaitReason, note_wait, poll_go_on, wake_all};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::Instant;
 
 /// Which of the two semaphores of a descriptor.
@@ -134,7 +134,7 @@ impl<T: AsFd> Fd<T> {
         if was_open {
             self.silence();
         }
-        wakers.into_iter().for_each(Waker::wake);
+        wake_all(wakers);
         was_open
     }
 

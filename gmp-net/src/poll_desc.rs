@@ -39,6 +39,7 @@
 //! | O1 | AcqRel exchange in [`Side::edge`] and [`Side::fail`] | Acquire load in [`Side::look`], AcqRel exchange in [`Side::wait`] | what led to it: the data in the kernel, the deadline |
 
 use crate::error::{Closed, DeadlineExceeded, RuntimeEnded};
+use gmp_rt::park::{StorableWaker, StoredWaker};
 use gmp_rt::prim::Ordering::{AcqRel, Acquire, Relaxed};
 use gmp_rt::prim::{AtomicU64, Mutex};
 use std::io;
@@ -144,8 +145,8 @@ impl Ticket {
 #[derive(Debug, Default)]
 struct Waiters {
     /// Almost always there is at most one.
-    first: Option<(Ticket, Waker)>,
-    more: Vec<(Ticket, Waker)>,
+    first: Option<(Ticket, StoredWaker)>,
+    more: Vec<(Ticket, StoredWaker)>,
     last_ticket: u64,
 }
 
@@ -156,7 +157,7 @@ impl Default for Ticket {
 }
 
 impl Waiters {
-    fn iter_mut(&mut self) -> impl Iterator<Item = &mut (Ticket, Waker)> {
+    fn iter_mut(&mut self) -> impl Iterator<Item = &mut (Ticket, StoredWaker)> {
         self.first.iter_mut().chain(&mut self.more)
     }
 
@@ -166,7 +167,7 @@ impl Waiters {
 
     /// Adds `waker`, or puts it in the place of the one that `ticket` has there. What it displaces is to
     /// be dropped, or if it was another task's woken, after the lock is released.
-    fn put(&mut self, ticket: &mut Ticket, waker: Waker) -> Displaced {
+    fn put(&mut self, ticket: &mut Ticket, waker: &mut StorableWaker<'_>) -> Displaced {
         if *ticket == Ticket::POLL {
             return self.put_poller(waker);
         }
@@ -174,40 +175,40 @@ impl Waiters {
             self.last_ticket += 1;
             *ticket = Ticket(self.last_ticket);
         } else if let Some((_, old)) = self.iter_mut().find(|(other, _)| other == ticket) {
-            return Displaced::Own(std::mem::replace(old, waker));
+            return Displaced::Own(std::mem::replace(old, waker.store()));
         }
-        self.push(*ticket, waker);
+        self.push(*ticket, waker.store());
         Displaced::Nothing
     }
 
     /// One entry for each task. A task that polled and went away stays until the next edge; so that they
     /// cannot pile up, one too many displaces the oldest, which is woken to poll again.
-    fn put_poller(&mut self, waker: Waker) -> Displaced {
+    fn put_poller(&mut self, waker: &mut StorableWaker<'_>) -> Displaced {
         let mut pollers = 0;
         for (ticket, old) in self.iter_mut() {
-            if *ticket == Ticket::POLL && old.will_wake(&waker) {
-                return Displaced::Own(std::mem::replace(old, waker));
+            if *ticket == Ticket::POLL && old.will_wake(waker.waker()) {
+                return Displaced::Own(std::mem::replace(old, waker.store()));
             }
             pollers += usize::from(*ticket == Ticket::POLL);
         }
         if pollers >= POLLERS
             && let Some(oldest) = self.remove(Ticket::POLL)
         {
-            self.push(Ticket::POLL, waker);
+            self.push(Ticket::POLL, waker.store());
             return Displaced::Others(oldest);
         }
-        self.push(Ticket::POLL, waker);
+        self.push(Ticket::POLL, waker.store());
         Displaced::Nothing
     }
 
-    fn push(&mut self, ticket: Ticket, waker: Waker) {
+    fn push(&mut self, ticket: Ticket, waker: StoredWaker) {
         match self.first {
             None => self.first = Some((ticket, waker)),
             Some(_) => self.more.push((ticket, waker)),
         }
     }
 
-    fn remove(&mut self, ticket: Ticket) -> Option<Waker> {
+    fn remove(&mut self, ticket: Ticket) -> Option<StoredWaker> {
         if let Some((_, waker)) = self.first.take_if(|(other, _)| *other == ticket) {
             // The oldest stays first.
             self.first = (!self.more.is_empty()).then(|| self.more.remove(0));
@@ -223,9 +224,9 @@ impl Waiters {
 enum Displaced {
     Nothing,
     /// Of the same waiter.
-    Own(Waker),
+    Own(StoredWaker),
     /// Of another task, which has to be woken.
-    Others(Waker),
+    Others(StoredWaker),
 }
 
 impl Displaced {
@@ -284,7 +285,7 @@ impl Side {
     }
 
     /// The kernel told of an edge: passes the wakers of all who wait to `tell`.
-    pub(crate) fn edge(&self, tells: Tells, tell: impl FnMut(Waker)) {
+    pub(crate) fn edge(&self, tells: Tells, tell: impl FnMut(StoredWaker)) {
         let more = if tells == Tells::More { EAGER } else { 0 };
         let before = self.change(|word| (word & !(WAITERS | DRAINED)).wrapping_add(EDGE) | more);
         if before & WAITERS != 0 {
@@ -293,7 +294,7 @@ impl Side {
     }
 
     /// Lets all operations fail, and passes the wakers of all who wait to `tell`; `true` if that is new.
-    pub(crate) fn fail(&self, fault: Fault, tell: impl FnMut(Waker)) -> bool {
+    pub(crate) fn fail(&self, fault: Fault, tell: impl FnMut(StoredWaker)) -> bool {
         let bit = fault.bit();
         let before = self.change(|word| (word & !WAITERS).wrapping_add(EDGE) | bit);
         if before & WAITERS != 0 {
@@ -317,7 +318,7 @@ impl Side {
         }
     }
 
-    fn take_waiters(&self, mut tell: impl FnMut(Waker)) {
+    fn take_waiters(&self, mut tell: impl FnMut(StoredWaker)) {
         let mut waiters = self.waiters.lock();
         let first = waiters.first.take();
         let more = std::mem::take(&mut waiters.more);
@@ -330,13 +331,13 @@ impl Side {
         if seen.0 & ENDED != 0 {
             return Wait::Ended;
         }
-        // Cloned before and dropped after the lock: a stranger's waker runs code of its own.
-        let waker = waker.clone();
+        // Prepared before and dropped after the lock: a foreign waker may run any code.
+        let mut waker = StorableWaker::new(waker);
         let mut waiters = self.waiters.lock();
         if self.word.compare_exchange(seen.0, seen.0 | WAITERS, AcqRel, Acquire).is_err() {
             return Wait::Changed; // O1
         }
-        let displaced = waiters.put(ticket, waker);
+        let displaced = waiters.put(ticket, &mut waker);
         drop(waiters);
         displaced.settle();
         Wait::Parked
@@ -378,7 +379,7 @@ impl PollDesc {
     }
 
     /// Lets all operations of both sides fail; returns whom to wake, and whether that is new.
-    pub(crate) fn fail(&self, fault: Fault, mut tell: impl FnMut(Waker)) -> bool {
+    pub(crate) fn fail(&self, fault: Fault, mut tell: impl FnMut(StoredWaker)) -> bool {
         let new = self.read.fail(fault, &mut tell);
         self.write.fail(fault, tell);
         new

@@ -49,7 +49,7 @@ impl Socket {
     /// Data comes, and the netpoller is told: `Poller::poll`.
     fn arrive(&self) {
         self.data.fetch_add(1, Ordering::Relaxed);
-        self.side.edge(Tells::Data, Waker::wake);
+        self.side.edge(Tells::Data, StoredWaker::wake);
     }
 
     /// `Fd::poll_io` with an operation that takes one.
@@ -128,7 +128,7 @@ fn loom_close_against_wait() {
         let (count, waker) = counted();
         let reader = socket.clone();
         let t = thread::spawn(move || reader.poll(&mut Ticket::NONE.clone(), &waker));
-        assert!(socket.side.fail(Fault::Closed, Waker::wake));
+        assert!(socket.side.fail(Fault::Closed, StoredWaker::wake));
         let op = t.join().unwrap();
         assert!(op == Op::Failed(Fault::Closed) || woken(&count) == 1, "{op:?}, not woken");
     });
@@ -147,7 +147,7 @@ fn loom_deadline_against_edge_and_wait() {
             reader.poll(&mut ticket, &waker)
         });
         let d = thread::spawn(move || {
-            timer.side.fail(Fault::Expired, Waker::wake);
+            timer.side.fail(Fault::Expired, StoredWaker::wake);
         });
         socket.arrive();
         let op = t.join().unwrap();

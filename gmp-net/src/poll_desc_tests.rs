@@ -33,8 +33,8 @@ fn an_edge_wakes_all_once() {
         assert_eq!(side.wait(side.look(), &mut Ticket::NONE.clone(), waker), Wait::Parked);
     }
     assert!(side.has_waiters());
-    side.edge(Tells::Data, Waker::wake);
-    side.edge(Tells::Data, Waker::wake);
+    side.edge(Tells::Data, StoredWaker::wake);
+    side.edge(Tells::Data, StoredWaker::wake);
     assert!(!side.has_waiters());
     assert!(all.iter().all(|(count, _)| count.0.load(Ordering::Relaxed) == 1));
 }
@@ -56,7 +56,7 @@ fn who_leaves_is_not_woken() {
     let _ = side.wait(side.look(), &mut ticket, &a);
     let _ = side.wait(side.look(), &mut Ticket::NONE.clone(), &b);
     side.leave(ticket);
-    side.edge(Tells::Data, Waker::wake);
+    side.edge(Tells::Data, StoredWaker::wake);
     assert_eq!((left.0.load(Ordering::Relaxed), stays.0.load(Ordering::Relaxed)), (0, 1));
 }
 
@@ -72,7 +72,7 @@ fn tasks_without_a_ticket_do_not_pile_up() {
     let counts = || all.iter().map(|(count, _)| count.0.load(Ordering::Relaxed));
     assert!(counts().take(POLLERS).all(|n| n == 1), "who was displaced is woken");
     assert!(counts().skip(POLLERS).all(|n| n == 0));
-    side.edge(Tells::Data, Waker::wake);
+    side.edge(Tells::Data, StoredWaker::wake);
     assert!(counts().all(|n| n == 1));
 }
 

@@ -17,9 +17,9 @@
 //!   for the thread that it was meant for.
 //! - Neither ever calls a waker: the scheduler does, when it has a P for those that are woken.
 
+use crate::g::stored::StoredWaker;
 use std::any::Any;
 use std::fmt;
-use std::task::Waker;
 use std::time::Duration;
 
 /// How long to wait for events.
@@ -45,12 +45,12 @@ pub enum Bell {
 
 /// The wakers of those whose event has come.
 #[derive(Debug, Default)]
-pub struct Ready(Vec<Waker>);
+pub struct Ready(Vec<StoredWaker>);
 
 impl Ready {
     /// Adds one.
     #[inline]
-    pub fn push(&mut self, waker: Waker) {
+    pub fn push(&mut self, waker: StoredWaker) {
         self.0.push(waker);
     }
 
@@ -59,7 +59,7 @@ impl Ready {
     }
 
     /// Takes all out, in order, and keeps the memory.
-    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Waker> {
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = StoredWaker> {
         self.0.drain(..)
     }
 }

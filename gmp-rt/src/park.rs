@@ -26,6 +26,7 @@
 //! }));
 //! ```
 
+pub use crate::g::stored::{StorableWaker, StoredWaker};
 #[doc(hidden)]
 pub use crate::netpoll::{Bell, Delay, Netpoll, Ready};
 #[doc(hidden)]
@@ -37,7 +38,7 @@ pub use crate::wait_reason::WaitReason;
 use crate::runtime::context;
 use std::io;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 /// The netpoller of the runtime around the caller; the one that `make` builds if it has none yet.
 ///
@@ -80,8 +81,9 @@ pub fn poll_go_on(cx: &Context<'_>) -> Poll<()> {
 /// Wakes many, in this order, calling for one more thread at most.
 ///
 /// For a primitive that releases all its waiters at once. Not under a lock of the primitive: a
-/// waker may run any code.
-pub fn wake_all(wakers: impl IntoIterator<Item = Waker>) {
+/// waker may run any code. If a foreign waker panics, the panic hook reports it, and the others are
+/// woken all the same.
+pub fn wake_all(wakers: impl IntoIterator<Item: Into<StoredWaker>>) {
     crate::sched::ready::wake_all(wakers);
 }
 

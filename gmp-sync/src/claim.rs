@@ -8,10 +8,10 @@
 //! the locks of *all* of them, so a claim does not change under an owner's look.
 
 use crate::waitq::Verdict;
+use gmp_rt::park::{StorableWaker, StoredWaker};
 use gmp_rt::prim::{AtomicU32, Ordering, UnsafeCell};
 use std::fmt;
 use std::marker::PhantomPinned;
-use std::task::Waker;
 
 /// Nobody has won yet.
 const OPEN: u32 = 0;
@@ -25,7 +25,7 @@ const WON: u32 = 2;
 pub struct Claim {
     word: AtomicU32,
     /// Written by the owner under all locks while the claim is open; taken by the winner.
-    waker: UnsafeCell<Option<Waker>>,
+    waker: UnsafeCell<Option<StoredWaker>>,
     /// Peers reach it by its address.
     _pinned: PhantomPinned,
 }
@@ -75,7 +75,7 @@ impl Claim {
 
     /// Opens it, with the waker for the winner. Under all locks. Returns the old waker, to be
     /// dropped after they are released.
-    pub(crate) fn reopen(&self, waker: &Waker) -> Option<Waker> {
+    pub(crate) fn reopen(&self, waker: &mut StorableWaker<'_>) -> Option<StoredWaker> {
         let old = self.set_waker(waker);
         self.word.store(OPEN, Ordering::Release);
         old
@@ -88,17 +88,17 @@ impl Claim {
 
     /// Another waker for the winner. Under all locks, while nobody has won or the winner has not
     /// taken it yet.
-    pub(crate) fn set_waker(&self, waker: &Waker) -> Option<Waker> {
+    pub(crate) fn set_waker(&self, waker: &mut StorableWaker<'_>) -> Option<StoredWaker> {
         // SAFETY: all locks are held, so no winner is at it.
         self.waker.with_mut(|slot| match unsafe { &*slot } {
-            Some(old) if old.will_wake(waker) => None,
+            Some(old) if old.will_wake(waker.waker()) => None,
             // SAFETY: as above.
-            _ => unsafe { (*slot).replace(waker.clone()) },
+            _ => unsafe { (*slot).replace(waker.store()) },
         })
     }
 
     /// The waker, for the winner. Under the lock of the channel that won.
-    pub(crate) fn take_waker(&self) -> Option<Waker> {
+    pub(crate) fn take_waker(&self) -> Option<StoredWaker> {
         // SAFETY: there is one winner, and the owner waits for the lock.
         self.waker.with_mut(|slot| unsafe { (*slot).take() })
     }

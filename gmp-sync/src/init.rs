@@ -9,7 +9,7 @@ use crate::const_fn::const_fn;
 use crate::waiter::{Abandoned, End, Ended, Home, Waiter};
 use crate::waitq::{Queue, State as At, Verdict};
 use crate::wakers::Wakers;
-use gmp_rt::park::{WaitReason, note_wait, poll_go_on};
+use gmp_rt::park::{StorableWaker, WaitReason, note_wait, poll_go_on};
 use gmp_rt::prim::{AtomicBool, Mutex, Ordering};
 use pin_project_lite::pin_project;
 use std::mem::ManuallyDrop;
@@ -205,7 +205,8 @@ impl<'a> Future for Enter<'a> {
             }
             _ => ControlFlow::Continue(()),
         };
-        let gave = match waiter.as_mut().poll_wait_at(End::Back, cx, attempt) {
+        let waker = &mut StorableWaker::new(cx.waker());
+        let gave = match waiter.as_mut().poll_wait_at(End::Back, waker, attempt) {
             Poll::Pending => {
                 note_wait(cx, WaitReason::OnceDo, ptr::from_ref(init).addr());
                 return Poll::Pending;

@@ -43,7 +43,7 @@ use crate::tuning::{MUTEX_PAUSES, MUTEX_SPINS, STARVING_AFTER};
 use crate::waiter::{Abandoned, End, Home, Waiter};
 use crate::waitq::{Fired, Queue, State};
 use crate::wakers::Wakers;
-use gmp_rt::park::poll_go_on;
+use gmp_rt::park::{StorableWaker, poll_go_on};
 use gmp_rt::prim::{AtomicU32, Mutex, Ordering, spin_loop};
 use pin_project_lite::pin_project;
 use std::ops::ControlFlow;
@@ -388,6 +388,8 @@ impl<P: AsRaw> RawLock<P> {
         at: impl FnOnce() -> P,
         cx: &Context<'_>,
     ) -> Poll<()> {
+        // Before the first change: a clone that panics must not leave `WOKEN` without an owner (I2).
+        let mut waker = StorableWaker::new(cx.waker());
         let mut woken = Woken::NotMine;
         if slot.is_none() {
             let at = at();
@@ -400,7 +402,8 @@ impl<P: AsRaw> RawLock<P> {
         let Some(mut waiter) = slot.as_pin_mut() else { return Poll::Pending };
         if waiter.state() == State::Queued {
             // Fired meanwhile, or pending with this waker.
-            ready!(waiter.as_mut().poll_wait(cx, |_, _| ControlFlow::<()>::Continue(())));
+            let waits = |_: &_, _: &mut _, _: &mut _| ControlFlow::<()>::Continue(());
+            ready!(waiter.as_mut().poll_wait_at(End::Back, &mut waker, waits));
         }
         let mut end = End::Back;
         if waiter.state() == State::Fired {
@@ -412,16 +415,16 @@ impl<P: AsRaw> RawLock<P> {
                 return Poll::Ready(());
             }
         }
-        Self::wait(waiter, (woken, end), cx)
+        Self::wait(waiter, (woken, end), &mut waker)
     }
 
     fn wait(
         waiter: Pin<&mut Waiter<At<P>>>,
         (woken, end): (Woken, End),
-        cx: &Context<'_>,
+        waker: &mut StorableWaker<'_>,
     ) -> Poll<()> {
         let now = Instant::now();
-        let ended = waiter.poll_wait_at(end, cx, |at, _, wait| {
+        let ended = waiter.poll_wait_at(end, waker, |at, _, wait| {
             let mode = match end {
                 End::Front if is_starving(wait.since, now) => Mode::Starving,
                 _ => Mode::Normal,

@@ -30,7 +30,7 @@ use crate::permit::{OwnedPermit, Permit};
 use crate::waiter::{Abandoned, End, Ended, Home, Waiter};
 use crate::waitq::{Queue, State as At, Verdict};
 use crate::wakers::Wakers;
-use gmp_rt::park::{WaitReason, note_wait, poll_go_on};
+use gmp_rt::park::{StorableWaker, WaitReason, note_wait, poll_go_on};
 use gmp_rt::prim::{AtomicUsize, Mutex, Ordering};
 use pin_project_lite::pin_project;
 use std::fmt;
@@ -400,9 +400,10 @@ fn poll_slowly<P>(mut waiter: Pin<&mut Waiter<P>>, cx: &Context<'_>) -> Poll<usi
 where
     P: Home<State = State, Data = usize> + Deref<Target = Semaphore>,
 {
+    let waker = &mut StorableWaker::new(cx.waker());
     let ended = waiter
         .as_mut()
-        .poll_wait_at(End::Back, cx, |home, state, need| home.take_or_wait(state, *need));
+        .poll_wait_at(End::Back, waker, |home, state, need| home.take_or_wait(state, *need));
     match ended {
         Poll::Pending => {
             note_wait(cx, WaitReason::SemAcquire, ptr::from_ref(&**waiter.home()).addr());

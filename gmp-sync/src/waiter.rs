@@ -7,6 +7,7 @@
 
 use crate::waitq::{Node, Queue, State};
 use crate::wakers::Wakers;
+use gmp_rt::park::StorableWaker;
 use pin_project_lite::pin_project;
 use std::fmt;
 use std::ops::ControlFlow;
@@ -151,22 +152,23 @@ impl<H: Home> Waiter<H> {
         cx: &Context<'_>,
         attempt: impl FnOnce(&mut H::State, &mut H::Data) -> ControlFlow<R>,
     ) -> Poll<Ended<R>> {
-        self.poll_wait_at(End::Back, cx, |_, state, data| attempt(state, data))
+        let waker = &mut StorableWaker::new(cx.waker());
+        self.poll_wait_at(End::Back, waker, |_, state, data| attempt(state, data))
     }
 
     /// As [`poll_wait`](Self::poll_wait), joining the queue at this end; the attempt gets the home
-    /// as well.
+    /// as well. A caller that changes shared state before this call makes `waker` before that change.
     #[inline]
     pub(crate) fn poll_wait_at<R>(
         self: Pin<&mut Self>,
         end: End,
-        cx: &Context<'_>,
+        waker: &mut StorableWaker<'_>,
         attempt: impl FnOnce(&H, &mut H::State, &mut H::Data) -> ControlFlow<R>,
     ) -> Poll<Ended<R>> {
         let mut this = self.project();
         match this.node.state() {
             State::Fired => return Poll::Ready(Ended::Fired),
-            State::Queued => return Self::wait_on(this.home, this.node, cx),
+            State::Queued => return Self::wait_on(this.home, this.node, waker),
             State::Idle => {}
         }
         let home = &*this.home;
@@ -177,8 +179,8 @@ impl<H: Home> Waiter<H> {
                 // same lock (`Home`'s promise) before it is dropped.
                 unsafe {
                     match end {
-                        End::Back => H::queue(state).push_back(this.node, cx.waker().clone()),
-                        End::Front => H::queue(state).push_front(this.node, cx.waker().clone()),
+                        End::Back => H::queue(state).push_back(this.node, waker.store()),
+                        End::Front => H::queue(state).push_front(this.node, waker.store()),
                     }
                 }
                 Poll::Pending
@@ -187,12 +189,16 @@ impl<H: Home> Waiter<H> {
     }
 
     /// Polled again while it waits: for nothing, or with another waker.
-    fn wait_on<R>(home: &H, mut node: Pin<&mut Node<H::Data>>, cx: &Context<'_>) -> Poll<Ended<R>> {
+    fn wait_on<R>(
+        home: &H,
+        mut node: Pin<&mut Node<H::Data>>,
+        waker: &mut StorableWaker<'_>,
+    ) -> Poll<Ended<R>> {
         // The old waker is dropped after the lock is released.
         let (poll, _old) = home.with(|state| match node.state() {
             State::Queued => {
                 // SAFETY: queued, and there is but one queue for it.
-                let old = unsafe { H::queue(state).update(node.as_mut(), cx.waker()) };
+                let old = unsafe { H::queue(state).update(node.as_mut(), waker) };
                 (Poll::Pending, old)
             }
             _ => (Poll::Ready(Ended::Fired), None),

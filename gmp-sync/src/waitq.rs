@@ -22,13 +22,13 @@
 //! - I2: a queued node is pinned, and removed before it is dropped.
 //! - I3: a node is in the queue its owner gave it to, or in none.
 
+use gmp_rt::park::{StorableWaker, StoredWaker};
 use gmp_rt::prim::{AtomicU8, Ordering, UnsafeCell, debug_assert_no_lock_held};
 use pin_project_lite::pin_project;
 use std::fmt;
 use std::marker::PhantomPinned;
 use std::pin::Pin;
 use std::ptr;
-use std::task::Waker;
 
 /// Where a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub(crate) struct Node<D> {
 struct Inner<D> {
     prev: *const Node<D>,
     next: *const Node<D>,
-    waker: Option<Waker>,
+    waker: Option<StoredWaker>,
     data: D,
 }
 
@@ -93,12 +93,12 @@ impl<R> Verdict<R> {
 /// A waker to wake after the lock is released.
 #[must_use = "somebody waits for this to be woken, after the lock is released"]
 #[derive(Debug)]
-pub(crate) struct Fired(Option<Waker>);
+pub(crate) struct Fired(Option<StoredWaker>);
 
 impl Fired {
     pub(crate) const NONE: Self = Self(None);
 
-    /// Wakes. Not under a lock.
+    /// Wakes. Not under a lock. A panic of a foreign waker is contained.
     #[inline]
     pub(crate) fn wake(self) {
         debug_assert_no_lock_held("wakes a waiter");
@@ -109,18 +109,18 @@ impl Fired {
 
     /// This one, or else that waker.
     #[inline]
-    pub(crate) fn or(self, waker: Option<Waker>) -> Self {
+    pub(crate) fn or(self, waker: Option<StoredWaker>) -> Self {
         Self(self.0.or(waker))
     }
 
     /// The waker, for a list of them.
-    pub(crate) fn into_waker(self) -> Option<Waker> {
+    pub(crate) fn into_waker(self) -> Option<StoredWaker> {
         self.0
     }
 }
 
-impl From<Waker> for Fired {
-    fn from(waker: Waker) -> Self {
+impl From<StoredWaker> for Fired {
+    fn from(waker: StoredWaker) -> Self {
         Self(Some(waker))
     }
 }
@@ -278,7 +278,7 @@ impl<D> Queue<D> {
     pub(crate) unsafe fn push_back(
         &mut self,
         node: Pin<&mut Node<D>>,
-        waker: impl Into<Option<Waker>>,
+        waker: impl Into<Option<StoredWaker>>,
     ) {
         // SAFETY: the caller's promise; the node sits behind the last one.
         unsafe { self.link(node, waker.into(), self.tail, ptr::null()) };
@@ -290,7 +290,7 @@ impl<D> Queue<D> {
     ///
     /// As [`push_back`](Self::push_back).
     #[inline]
-    pub(crate) unsafe fn push_front(&mut self, node: Pin<&mut Node<D>>, waker: Waker) {
+    pub(crate) unsafe fn push_front(&mut self, node: Pin<&mut Node<D>>, waker: StoredWaker) {
         // SAFETY: the caller's promise; the node sits before the first one.
         unsafe { self.link(node, Some(waker), ptr::null(), self.head) };
     }
@@ -302,7 +302,7 @@ impl<D> Queue<D> {
     unsafe fn link(
         &mut self,
         node: Pin<&mut Node<D>>,
-        waker: Option<Waker>,
+        waker: Option<StoredWaker>,
         prev: *const Node<D>,
         next: *const Node<D>,
     ) {
@@ -379,7 +379,7 @@ impl<D> Queue<D> {
     ///
     /// `node` has been in this queue or in none.
     #[inline]
-    pub(crate) unsafe fn remove(&mut self, node: Pin<&mut Node<D>>) -> Option<Waker> {
+    pub(crate) unsafe fn remove(&mut self, node: Pin<&mut Node<D>>) -> Option<StoredWaker> {
         let node: *const Node<D> = &raw const *node;
         // SAFETY: alive by the `&mut` of the caller.
         if unsafe { (*node).state() } != State::Queued {
@@ -399,13 +399,13 @@ impl<D> Queue<D> {
     pub(crate) unsafe fn update(
         &mut self,
         node: Pin<&mut Node<D>>,
-        waker: &Waker,
-    ) -> Option<Waker> {
+        waker: &mut StorableWaker<'_>,
+    ) -> Option<StoredWaker> {
         // SAFETY: the caller's promise.
         unsafe {
             Self::inner(&raw const *node, |inner| match &inner.waker {
-                Some(old) if old.will_wake(waker) => None,
-                _ => inner.waker.replace(waker.clone()),
+                Some(old) if old.will_wake(waker.waker()) => None,
+                _ => inner.waker.replace(waker.store()),
             })
         }
     }

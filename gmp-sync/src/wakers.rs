@@ -4,8 +4,8 @@
 //! one batch, for which one more thread is called at most.
 
 use crate::waitq::Fired;
+use gmp_rt::park::StoredWaker;
 use gmp_rt::prim::debug_assert_no_lock_held;
-use std::task::Waker;
 
 /// Wakers to wake after the lock is released.
 #[must_use = "somebody waits for these to be woken, after the lock is released"]
@@ -16,9 +16,9 @@ pub enum Wakers {
     #[default]
     None,
     /// The usual case, without an allocation.
-    One(Waker),
+    One(StoredWaker),
     /// In the order in which they are to run.
-    Many(Vec<Waker>),
+    Many(Vec<StoredWaker>),
 }
 
 impl Wakers {
@@ -54,7 +54,7 @@ impl Wakers {
         }
     }
 
-    /// Wakes all. Not under a lock.
+    /// Wakes all. Not under a lock. A panic of a foreign waker is contained.
     #[inline]
     pub(crate) fn wake_all(self) {
         debug_assert_no_lock_held("wakes waiters");

@@ -18,9 +18,11 @@ use super::join::JoinHandle;
 use super::list::Link;
 use super::ptr::GPtr;
 use super::status::{AfterDone, AfterRef, Output};
-use super::waker::{TinyWaker, wake_contained};
+use super::waker::TinyWaker;
 use super::{Birth, G, GRef, Schedule, Wait};
-use crate::prim::{AtomicU64, AtomicUsize, UnsafeCell, debug_assert_no_lock_held};
+use crate::prim::{
+    AtomicU64, AtomicUsize, UnsafeCell, debug_assert_no_lock_held, drop_payload,
+};
 use crate::tuning::BOX_ABOVE;
 use crate::wait_reason::WaitReason;
 use std::any::Any;
@@ -219,8 +221,7 @@ impl<F: Future, S: Schedule, K: Keep<F::Output>> GCell<F, S, K> {
         debug_assert_no_lock_held("drops the output of a goroutine");
         let report = |payload: Box<dyn Any + Send>| {
             S::unjoined_panic(&self.header, &*payload);
-            // A payload whose drop panics too has had its say.
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(payload)));
+            drop_payload(payload);
         };
         match outcome {
             Ok(output) => {
@@ -359,7 +360,7 @@ pub(crate) fn complete(gp: GRef, output: Output) {
             // SAFETY: our reference is given up once.
             unsafe { drop_ref(g) };
             if let Some(waker) = waker {
-                wake_contained(waker);
+                waker.wake();
             }
         }
     }

@@ -52,6 +52,8 @@ pub(crate) mod ptr;
 #[expect(unsafe_code, reason = "mapped memory cut into cells, I1 to I4 of the module")]
 mod slab;
 pub(crate) mod status;
+#[expect(unsafe_code, reason = "a waker is taken out of its place when it is woken or dropped")]
+pub(crate) mod stored;
 #[expect(unsafe_code, reason = "the raw waker, I1 to I2 of the module")]
 pub(crate) mod waker;
 

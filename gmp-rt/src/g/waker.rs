@@ -12,11 +12,11 @@
 
 use super::ptr::GPtr;
 use super::status::Wake;
+use super::stored::StoredWaker;
 use super::{G, GRef, cell};
 use crate::prim::debug_assert_no_lock_held;
 use crate::wait_reason::WaitReason;
 use std::mem::ManuallyDrop;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::task::{Context, RawWaker, RawWakerVTable, Waker};
 
@@ -98,12 +98,35 @@ pub(crate) fn goroutine_of(waker: &Waker) -> Option<&G> {
     cell_of(waker).map(|g| unsafe { g.header() })
 }
 
-/// Wakes, from the scheduler's own code: a stranger's waker that panics must not take the
-/// scheduler down with it. The panic hook has told about it.
-pub(crate) fn wake_contained(waker: Waker) {
-    // Outside of the `catch_unwind`, which would swallow it.
-    debug_assert_no_lock_held("wakes a waker");
-    let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+/// A goroutine's own waker: waking and dropping it are direct calls, which run no user code.
+pub(crate) struct GoroutineWaker(*const ());
+
+/// `waker` as a goroutine's own, or back if it is foreign.
+#[inline]
+pub(crate) fn into_goroutine(waker: Waker) -> Result<GoroutineWaker, Waker> {
+    if goroutine_of(&waker).is_none() {
+        return Err(waker);
+    }
+    // The reference moves with the data pointer (I1).
+    Ok(GoroutineWaker(ManuallyDrop::new(waker).data()))
+}
+
+impl GoroutineWaker {
+    /// Wakes the goroutine.
+    #[inline]
+    pub(crate) fn wake(self) {
+        let data = ManuallyDrop::new(self).0;
+        // SAFETY: I1 — the data of a waker of ours, whose reference is given up here.
+        unsafe { wake(data) };
+    }
+}
+
+impl Drop for GoroutineWaker {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: I1 — the data of a waker of ours, whose reference is given up here.
+        unsafe { drop_waker(self.0) };
+    }
 }
 
 /// Notes why the goroutine behind `cx` is about to wait, if there is one.
@@ -152,14 +175,15 @@ impl TinyWaker {
     }
 
     /// The waker, leaving nothing behind.
-    pub(crate) fn take(&mut self) -> Option<Waker> {
+    pub(crate) fn take(&mut self) -> Option<StoredWaker> {
         let this = ManuallyDrop::new(std::mem::replace(self, Self::EMPTY));
         if let Some(boxed) = this.boxed() {
             // SAFETY: I2 — tagged, so our box, taken once.
-            return Some(*unsafe { Box::from_raw(boxed) });
+            let waker = *unsafe { Box::from_raw(boxed) };
+            return Some(waker.into());
         }
         // SAFETY: I1, I2 — a counted `G`; the reference moves into the waker.
-        (!this.0.is_null()).then(|| unsafe { Waker::new(this.0, &VTABLE) })
+        (!this.0.is_null()).then(|| unsafe { Waker::new(this.0, &VTABLE) }.into())
     }
 }
 

@@ -25,6 +25,12 @@ mod held;
 )]
 mod raw_lock;
 
+#[cfg(not(gmp_loom))]
+mod contain;
+#[cfg(gmp_loom)]
+#[path = "contain_loom.rs"]
+mod contain;
+
 #[cfg(all(target_os = "linux", not(gmp_loom)))]
 #[path = "nap_futex.rs"]
 mod nap;
@@ -35,6 +41,7 @@ mod nap;
 #[path = "nap_sleep.rs"]
 mod nap;
 
+pub use self::contain::{contain, drop_payload};
 pub use self::held::debug_assert_no_lock_held;
 pub use self::imp::*;
 pub(crate) use self::raw_lock::take_contended;

@@ -23,7 +23,7 @@
 
 use super::Sched;
 use super::run::Worker;
-use crate::g::waker::wake_contained;
+use crate::g::stored::StoredWaker;
 use crate::m::note::Note;
 use crate::netpoll::{Bell, Delay, Netpoll, Ready};
 use crate::p::{Counter, OwnedP};
@@ -119,7 +119,7 @@ impl Net {
         self.rescued.add(1);
         let mut ready = Ready::default();
         self.ask(netpoll, NET_BATCH, &mut ready);
-        ready.drain().for_each(wake_contained);
+        ready.drain().for_each(StoredWaker::wake);
     }
 
     /// Has the M that sleeps in the netpoller come out and go in again, and waits for that while `wanted`: what
@@ -151,7 +151,7 @@ impl Net {
         if let Some(netpoll) = self.netpoll.get() {
             let mut ready = Ready::default();
             netpoll.shut(&mut ready);
-            ready.drain().for_each(wake_contained);
+            ready.drain().for_each(StoredWaker::wake);
         }
     }
 }
@@ -221,7 +221,7 @@ impl Worker<'_> {
             return;
         }
         let ready = &mut self.ready;
-        self.local.in_batch(|| ready.drain().for_each(wake_contained));
+        self.local.in_batch(|| ready.drain().for_each(StoredWaker::wake));
         self.begin_pace();
     }
 
@@ -240,7 +240,7 @@ impl Worker<'_> {
             return;
         }
         let ready = &mut self.ready;
-        self.local.outside(|| ready.drain().for_each(wake_contained));
+        self.local.outside(|| ready.drain().for_each(StoredWaker::wake));
     }
 }
 

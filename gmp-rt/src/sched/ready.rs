@@ -4,13 +4,14 @@ use super::Sched;
 use super::current::{self, Local};
 use super::registry;
 use crate::g::list::GList;
+use crate::g::stored::StoredWaker;
 use crate::g::{G, GRef, Schedule};
 use crate::p::runq::Full;
 use crate::p::{OwnedP, PStatus};
 use crate::prim::debug_assert_no_lock_held;
 use crate::throw::throw;
 use std::any::Any;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 /// Where in the local queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,10 +48,10 @@ impl Schedule for Gmp {
     }
 }
 
-/// Wakes all, as one batch if this thread has a P.
-pub(crate) fn wake_all(wakers: impl IntoIterator<Item = Waker>) {
+/// Wakes all, as one batch if this thread has a P. A panic of a foreign waker is contained.
+pub(crate) fn wake_all(wakers: impl IntoIterator<Item: Into<StoredWaker>>) {
     debug_assert_no_lock_held("wakes many");
-    let wake = || wakers.into_iter().for_each(Waker::wake);
+    let wake = || wakers.into_iter().for_each(|waker| waker.into().wake());
     current::with(|local| match local {
         Some(local) => local.in_batch(wake),
         None => wake(),

@@ -2,7 +2,7 @@
 
 use super::Sched;
 use crate::g::heap;
-use crate::prim::debug_assert_no_lock_held;
+use crate::prim::{contain, debug_assert_no_lock_held};
 use crate::prim::fixed::Mutex;
 use crate::throw::say;
 use std::collections::HashSet;
@@ -100,6 +100,14 @@ pub(crate) struct Stalls {
     count: Mutex<u64>,
 }
 
+impl Drop for Stalls {
+    /// The last reference to a scheduler may be that of a worker thread or of sysmon.
+    fn drop(&mut self) {
+        let hook = self.hook.get_mut().take();
+        contain(|| drop(hook));
+    }
+}
+
 impl fmt::Debug for Stalls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Stalls").field("count", &*self.count.lock()).finish_non_exhaustive()
@@ -109,10 +117,10 @@ impl fmt::Debug for Stalls {
 impl Sched {
     /// Sets what is called, on sysmon's thread, for each stall.
     pub(crate) fn on_stall(&self, hook: impl Fn(&Stall) + Send + Sync + 'static) {
-        // The old hook may be dropped: not under the lock.
         let hook: Hook = Arc::new(hook);
-        let old = self.stalls.hook.lock().replace(hook);
-        drop(old);
+        let replaced = self.stalls.hook.lock().replace(hook);
+        // After the lock is released: its drop is user code.
+        drop(replaced);
     }
 
     /// How many stalls there were.
@@ -139,8 +147,9 @@ impl Sched {
         }
         if let Some(hook) = hook {
             debug_assert_no_lock_held("calls the stall hook");
-            // A hook that panics must not take sysmon with it.
-            let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| hook(&stall)));
+            contain(|| hook(&stall));
+            // The last reference, if the hook was replaced meanwhile.
+            contain(|| drop(hook));
         }
     }
 

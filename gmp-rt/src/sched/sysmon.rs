@@ -40,6 +40,7 @@ use crate::g::GoId;
 use crate::p::call::Call;
 use crate::p::{P, PStatus};
 use crate::sys::thread_state::{self, Sleep};
+use crate::throw::AbortOnUnwind;
 use crate::tuning::{
     BLOCKED_AFTER, COMPUTING_AFTER, DEAF_AFTER, GLOBAL_TICK, HURRY_AFTER, HURRY_HOGS, IDLE_AFTER,
     LOCK_HELD, LOCKED_AFTER, NET_RESCUE, PROCS_AWAKE, PROCS_UPDATE, SLICE, STUCK_CPU,
@@ -132,6 +133,9 @@ pub(super) enum Round {
 
 /// The main function of the thread.
 pub(super) fn sysmon_main(sched: Arc<Sched>) {
+    // User code that sysmon calls is contained, so a panic here is gmp's own. Without sysmon the
+    // runtime would hang when a goroutine blocks its thread.
+    let _abort = AbortOnUnwind("monitoring the threads");
     let mut sysmon = Sysmon::new(sched);
     let (mut nap, mut told) = (SYSMON_NAP, false);
     loop {

@@ -78,8 +78,8 @@ impl AfterFunc {
         if when != clock::FOREVER {
             let alarm = Alarm::set(clock::now(), when, &Waker::from(self.call.clone()));
             // A concurrent `reset` may have set one: it is dropped after the lock is released.
-            let old = self.alarm.lock().replace(alarm);
-            drop(old);
+            let replaced = self.alarm.lock().replace(alarm);
+            drop(replaced);
         }
         pending
     }

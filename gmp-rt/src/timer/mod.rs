@@ -16,7 +16,7 @@
 pub(crate) mod wheel;
 
 use self::wheel::{Key, Wheel};
-use crate::g::waker::wake_contained;
+use crate::g::stored::StoredWaker;
 use crate::prim::Ordering::{Relaxed, SeqCst};
 use crate::prim::{AtomicU64, AtomicUsize, Mutex};
 use crate::tuning::FETCH_AHEAD;
@@ -102,7 +102,7 @@ impl Timers {
 
     /// Sets a timer that wakes `waker` at `when`.
     pub(crate) fn insert(&self, now: u64, when: u64, waker: &Waker) -> (Key, Earliest) {
-        let waker = waker.clone();
+        let waker = waker.clone().into();
         let mut wheel = self.wheel.lock();
         let key = wheel.insert(now, when, waker);
         self.forget_past(when);
@@ -125,8 +125,8 @@ impl Timers {
             Some(true) => return true,
             Some(false) => {}
         }
-        // A stranger's waker runs code of its own when it is cloned and dropped: not under the lock.
-        let waker = waker.clone();
+        // Cloned before and dropped after the lock: a foreign waker may run any code.
+        let waker = waker.clone().into();
         let old = self.wheel.lock().replace_waker(key, waker);
         old.is_ok()
     }
@@ -173,13 +173,13 @@ impl Timers {
 }
 
 /// Wakes all, and fetches each goroutine a few before it is its turn: after a long sleep none is in a cache.
-fn wake_fetched(wakers: &mut Vec<Waker>) {
+fn wake_fetched(wakers: &mut Vec<StoredWaker>) {
     let mut wakers = wakers.drain(..);
     while let Some(waker) = wakers.next() {
         if let Some(later) = wakers.as_slice().get(FETCH_AHEAD) {
             prefetch(later.data());
         }
-        wake_contained(waker);
+        waker.wake();
     }
 }
 

@@ -21,6 +21,7 @@
 //! and removal must be lazy because finding an entry is not cheap; here only one of the present 65 µs leaves a number
 //! behind.
 
+use crate::g::stored::StoredWaker;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::task::Waker;
@@ -55,7 +56,7 @@ struct Entry {
     next: u32,
     generation: u32,
     slot: u16,
-    waker: Option<Waker>,
+    waker: Option<StoredWaker>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -115,7 +116,7 @@ impl Wheel {
     }
 
     /// Adds a timer that wakes `waker` at `when`.
-    pub(crate) fn insert(&mut self, now: u64, when: u64, waker: Waker) -> Key {
+    pub(crate) fn insert(&mut self, now: u64, when: u64, waker: StoredWaker) -> Key {
         self.catch_up(now >> TICK_BITS);
         let index = self.take_free();
         self.generation = self.generation.wrapping_add(1);
@@ -141,7 +142,11 @@ impl Wheel {
 
     /// Gives a pending timer another waker and returns the old one; the new one back if it has
     /// fired.
-    pub(crate) fn replace_waker(&mut self, key: Key, waker: Waker) -> Result<Option<Waker>, Waker> {
+    pub(crate) fn replace_waker(
+        &mut self,
+        key: Key,
+        waker: StoredWaker,
+    ) -> Result<Option<StoredWaker>, StoredWaker> {
         if !self.contains(key) {
             return Err(waker);
         }
@@ -160,14 +165,14 @@ impl Wheel {
     }
 
     /// Removes a pending timer and returns its waker; `None` if it has fired.
-    pub(crate) fn remove(&mut self, key: Key) -> Option<Waker> {
+    pub(crate) fn remove(&mut self, key: Key) -> Option<StoredWaker> {
         self.find(key)?;
         self.unlink(key.index);
         self.release(key.index)
     }
 
     /// Moves the wakers of timers due at `now` to `due`, in the order of their moments, until that holds `most`.
-    pub(crate) fn expire(&mut self, now: u64, due: &mut Vec<Waker>, most: usize) {
+    pub(crate) fn expire(&mut self, now: u64, due: &mut Vec<StoredWaker>, most: usize) {
         while due.len() < most {
             if let Some(Reverse((when, index))) = self.near.peek() {
                 if *when > now {
@@ -328,7 +333,7 @@ impl Wheel {
     }
 
     /// Frees an unlinked entry.
-    fn release(&mut self, index: u32) -> Option<Waker> {
+    fn release(&mut self, index: u32) -> Option<StoredWaker> {
         let free = self.free;
         let entry = self.entry_mut(index);
         entry.slot = NO_SLOT;

@@ -26,7 +26,8 @@ impl Bench {
     }
 
     fn insert(&mut self, now: u64, when: u64, number: u64) -> Key {
-        self.wheel.insert(now, when, Waker::from(Arc::new(Numbered(number, self.woken.clone()))))
+        let waker = Waker::from(Arc::new(Numbered(number, self.woken.clone())));
+        self.wheel.insert(now, when, waker.into())
     }
 
     /// The numbers of the timers due at `now`, sorted.
@@ -40,7 +41,7 @@ impl Bench {
     fn expire_in_order(&mut self, now: u64) -> Vec<u64> {
         let mut wakers = Vec::new();
         self.wheel.expire(now, &mut wakers, usize::MAX);
-        let number = |waker: Waker| {
+        let number = |waker: StoredWaker| {
             waker.wake();
             self.woken.load(Ordering::Relaxed)
         };

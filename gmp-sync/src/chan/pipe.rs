@@ -11,7 +11,7 @@ use super::{Receiver, SendError, Sender};
 use crate::waitq::{Node, State};
 use futures::sink::Sink;
 use futures::stream::{FusedStream, Stream};
-use gmp_rt::park::{WaitReason, note_wait, poll_go_on};
+use gmp_rt::park::{StorableWaker, WaitReason, note_wait, poll_go_on};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -36,10 +36,11 @@ impl<T> Pipe<T> {
     ) -> Poll<R> {
         let side = self.side;
         let bell = self.bell.get_or_insert_with(|| Box::pin(Node::new(Wait::new(Parcel::Nothing))));
+        let mut waker = StorableWaker::new(cx.waker());
         let (result, _old) = chan.with(|core| match attempt(core) {
             Some(result) => (Poll::Ready(result), None),
             // SAFETY: boxed, so pinned, and with this pipe for ever, which `cancel`s it.
-            None => (Poll::Pending, unsafe { core.leave_bell(side, bell.as_mut(), cx.waker()) }),
+            None => (Poll::Pending, unsafe { core.leave_bell(side, bell.as_mut(), &mut waker) }),
         });
         result
     }

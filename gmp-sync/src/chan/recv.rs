@@ -6,7 +6,7 @@ use super::wait::{Parcel, Wait};
 use super::waits::Summoned;
 use super::{Receiver, RecvError};
 use crate::waitq::{Fired, Node, Spot, State};
-use gmp_rt::park::{WaitReason, note_wait, poll_go_on};
+use gmp_rt::park::{StorableWaker, WaitReason, note_wait, poll_go_on};
 use pin_project_lite::pin_project;
 use std::fmt;
 use std::pin::Pin;
@@ -59,6 +59,7 @@ impl<T> Future for Recv<'_, T> {
             Ok(value) => return Poll::Ready(Ok(value)),
             Err(((), locked)) => locked,
         };
+        let (mut waker, locked) = locked.prepare(cx);
         // In variables of their own, not in one result: that would go through memory (see `quickly`).
         let (mut value, mut fired) = (None, Fired::NONE);
         let next = locked.with(|core| {
@@ -76,7 +77,7 @@ impl<T> Future for Recv<'_, T> {
             };
             let node = this.spot.make(Wait::new(Parcel::Nothing));
             // SAFETY: pinned where it is; the drop above calls `cancel`.
-            unsafe { core.wait_to_receive(node, Some(cx.waker().clone()), summoned) };
+            unsafe { core.wait_to_receive(node, Some(waker.store()), summoned) };
             Next::Wait
         });
         fired.wake();
@@ -103,9 +104,10 @@ fn poll_waiting<T>(
     cx: &Context<'_>,
 ) -> Poll<Option<Result<T, RecvError>>> {
     if node.state() == State::Queued {
+        let mut waker = StorableWaker::new(cx.waker());
         let old = chan.with(|core| match node.state() {
             // SAFETY: queued, and so in this channel.
-            State::Queued => Some(unsafe { core.update(node.as_mut(), cx.waker()) }),
+            State::Queued => Some(unsafe { core.update(node.as_mut(), &mut waker) }),
             _ => None,
         });
         if old.is_some() {

@@ -5,7 +5,7 @@ use super::shared::Chan;
 use super::wait::{Parcel, Wait};
 use super::{SendError, Sender};
 use crate::waitq::{Node, Spot, State};
-use gmp_rt::park::{WaitReason, note_wait, poll_go_on};
+use gmp_rt::park::{StorableWaker, WaitReason, note_wait, poll_go_on};
 use pin_project_lite::pin_project;
 use std::fmt;
 use std::pin::Pin;
@@ -78,11 +78,12 @@ impl<T> Future for Send<'_, T> {
             Ok(()) => return Poll::Ready(Ok(())),
             Err(failed) => failed,
         };
+        let (mut waker, locked) = locked.prepare(cx);
         let pushed = locked.with(|core| match core.push(value) {
             Push::Full(value) => {
                 let node = this.spot.make(Wait::new(Parcel::Value(value)));
                 // SAFETY: pinned where it is; the drop above calls `cancel`.
-                unsafe { core.wait_to_send(node, Some(cx.waker().clone())) };
+                unsafe { core.wait_to_send(node, Some(waker.store())) };
                 None
             }
             pushed => Some(pushed),
@@ -108,9 +109,10 @@ fn poll_waiting<T>(
     cx: &Context<'_>,
 ) -> Poll<()> {
     if node.state() == State::Queued {
+        let mut waker = StorableWaker::new(cx.waker());
         let old = chan.with(|core| match node.state() {
             // SAFETY: queued, and so in this channel.
-            State::Queued => Some(unsafe { core.update(node.as_mut(), cx.waker()) }),
+            State::Queued => Some(unsafe { core.update(node.as_mut(), &mut waker) }),
             _ => None,
         });
         if old.is_some() {

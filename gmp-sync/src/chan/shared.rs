@@ -9,8 +9,10 @@
 
 use super::core::Core;
 use crate::wakers::Wakers;
+use gmp_rt::park::StorableWaker;
 use gmp_rt::prim::{RawLock, UnsafeCell};
 use std::fmt;
+use std::task::{Context, Waker};
 
 /// What both sides share. The lock is in the line of what it guards.
 #[repr(C)]
@@ -128,6 +130,27 @@ impl<'a, T> Locked<'a, T> {
         // SAFETY: it is locked, and nobody else unlocks it.
         unsafe { chan.unlock() }.wake_all();
         result
+    }
+
+    /// Prepares the waker of `cx` to be stored under this lock.
+    ///
+    /// A foreign waker is cloned while the lock is released, since it may run any code. The caller
+    /// has to check the channel again.
+    #[inline]
+    pub(super) fn prepare<'c>(self, cx: &Context<'c>) -> (StorableWaker<'c>, Self) {
+        match StorableWaker::of_goroutine(cx.waker()) {
+            Some(waker) => (waker, self),
+            None => self.prepare_foreign(cx.waker()),
+        }
+    }
+
+    #[cold]
+    fn prepare_foreign(self, waker: &Waker) -> (StorableWaker<'_>, Self) {
+        let chan = self.0;
+        drop(self);
+        let waker = StorableWaker::new(waker);
+        chan.lock();
+        (waker, Self(chan))
     }
 
     /// It stays locked: whoever locks several unlocks them by [`Chan::unlock`].

@@ -2,8 +2,8 @@
 
 use crate::claim::Claim;
 use crate::waitq::Verdict;
+use gmp_rt::park::StoredWaker;
 use std::ptr::NonNull;
-use std::task::Waker;
 
 /// What a wait keeps in its node.
 pub(crate) struct Wait<T> {
@@ -95,7 +95,7 @@ impl<T> Wait<T> {
 
     /// The waker, if it is a select's.
     #[inline]
-    pub(super) fn select_waker(&self) -> Option<Waker> {
+    pub(super) fn select_waker(&self) -> Option<StoredWaker> {
         self.claim()?.take_waker()
     }
 }

@@ -4,8 +4,8 @@ use super::core::Core;
 use super::wait::{Parcel, Place, Wait};
 use crate::waitq::{Node, Queue, State};
 use crate::wakers::Wakers;
+use gmp_rt::park::{StorableWaker, StoredWaker};
 use std::pin::Pin;
-use std::task::Waker;
 
 /// Who leaves a bell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub enum Summoned {
 pub(crate) struct Left<T> {
     wakers: Wakers,
     value: Option<T>,
-    waker: Option<Waker>,
+    waker: Option<StoredWaker>,
 }
 
 impl<T> Left<T> {
@@ -58,7 +58,7 @@ impl<T> Core<T> {
     pub(crate) unsafe fn wait_to_receive(
         &mut self,
         mut node: Pin<&mut Node<Wait<T>>>,
-        waker: Option<Waker>,
+        waker: Option<StoredWaker>,
         summoned: Summoned,
     ) {
         let (queue, place) = match summoned {
@@ -81,7 +81,7 @@ impl<T> Core<T> {
     pub(crate) unsafe fn wait_to_send(
         &mut self,
         node: Pin<&mut Node<Wait<T>>>,
-        waker: Option<Waker>,
+        waker: Option<StoredWaker>,
     ) {
         // SAFETY: the caller's promise.
         unsafe { self.sendq.push_back(node, waker) };
@@ -98,8 +98,8 @@ impl<T> Core<T> {
         &mut self,
         side: Side,
         mut node: Pin<&mut Node<Wait<T>>>,
-        waker: &Waker,
-    ) -> Option<Waker> {
+        waker: &mut StorableWaker<'_>,
+    ) -> Option<StoredWaker> {
         let bells = self.bells(side);
         if node.state() == State::Queued {
             // SAFETY: queued, so with the bells of this side.
@@ -107,7 +107,7 @@ impl<T> Core<T> {
         }
         node.as_mut().reset();
         // SAFETY: the caller's promise.
-        unsafe { bells.push_back(node, waker.clone()) };
+        unsafe { bells.push_back(node, waker.store()) };
         if side == Side::Stream {
             self.ring_sinks();
         }
@@ -124,7 +124,7 @@ impl<T> Core<T> {
         &mut self,
         side: Side,
         node: Pin<&mut Node<Wait<T>>>,
-    ) -> Option<Waker> {
+    ) -> Option<StoredWaker> {
         // SAFETY: the caller's promise.
         unsafe { self.bells(side).remove(node) }
     }
@@ -144,8 +144,8 @@ impl<T> Core<T> {
     pub(crate) unsafe fn update(
         &mut self,
         node: Pin<&mut Node<Wait<T>>>,
-        waker: &Waker,
-    ) -> Option<Waker> {
+        waker: &mut StorableWaker<'_>,
+    ) -> Option<StoredWaker> {
         // Any of the queues will do: their ends are not touched.
         // SAFETY: the caller's promise.
         unsafe { self.sendq.update(node, waker) }

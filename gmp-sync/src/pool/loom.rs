@@ -43,11 +43,11 @@ fn loom_put_against_tick() {
         };
         let ticking = {
             let pool = pool.clone();
-            thread::spawn(move || pool.tick())
+            thread::spawn(move || pool.tick().0)
         };
         let wanted = [putting.join().unwrap(), ticking.join().unwrap()];
         let timers = wanted.iter().filter(|alarm| **alarm == Alarm::Wanted).count();
-        match pool.age() {
+        match pool.age().rest {
             // Those who drop an item because the shard is in use may leave a timer for nothing.
             Rest::None => assert!(timers <= 1),
             Rest::Items => assert_eq!(timers, 1),

@@ -23,9 +23,11 @@ pub use self::guard::PoolGuard;
 use self::aging::{Aging, Alarm};
 use self::shard::{Age, Rest, Shard};
 use gmp_rt::park::p_index;
-use gmp_rt::prim::{AtomicBool, CachePadded, Ordering};
+use gmp_rt::prim::{AtomicBool, CachePadded, Ordering, drop_payload};
+use std::any::Any;
 use std::cell::Cell;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -130,8 +132,12 @@ impl<T: Send + 'static> Pool<T> {
 
     /// Ages all items: those that were put before the last ageing are dropped. This is what Go does at
     /// each garbage collection, and what happens here by itself after some idle time.
+    ///
+    /// # Panics
+    ///
+    /// If the drop of an item does. All other items have aged then.
     pub fn age(&self) {
-        let _ = self.shared.age();
+        self.shared.age().finish();
     }
 }
 
@@ -207,26 +213,33 @@ impl<T> Shared<T> {
         Alarm::No
     }
 
-    /// Ages all items.
-    fn age(&self) -> Rest {
-        let mut rest = Rest::None;
+    /// Ages all items, also if the drop of one panics.
+    fn age(&self) -> Aged {
+        let mut aged = Aged { rest: Rest::None, panic: None };
         for shard in &self.shards {
             let (left, old) = shard.age();
-            drop(old);
             if left == Rest::Items {
-                rest = left;
+                aged.rest = left;
+            }
+            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(old))) {
+                match aged.panic {
+                    None => aged.panic = Some(payload),
+                    Some(_) => drop_payload(payload),
+                }
             }
         }
-        rest
+        aged
     }
 
     /// The timer is over: ages all items, and says whether another is wanted.
-    fn tick(&self) -> Alarm {
+    fn tick(&self) -> (Alarm, Aged) {
         self.aging.over();
-        match self.age() {
+        let aged = self.age();
+        let alarm = match aged.rest {
             Rest::Items => self.aging.want(),
             Rest::None => Alarm::No,
-        }
+        };
+        (alarm, aged)
     }
 }
 
@@ -235,6 +248,23 @@ impl<T: Send + 'static> Shared<T> {
     fn set_alarm(self: &Arc<Self>) {
         let tick = Tick { pool: Arc::downgrade(self), ran: AtomicBool::new(false) };
         gmp_rt::after_func(self.idle, move || tick.run());
+    }
+}
+
+/// What came of ageing all items.
+#[must_use = "to be finished: the drop of an item may have panicked"]
+struct Aged {
+    rest: Rest,
+    /// The first panic of an item's drop.
+    panic: Option<Box<dyn Any + Send>>,
+}
+
+impl Aged {
+    /// Continues the panic, if there was one.
+    fn finish(self) {
+        if let Some(payload) = self.panic {
+            resume_unwind(payload);
+        }
     }
 }
 
@@ -247,11 +277,12 @@ struct Tick<T: Send + 'static> {
 impl<T: Send + 'static> Tick<T> {
     fn run(&self) {
         self.ran.store(true, Ordering::Relaxed); // Relaxed: dropped after it has run
-        if let Some(pool) = self.pool.upgrade()
-            && pool.tick() == Alarm::Wanted
-        {
+        let Some(pool) = self.pool.upgrade() else { return };
+        let (alarm, aged) = pool.tick();
+        if alarm == Alarm::Wanted {
             pool.set_alarm();
         }
+        aged.finish();
     }
 }
 

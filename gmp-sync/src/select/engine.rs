@@ -18,10 +18,10 @@ use super::order::{Order, Shuffle};
 use crate::chan::waits::Summoned;
 use crate::claim::Claim;
 use crate::wakers::Wakers;
-use gmp_rt::park::{WaitReason, note_wait, poll_go_on};
+use gmp_rt::park::{StorableWaker, StoredWaker, WaitReason, note_wait, poll_go_on};
 use pin_project_lite::pin_project;
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker, ready};
+use std::task::{Context, Poll, ready};
 
 /// What a select has chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,11 +183,11 @@ struct Engine<'s> {
 struct After {
     wakers: Wakers,
     /// Not woken instead: a select that wakes itself whenever it is polled would never rest.
-    replaced: Option<Waker>,
+    replaced: Option<StoredWaker>,
 }
 
 impl After {
-    fn drop_later(&mut self, replaced: Option<Waker>) {
+    fn drop_later(&mut self, replaced: Option<StoredWaker>) {
         debug_assert!(self.replaced.is_none(), "one waker is replaced per step");
         self.replaced = replaced;
     }
@@ -269,7 +269,7 @@ impl Engine<'_> {
     unsafe fn attempt(
         &mut self,
         index: usize,
-        cx: &Context<'_>,
+        waker: &mut StorableWaker<'_>,
         after: &mut After,
     ) -> Option<Step> {
         // SAFETY: the caller's promise.
@@ -289,22 +289,30 @@ impl Engine<'_> {
                 // SAFETY: as above.
                 unsafe { self.dequeue_all(after) };
                 // SAFETY: the caller's promise; nothing is queued any more.
-                unsafe { self.await_promise(index, cx, after) };
+                unsafe { self.await_promise(index, Some(waker), after) };
                 Some(Step::Wait)
             }
         }
     }
 
-    /// Decides for case `index`, whose value a sender has been told to bring.
+    /// Decides for case `index`, whose value a sender has been told to bring. Without a waker the
+    /// caller has to collect the value itself.
     ///
     /// # Safety
     ///
     /// Its channel is locked, and nothing is queued.
-    unsafe fn await_promise(&mut self, index: usize, cx: &Context<'_>, after: &mut After) {
+    unsafe fn await_promise(
+        &mut self,
+        index: usize,
+        waker: Option<&mut StorableWaker<'_>>,
+        after: &mut After,
+    ) {
         // For the drop.
         self.prepare();
         self.claim.decide(index as u32);
-        after.drop_later(self.claim.set_waker(cx.waker()));
+        if let Some(waker) = waker {
+            after.drop_later(self.claim.set_waker(waker));
+        }
         let arm = self.list.as_mut().arm(index);
         // SAFETY: locked; the claim is pinned with the select, whose drop dequeues.
         unsafe { arm.enqueue(self.claim, index as u32, Summoned::Yes) };
@@ -353,9 +361,10 @@ impl Engine<'_> {
             return Step::Chosen(Chosen::Default);
         }
         let mut after = After::default();
+        let mut waker = StorableWaker::new(cx.waker());
         self.lock_all();
         // SAFETY: all locked.
-        let step = unsafe { self.try_together(&order, cx, &mut after) };
+        let step = unsafe { self.try_together(&order, &mut waker, &mut after) };
         // SAFETY: locked above.
         unsafe { self.unlock_all(&mut after) };
         after.finish();
@@ -386,12 +395,17 @@ impl Engine<'_> {
     /// That is locked, and nothing is queued.
     unsafe fn begin_promise(&mut self, index: usize, wakers: Wakers, cx: &Context<'_>) -> Step {
         let mut after = After { wakers, replaced: None };
+        let mut waker = StorableWaker::of_goroutine(cx.waker());
         // SAFETY: the caller's promise.
-        unsafe { self.await_promise(index, cx, &mut after) };
+        unsafe { self.await_promise(index, waker.as_mut(), &mut after) };
         // SAFETY: the caller's promise.
         after.wakers.append(unsafe { self.list.look(index).unlock() });
         after.finish();
-        Step::Wait
+        match waker {
+            Some(_) => Step::Wait,
+            // A foreign waker cannot be cloned under the lock.
+            None => self.collect_promise(index, cx),
+        }
     }
 
     /// Tries the channels, then takes the default or joins all queues.
@@ -402,13 +416,13 @@ impl Engine<'_> {
     unsafe fn try_together(
         &mut self,
         order: &Shuffle,
-        cx: &Context<'_>,
+        waker: &mut StorableWaker<'_>,
         after: &mut After,
     ) -> Step {
         for index in order.iter() {
             if let Kind::Channel(_) = self.list.look(index).kind() {
                 // SAFETY: the caller's promise.
-                if let Some(step) = unsafe { self.attempt(index, cx, after) } {
+                if let Some(step) = unsafe { self.attempt(index, waker, after) } {
                     return step;
                 }
             }
@@ -432,16 +446,17 @@ impl Engine<'_> {
             }
             *self.phase = Phase::Queued;
         }
-        after.drop_later(self.claim.reopen(cx.waker()));
+        after.drop_later(self.claim.reopen(waker));
         Step::Wait
     }
 
     /// In all queues: woken by a winner, by a future, or for nothing.
     fn look_again(&mut self, cx: &mut Context<'_>) -> Step {
         let mut after = After::default();
+        let mut waker = StorableWaker::new(cx.waker());
         self.lock_all();
         // SAFETY: all locked.
-        let step = unsafe { self.look(cx, &mut after) };
+        let step = unsafe { self.look(&mut waker, &mut after) };
         // SAFETY: locked above.
         unsafe { self.unlock_all(&mut after) };
         after.finish();
@@ -460,7 +475,7 @@ impl Engine<'_> {
                 Step::Chosen(Chosen::Case(index))
             }
             // SAFETY: all locked.
-            None => unsafe { self.try_together(&order, cx, &mut after) },
+            None => unsafe { self.try_together(&order, &mut waker, &mut after) },
         };
         // SAFETY: locked above.
         unsafe { self.unlock_all(&mut after) };
@@ -474,13 +489,13 @@ impl Engine<'_> {
     /// # Safety
     ///
     /// All channels are locked.
-    unsafe fn look(&mut self, cx: &Context<'_>, after: &mut After) -> Option<Step> {
+    unsafe fn look(&mut self, waker: &mut StorableWaker<'_>, after: &mut After) -> Option<Step> {
         if let Some(winner) = self.claim.winner() {
             // SAFETY: the caller's promise.
-            return Some(unsafe { self.take_winner(winner as usize, cx, after) });
+            return Some(unsafe { self.take_winner(winner as usize, waker, after) });
         }
         if *self.futures == Futures::None {
-            after.drop_later(self.claim.set_waker(cx.waker()));
+            after.drop_later(self.claim.set_waker(waker));
             return Some(Step::Wait);
         }
         self.claim.leave();
@@ -490,20 +505,26 @@ impl Engine<'_> {
     /// # Safety
     ///
     /// All channels are locked, and `winner` has won.
-    unsafe fn take_winner(&mut self, winner: usize, cx: &Context<'_>, after: &mut After) -> Step {
+    unsafe fn take_winner(
+        &mut self,
+        winner: usize,
+        waker: &mut StorableWaker<'_>,
+        after: &mut After,
+    ) -> Step {
         // SAFETY: the caller's promise.
         unsafe { self.dequeue_but(Some(winner), after) };
         *self.phase = Phase::Promised(winner);
         // SAFETY: the caller's promise.
-        unsafe { self.collect(winner, cx, after) }
+        unsafe { self.collect(winner, waker, after) }
     }
 
     /// Decided: looks whether the value has come.
     fn collect_promise(&mut self, index: usize, cx: &Context<'_>) -> Step {
         let mut after = After::default();
+        let mut waker = StorableWaker::new(cx.waker());
         self.list.look(index).lock();
         // SAFETY: locked.
-        let step = unsafe { self.collect(index, cx, &mut after) };
+        let step = unsafe { self.collect(index, &mut waker, &mut after) };
         // SAFETY: locked above.
         after.wakers.append(unsafe { self.list.look(index).unlock() });
         after.finish();
@@ -513,11 +534,16 @@ impl Engine<'_> {
     /// # Safety
     ///
     /// The channel of case `index`, which has won, is locked; it alone is queued.
-    unsafe fn collect(&mut self, index: usize, cx: &Context<'_>, after: &mut After) -> Step {
+    unsafe fn collect(
+        &mut self,
+        index: usize,
+        waker: &mut StorableWaker<'_>,
+        after: &mut After,
+    ) -> Step {
         // SAFETY: the caller's promise.
         match unsafe { self.list.as_mut().arm(index).collect() } {
             Outcome::Waiting => {
-                after.drop_later(self.claim.set_waker(cx.waker()));
+                after.drop_later(self.claim.set_waker(waker));
                 return Step::Wait;
             }
             Outcome::Done => *self.phase = Phase::Start,
