@@ -59,3 +59,5 @@ mod sync_once;
 mod sync_rw_lock;
 mod sync_semaphore;
 mod time;
+mod user_code;
+mod user_wakers;
