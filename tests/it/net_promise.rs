@@ -43,8 +43,7 @@ fn echo_server_runs_while_a_hundred_goroutines_block() {
         }
         // Each of them has a thread, although there are two Ps.
         until(|| blocked.load(Ordering::Relaxed) == BLOCKED);
-        let clients: Vec<_> =
-            (0..CLIENTS).map(|_| std::thread::spawn(move || ask(addr))).collect();
+        let clients: Vec<_> = (0..CLIENTS).map(|_| std::thread::spawn(move || ask(addr))).collect();
         clients.into_iter().for_each(|client| client.join().unwrap());
         assert!(goroutines.iter().all(|goroutine| !goroutine.is_finished()));
         ends.iter().for_each(|end| end.send(()).unwrap());

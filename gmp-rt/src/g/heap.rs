@@ -32,12 +32,11 @@ use super::GSight;
 use super::ptr::GPtr;
 use super::slab::SlabRef;
 use super::waker::CountedG;
-use crate::prim::fixed::Mutex;
+use crate::prim::fixed::{Lazy, Mutex};
 use crate::tuning::{CELL_BATCH, CELL_BATCH_BYTES, KEEP_EMPTY_BYTES, SLAB_BYTES, TRANSFER_BATCHES};
 use crossbeam_queue::ArrayQueue;
 use std::cell::Cell;
 use std::ptr;
-use std::sync::LazyLock;
 
 /// Cell sizes: steps of 16 bytes up to 256, then four per doubling.
 const SIZES: [usize; 37] = [
@@ -232,8 +231,8 @@ pub(super) unsafe fn free(cell: GPtr, class: SizeClass) {
     }
 }
 
-static HEAP: LazyLock<Box<[Class]>> =
-    LazyLock::new(|| (0..SIZES.len()).map(|n| Class::new(SizeClass(n as u8))).collect());
+static HEAP: Lazy<Box<[Class]>> =
+    Lazy::new(|| (0..SIZES.len()).map(|n| Class::new(SizeClass(n as u8))).collect());
 
 struct Class {
     class: SizeClass,

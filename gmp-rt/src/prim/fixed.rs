@@ -6,6 +6,7 @@
 //! for [`debug_assert_no_lock_held`](super::debug_assert_no_lock_held).
 
 use super::held::Held;
+pub use super::lazy::Lazy;
 pub use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::WaitTimeoutResult;
@@ -39,6 +40,11 @@ impl<T> Mutex<T> {
     #[inline]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         Some(MutexGuard { guard: self.0.try_lock()?, _held: Held::new() })
+    }
+
+    /// The value, which no other thread can reach. Takes no lock.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut()
     }
 
     /// The value.

@@ -13,6 +13,7 @@
 //! All locks count themselves in builds with debug assertions: see `held.rs`.
 
 pub mod fixed;
+mod lazy;
 
 #[cfg(debug_assertions)]
 mod held;

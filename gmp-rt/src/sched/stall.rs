@@ -2,8 +2,8 @@
 
 use super::Sched;
 use crate::g::heap;
-use crate::prim::{contain, debug_assert_no_lock_held};
 use crate::prim::fixed::Mutex;
+use crate::prim::{contain, debug_assert_no_lock_held};
 use crate::throw::say;
 use std::collections::HashSet;
 use std::fmt;

@@ -1,0 +1,72 @@
+//! A static that its first access makes.
+//!
+//! Std's `LazyLock` publishes its value by code inside std, which is not compiled with
+//! ThreadSanitizer: every later access would be reported as a race. `parking_lot`'s `Once` is
+//! compiled with gmp.
+//!
+//! # Invariants
+//!
+//! - I1: the value is written once, inside the `Once`, and read only after the `Once` is done.
+
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::mem::MaybeUninit;
+use std::ops::Deref;
+
+/// A value that the first access makes. For statics: it is never dropped.
+pub struct Lazy<T> {
+    once: parking_lot::Once,
+    value: UnsafeCell<MaybeUninit<T>>,
+    make: fn() -> T,
+}
+
+// SAFETY: I1 — after the `Once` all threads share the value, which is `Sync`; the thread that makes
+// it may be another one than those that use it, and it is `Send`.
+unsafe impl<T: Send + Sync> Sync for Lazy<T> {}
+
+impl<T> Lazy<T> {
+    /// A value that `make` makes at the first access.
+    pub const fn new(make: fn() -> T) -> Self {
+        let value = UnsafeCell::new(MaybeUninit::uninit());
+        Self { once: parking_lot::Once::new(), value, make }
+    }
+}
+
+impl<T> Deref for Lazy<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        self.once.call_once(|| {
+            let value = (self.make)();
+            // SAFETY: I1 — the `Once` runs this once, and nobody reads before it is done.
+            unsafe { (*self.value.get()).write(value) };
+        });
+        // SAFETY: I1 — the `Once` is done.
+        unsafe { (*self.value.get()).assume_init_ref() }
+    }
+}
+
+impl<T> fmt::Debug for Lazy<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lazy").field("state", &self.once.state()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Lazy;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    #[test]
+    fn the_first_access_makes_the_value_once() {
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        static VALUE: Lazy<u32> = Lazy::new(|| 7 + MADE.fetch_add(1, Ordering::Relaxed));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| assert_eq!(*VALUE, 7));
+            }
+        });
+        assert_eq!(MADE.load(Ordering::Relaxed), 1);
+    }
+}
