@@ -6,6 +6,7 @@
 use super::{Fault, Side, Tells, Ticket, Trust, Wait};
 use ::loom::sync::Arc;
 use ::loom::thread;
+use gmp_rt::park::StoredWaker;
 use gmp_rt::prim::{AtomicUsize, Ordering};
 use std::task::{Wake, Waker};
 

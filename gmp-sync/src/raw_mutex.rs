@@ -384,12 +384,34 @@ impl<P: AsRaw> RawLock<P> {
 
     #[cold]
     fn poll_slowly(
-        mut slot: Pin<&mut Option<Waiter<At<P>>>>,
+        slot: Pin<&mut Option<Waiter<At<P>>>>,
         at: impl FnOnce() -> P,
         cx: &Context<'_>,
     ) -> Poll<()> {
         // Before the first change: a clone that panics must not leave `WOKEN` without an owner (I2).
-        let mut waker = StorableWaker::new(cx.waker());
+        match StorableWaker::of_goroutine(cx.waker()) {
+            Some(mut waker) => Self::spin_or_wait(slot, at, &mut waker),
+            None => Self::poll_foreign(slot, at, cx),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn poll_foreign(
+        slot: Pin<&mut Option<Waiter<At<P>>>>,
+        at: impl FnOnce() -> P,
+        cx: &Context<'_>,
+    ) -> Poll<()> {
+        Self::spin_or_wait(slot, at, &mut StorableWaker::new(cx.waker()))
+    }
+
+    /// Twice in the code: for a goroutine nothing is left of `waker`.
+    #[inline(always)]
+    fn spin_or_wait(
+        mut slot: Pin<&mut Option<Waiter<At<P>>>>,
+        at: impl FnOnce() -> P,
+        waker: &mut StorableWaker<'_>,
+    ) -> Poll<()> {
         let mut woken = Woken::NotMine;
         if slot.is_none() {
             let at = at();
@@ -403,7 +425,7 @@ impl<P: AsRaw> RawLock<P> {
         if waiter.state() == State::Queued {
             // Fired meanwhile, or pending with this waker.
             let waits = |_: &_, _: &mut _, _: &mut _| ControlFlow::<()>::Continue(());
-            ready!(waiter.as_mut().poll_wait_at(End::Back, &mut waker, waits));
+            ready!(waiter.as_mut().poll_wait_at(End::Back, waker, waits));
         }
         let mut end = End::Back;
         if waiter.state() == State::Fired {
@@ -415,7 +437,7 @@ impl<P: AsRaw> RawLock<P> {
                 return Poll::Ready(());
             }
         }
-        Self::wait(waiter, (woken, end), &mut waker)
+        Self::wait(waiter, (woken, end), waker)
     }
 
     fn wait(

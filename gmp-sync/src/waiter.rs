@@ -152,8 +152,8 @@ impl<H: Home> Waiter<H> {
         cx: &Context<'_>,
         attempt: impl FnOnce(&mut H::State, &mut H::Data) -> ControlFlow<R>,
     ) -> Poll<Ended<R>> {
-        let waker = &mut StorableWaker::new(cx.waker());
-        self.poll_wait_at(End::Back, waker, |_, state, data| attempt(state, data))
+        let mut waker = StorableWaker::new(cx.waker());
+        self.poll_wait_at(End::Back, &mut waker, |_, state, data| attempt(state, data))
     }
 
     /// As [`poll_wait`](Self::poll_wait), joining the queue at this end; the attempt gets the home

@@ -21,12 +21,14 @@
 //!   the queue's lock (has `&mut Queue`) while it is.
 //! - I2: a queued node is pinned, and removed before it is dropped.
 //! - I3: a node is in the queue its owner gave it to, or in none.
+//! - I4: a node that is in no queue has no waker. So the drop of a node need not look for one.
 
 use gmp_rt::park::{StorableWaker, StoredWaker};
 use gmp_rt::prim::{AtomicU8, Ordering, UnsafeCell, debug_assert_no_lock_held};
 use pin_project_lite::pin_project;
 use std::fmt;
 use std::marker::PhantomPinned;
+use std::mem::ManuallyDrop;
 use std::pin::Pin;
 use std::ptr;
 
@@ -55,8 +57,15 @@ pub(crate) struct Node<D> {
 struct Inner<D> {
     prev: *const Node<D>,
     next: *const Node<D>,
-    waker: Option<StoredWaker>,
+    waker: Option<ManuallyDrop<StoredWaker>>,
     data: D,
+}
+
+impl<D> Inner<D> {
+    #[inline]
+    fn take_waker(&mut self) -> Option<StoredWaker> {
+        self.waker.take().map(ManuallyDrop::into_inner)
+    }
 }
 
 // SAFETY: I1 — the inside is reached by one thread at a time, under a lock or as its owner.
@@ -311,7 +320,8 @@ impl<D> Queue<D> {
         node.inner.with_mut(|inner| unsafe {
             (*inner).prev = prev;
             (*inner).next = next;
-            (*inner).waker = waker;
+            debug_assert!((*inner).waker.is_none(), "I4");
+            (*inner).waker = waker.map(ManuallyDrop::new);
         });
         // Relaxed: others find the node through the queue, under its lock.
         node.state.store(QUEUED, Ordering::Relaxed);
@@ -386,7 +396,7 @@ impl<D> Queue<D> {
             return None;
         }
         // SAFETY: queued, so in this queue, as the caller promises.
-        unsafe { self.leave(node, IDLE, |inner| inner.waker.take()) }
+        unsafe { self.leave(node, IDLE, Inner::take_waker) }
     }
 
     /// Gives a node that is queued here another waker, unless it has the same; returns the old
@@ -405,7 +415,11 @@ impl<D> Queue<D> {
         unsafe {
             Self::inner(&raw const *node, |inner| match &inner.waker {
                 Some(old) if old.will_wake(waker.waker()) => None,
-                _ => inner.waker.replace(waker.store()),
+                _ => {
+                    let old = inner.take_waker();
+                    inner.waker = Some(ManuallyDrop::new(waker.store()));
+                    old
+                }
             })
         }
     }
@@ -433,7 +447,7 @@ impl<D> Queue<D> {
         }
         // SAFETY: the head is in this queue.
         Some(unsafe {
-            self.leave(self.head, FIRED, |inner| (f(&mut inner.data), Fired(inner.waker.take())))
+            self.leave(self.head, FIRED, |inner| (f(&mut inner.data), Fired(inner.take_waker())))
         })
     }
 
@@ -446,7 +460,7 @@ impl<D> Queue<D> {
     ) -> Option<(R, Fired)> {
         let (node, result) = self.choose(&mut f)?;
         // SAFETY: chosen from this queue.
-        let fired = unsafe { self.leave(node, FIRED, |inner| Fired(inner.waker.take())) };
+        let fired = unsafe { self.leave(node, FIRED, |inner| Fired(inner.take_waker())) };
         Some((result, fired))
     }
 
@@ -484,8 +498,10 @@ impl<D> Queue<D> {
                 unsafe { Self::inner(node, |inner| (f(&mut inner.data), inner.next)) };
             match verdict {
                 Verdict::Fire(result) => return Some((node, result)),
-                // SAFETY: as above. Its waker stays in it: not ours to drop under the lock.
-                Verdict::Unlink => unsafe { self.leave(node, IDLE, |_| ()) },
+                // SAFETY: as above. Its claim has the waker (I4).
+                Verdict::Unlink => unsafe {
+                    self.leave(node, IDLE, |inner| debug_assert!(inner.waker.is_none(), "I4"));
+                },
                 Verdict::Skip => {}
                 Verdict::Stop => return None,
             }

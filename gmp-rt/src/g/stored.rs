@@ -27,11 +27,7 @@ impl StoredWaker {
     pub fn wake(self) {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: taken once, since `this` is not used or dropped after this.
-        let waker = unsafe { ManuallyDrop::take(&mut this.0) };
-        match waker::into_goroutine(waker) {
-            Ok(goroutine) => goroutine.wake(),
-            Err(foreign) => wake_foreign(foreign),
-        }
+        wake(unsafe { ManuallyDrop::take(&mut this.0) });
     }
 
     /// Whether this wakes what `waker` wakes. `false` says nothing.
@@ -59,11 +55,24 @@ impl Drop for StoredWaker {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: taken once, since this is the drop.
-        let waker = unsafe { ManuallyDrop::take(&mut self.0) };
-        match waker::into_goroutine(waker) {
-            Ok(goroutine) => drop(goroutine),
-            Err(foreign) => drop_foreign(foreign),
-        }
+        discard(unsafe { ManuallyDrop::take(&mut self.0) });
+    }
+}
+
+// Not inlined, as the two calls through the vtable would not be: the futures that hold a waker stay small.
+#[inline(never)]
+fn wake(waker: Waker) {
+    match waker::into_goroutine(waker) {
+        Ok(goroutine) => goroutine.wake(),
+        Err(foreign) => wake_foreign(foreign),
+    }
+}
+
+#[inline(never)]
+fn discard(waker: Waker) {
+    match waker::into_goroutine(waker) {
+        Ok(goroutine) => drop(goroutine),
+        Err(foreign) => drop_foreign(foreign),
     }
 }
 

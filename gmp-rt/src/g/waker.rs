@@ -31,6 +31,7 @@ unsafe fn clone(data: *const ()) -> RawWaker {
     RawWaker::new(data, &VTABLE)
 }
 
+#[inline]
 unsafe fn wake(data: *const ()) {
     debug_assert_no_lock_held("wakes a goroutine");
     // SAFETY: I1 — the data of a waker of ours.

@@ -230,7 +230,8 @@ impl<T> Core<T> {
 
     /// Takes the parcel of the first sender that waits: a value, or `Later`, who then has a
     /// permit that the caller has to account for (I2).
-    #[inline]
+    // Always: the copy of `recv` for foreign wakers must not turn this into a call for all.
+    #[inline(always)]
     fn take_from_sender(&mut self) -> Option<(Parcel<T>, Fired)> {
         let ((parcel, waker), fired) = self.sendq.fire_first(|wait| {
             wait.win().map(|()| {

@@ -1,7 +1,7 @@
 //! Receiving: the future.
 
 use super::core::{Core, Take};
-use super::shared::Chan;
+use super::shared::{Chan, Locked};
 use super::wait::{Parcel, Wait};
 use super::waits::Summoned;
 use super::{Receiver, RecvError};
@@ -59,34 +59,59 @@ impl<T> Future for Recv<'_, T> {
             Ok(value) => return Poll::Ready(Ok(value)),
             Err(((), locked)) => locked,
         };
-        let (mut waker, locked) = locked.prepare(cx);
-        // In variables of their own, not in one result: that would go through memory (see `quickly`).
-        let (mut value, mut fired) = (None, Fired::NONE);
-        let next = locked.with(|core| {
-            let summoned = match core.take() {
-                Take::Value(taken, woken) => {
-                    (value, fired) = (Some(taken), woken);
-                    return Next::End;
-                }
-                Take::Closed => return Next::End,
-                Take::Summoned(woken) => {
-                    fired = woken;
-                    Summoned::Yes
-                }
-                Take::Empty => Summoned::No,
-            };
-            let node = this.spot.make(Wait::new(Parcel::Nothing));
-            // SAFETY: pinned where it is; the drop above calls `cancel`.
-            unsafe { core.wait_to_receive(node, Some(waker.store()), summoned) };
-            Next::Wait
-        });
-        fired.wake();
-        if next == Next::End {
-            return Poll::Ready(value.ok_or(RecvError));
+        match StorableWaker::of_goroutine(cx.waker()) {
+            Some(mut waker) => take_or_wait(locked, this.spot, &mut waker, cx),
+            None => take_or_wait_foreign(locked, this.spot, cx),
         }
-        note_wait(cx, WaitReason::ChanReceive, chan.id());
-        Poll::Pending
     }
+}
+
+/// Takes a value, or begins to wait. Twice in the code: for a goroutine nothing is left of `waker`.
+#[inline(always)]
+fn take_or_wait<T>(
+    locked: Locked<'_, T>,
+    spot: Pin<&mut Spot<Wait<T>>>,
+    waker: &mut StorableWaker<'_>,
+    cx: &Context<'_>,
+) -> Poll<Result<T, RecvError>> {
+    let chan = locked.chan();
+    // In variables of their own, not in one result: that would go through memory (see `quickly`).
+    let (mut value, mut fired) = (None, Fired::NONE);
+    let next = locked.with(|core| {
+        let summoned = match core.take() {
+            Take::Value(taken, woken) => {
+                (value, fired) = (Some(taken), woken);
+                return Next::End;
+            }
+            Take::Closed => return Next::End,
+            Take::Summoned(woken) => {
+                fired = woken;
+                Summoned::Yes
+            }
+            Take::Empty => Summoned::No,
+        };
+        let node = spot.make(Wait::new(Parcel::Nothing));
+        // SAFETY: pinned where it is; the drop of `Recv` calls `cancel`.
+        unsafe { core.wait_to_receive(node, Some(waker.store()), summoned) };
+        Next::Wait
+    });
+    fired.wake();
+    if next == Next::End {
+        return Poll::Ready(value.ok_or(RecvError));
+    }
+    note_wait(cx, WaitReason::ChanReceive, chan.id());
+    Poll::Pending
+}
+
+#[cold]
+#[inline(never)]
+fn take_or_wait_foreign<T>(
+    locked: Locked<'_, T>,
+    spot: Pin<&mut Spot<Wait<T>>>,
+    cx: &Context<'_>,
+) -> Poll<Result<T, RecvError>> {
+    let (mut waker, locked) = locked.prepare_foreign(cx.waker());
+    take_or_wait(locked, spot, &mut waker, cx)
 }
 
 /// How a poll goes on.

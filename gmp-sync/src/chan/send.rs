@@ -1,7 +1,7 @@
 //! Sending: the future, and the permit of those who keep their value until they may send.
 
 use super::core::Push;
-use super::shared::Chan;
+use super::shared::{Chan, Locked};
 use super::wait::{Parcel, Wait};
 use super::{SendError, Sender};
 use crate::waitq::{Node, Spot, State};
@@ -78,28 +78,53 @@ impl<T> Future for Send<'_, T> {
             Ok(()) => return Poll::Ready(Ok(())),
             Err(failed) => failed,
         };
-        let (mut waker, locked) = locked.prepare(cx);
-        let pushed = locked.with(|core| match core.push(value) {
-            Push::Full(value) => {
-                let node = this.spot.make(Wait::new(Parcel::Value(value)));
-                // SAFETY: pinned where it is; the drop above calls `cancel`.
-                unsafe { core.wait_to_send(node, Some(waker.store())) };
-                None
-            }
-            pushed => Some(pushed),
-        });
-        match pushed {
-            Some(Push::Done(fired)) => fired.wake(),
-            Some(Push::Closed(value) | Push::Full(value)) => {
-                return Poll::Ready(Err(SendError(value)));
-            }
-            None => {
-                note_wait(cx, WaitReason::ChanSend, chan.id());
-                return Poll::Pending;
-            }
+        match StorableWaker::of_goroutine(cx.waker()) {
+            Some(mut waker) => push_or_wait(locked, (value, this.spot), &mut waker, cx),
+            None => push_or_wait_foreign(locked, (value, this.spot), cx),
         }
-        Poll::Ready(Ok(()))
     }
+}
+
+/// Sends, or begins to wait. Twice in the code: for a goroutine nothing is left of `waker`.
+#[inline(always)]
+fn push_or_wait<T>(
+    locked: Locked<'_, T>,
+    (value, spot): (T, Pin<&mut Spot<Wait<T>>>),
+    waker: &mut StorableWaker<'_>,
+    cx: &Context<'_>,
+) -> Poll<Result<(), SendError<T>>> {
+    let chan = locked.chan();
+    let pushed = locked.with(|core| match core.push(value) {
+        Push::Full(value) => {
+            let node = spot.make(Wait::new(Parcel::Value(value)));
+            // SAFETY: pinned where it is; the drop of `Send` calls `cancel`.
+            unsafe { core.wait_to_send(node, Some(waker.store())) };
+            None
+        }
+        pushed => Some(pushed),
+    });
+    match pushed {
+        Some(Push::Done(fired)) => fired.wake(),
+        Some(Push::Closed(value) | Push::Full(value)) => {
+            return Poll::Ready(Err(SendError(value)));
+        }
+        None => {
+            note_wait(cx, WaitReason::ChanSend, chan.id());
+            return Poll::Pending;
+        }
+    }
+    Poll::Ready(Ok(()))
+}
+
+#[cold]
+#[inline(never)]
+fn push_or_wait_foreign<T>(
+    locked: Locked<'_, T>,
+    (value, spot): (T, Pin<&mut Spot<Wait<T>>>),
+    cx: &Context<'_>,
+) -> Poll<Result<(), SendError<T>>> {
+    let (mut waker, locked) = locked.prepare_foreign(cx.waker());
+    push_or_wait(locked, (value, spot), &mut waker, cx)
 }
 
 /// Polls a wait of a sender until it is fired. The parcel says with what.

@@ -12,7 +12,7 @@ use crate::wakers::Wakers;
 use gmp_rt::park::StorableWaker;
 use gmp_rt::prim::{RawLock, UnsafeCell};
 use std::fmt;
-use std::task::{Context, Waker};
+use std::task::Waker;
 
 /// What both sides share. The lock is in the line of what it guards.
 #[repr(C)]
@@ -121,6 +121,12 @@ impl<T> Chan<T> {
 pub(crate) struct Locked<'a, T>(&'a Chan<T>);
 
 impl<'a, T> Locked<'a, T> {
+    /// The channel.
+    #[inline(always)]
+    pub(super) fn chan(&self) -> &'a Chan<T> {
+        self.0
+    }
+
     /// Runs `f`, unlocks, and wakes the bells that were rung.
     #[inline]
     pub(super) fn with<R>(self, f: impl FnOnce(&mut Core<T>) -> R) -> R {
@@ -132,20 +138,9 @@ impl<'a, T> Locked<'a, T> {
         result
     }
 
-    /// Prepares the waker of `cx` to be stored under this lock.
-    ///
-    /// A foreign waker is cloned while the lock is released, since it may run any code. The caller
-    /// has to check the channel again.
-    #[inline]
-    pub(super) fn prepare<'c>(self, cx: &Context<'c>) -> (StorableWaker<'c>, Self) {
-        match StorableWaker::of_goroutine(cx.waker()) {
-            Some(waker) => (waker, self),
-            None => self.prepare_foreign(cx.waker()),
-        }
-    }
-
-    #[cold]
-    fn prepare_foreign(self, waker: &Waker) -> (StorableWaker<'_>, Self) {
+    /// Prepares a foreign waker to be stored under this lock. It is cloned while the lock is released,
+    /// since it may run any code: the caller has to check the channel again.
+    pub(super) fn prepare_foreign(self, waker: &Waker) -> (StorableWaker<'_>, Self) {
         let chan = self.0;
         drop(self);
         let waker = StorableWaker::new(waker);
