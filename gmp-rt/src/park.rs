@@ -39,6 +39,7 @@ use crate::runtime::context;
 use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 /// The netpoller of the runtime around the caller; the one that `make` builds if it has none yet.
 ///
@@ -76,6 +77,22 @@ pub fn note_wait(cx: &Context<'_>, reason: WaitReason, resource: usize) {
 #[inline]
 pub fn poll_go_on(cx: &Context<'_>) -> Poll<()> {
     crate::sched::budget::poll_go_on(cx)
+}
+
+/// Runs `poll`, the last poll before the caller decides by whether a future is pending. The budget
+/// refuses nothing in it that is ready at once.
+#[doc(hidden)]
+pub fn poll_deciding<R>(poll: impl FnOnce() -> R) -> R {
+    crate::sched::budget::poll_deciding(poll)
+}
+
+/// Runs a future on the calling thread, for at most `limit`. Returns `None` if it is not ready then.
+///
+/// In a goroutine it is a blocking call, as [`block_on`](crate::block_on) is. It needs no timer, and
+/// so no runtime.
+#[doc(hidden)]
+pub fn block_on_for<F: Future>(limit: Duration, future: F) -> Option<F::Output> {
+    crate::runtime::block_on::block_on_for(limit, future)
 }
 
 /// Wakes many, in this order, calling for one more thread at most.

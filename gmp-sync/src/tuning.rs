@@ -23,3 +23,12 @@ pub(crate) const MUTEX_PAUSES: u32 = 30;
 /// In the models each is a switch to another thread.
 #[cfg(gmp_loom)]
 pub(crate) const MUTEX_PAUSES: u32 = 1;
+
+/// How long a receive that does not wait waits for a sender that it has woken: the sender has to
+/// run before it has a value to send. Chosen: long beside the wake-up of a thread, short beside a
+/// time slice.
+#[cfg(not(gmp_loom))]
+pub(crate) const RENDEZVOUS: Duration = Duration::from_millis(1);
+/// In the models it may be over at any moment, for they have no clock.
+#[cfg(gmp_loom)]
+pub(crate) const RENDEZVOUS: Duration = Duration::ZERO;

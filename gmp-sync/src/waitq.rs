@@ -299,9 +299,13 @@ impl<D> Queue<D> {
     ///
     /// As [`push_back`](Self::push_back).
     #[inline]
-    pub(crate) unsafe fn push_front(&mut self, node: Pin<&mut Node<D>>, waker: StoredWaker) {
+    pub(crate) unsafe fn push_front(
+        &mut self,
+        node: Pin<&mut Node<D>>,
+        waker: impl Into<Option<StoredWaker>>,
+    ) {
         // SAFETY: the caller's promise; the node sits before the first one.
-        unsafe { self.link(node, Some(waker), ptr::null(), self.head) };
+        unsafe { self.link(node, waker.into(), ptr::null(), self.head) };
     }
 
     /// # Safety

@@ -9,6 +9,7 @@ mod budget;
 mod cancel;
 mod chan;
 mod chan_explorer;
+mod chan_meet;
 mod chan_property;
 mod context;
 mod crash;

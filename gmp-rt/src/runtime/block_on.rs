@@ -1,12 +1,14 @@
 //! Running a future on the calling thread.
 
-use crate::m::note::Note;
+use crate::m::note::{Note, Slept};
 use crate::prim::debug_assert_no_lock_held;
 use crate::sched::block;
+use crate::util::clock;
 use crate::util::large::is_large;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
 
 /// Wakes a thread.
 struct ThreadWaker(Note);
@@ -44,7 +46,19 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 }
 
 /// [`block_on`] for a future that has its place.
-pub(super) fn block_on_pinned<F: Future>(mut future: Pin<&mut F>) -> F::Output {
+pub(super) fn block_on_pinned<F: Future>(future: Pin<&mut F>) -> F::Output {
+    match block_on_until(clock::FOREVER, future) {
+        Some(output) => output,
+        None => unreachable!("the end of time"),
+    }
+}
+
+/// Runs a future on the calling thread, for at most `limit`. Returns `None` if it is not ready then.
+pub(crate) fn block_on_for<F: Future>(limit: Duration, future: F) -> Option<F::Output> {
+    block_on_until(clock::after(limit), pin!(future))
+}
+
+fn block_on_until<F: Future>(until: u64, mut future: Pin<&mut F>) -> Option<F::Output> {
     block::block_on(|| {
         let thread = Arc::new(ThreadWaker(Note::for_this_thread()));
         let waker = Waker::from(thread.clone());
@@ -52,9 +66,13 @@ pub(super) fn block_on_pinned<F: Future>(mut future: Pin<&mut F>) -> F::Output {
         loop {
             debug_assert_no_lock_held("polls a future");
             if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
-                return output;
+                return Some(output);
             }
-            thread.0.sleep();
+            match until {
+                clock::FOREVER => thread.0.sleep(),
+                until if thread.0.sleep_until(until) == Slept::TimedOut => return None,
+                _ => {}
+            }
         }
     })
 }

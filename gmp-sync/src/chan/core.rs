@@ -10,13 +10,8 @@
 //!
 //! # Senders that keep their value
 //!
-//! A send case of a select waits without its value, which is moved only when the case is chosen
-//! ([`Parcel::Later`]). Such a sender gets a *permit*, and uses it as soon as it runs:
-//! [`fulfil`](Core::fulfil) or [`forfeit`](Core::forfeit). The other side of a permit is a
-//! receiver that waits for it in `promised`, or a reserved place in the buffer. So a rendezvous
-//! stays one: the receiver of a permit waits for that sender and for nobody else. Only if it is
-//! dropped meanwhile, or did not wait at all (`try_recv`), does the value go into the buffer of
-//! a channel that has none.
+//! A send case of a select waits without its value. [`permits`](super::permits) says how it meets a
+//! receiver.
 //!
 //! # Bells
 //!
@@ -34,11 +29,12 @@
 //! # Invariants
 //!
 //! - I1: a value in the buffer: no receiver waits, not for a permit either. Room in the
-//!   buffer: no sender waits. (Not counted: selects that are away polling other futures; they look again before they sleep.)
-//! - I2: permits in the hands of senders = nodes in `promised` + `reserved`, while open.
-//! - I3: it is reached under the channel's lock only (`shared`).
-//! - I4: closed: nobody waits.
+//!   buffer: no sender waits. (Not counted: selects that are away polling other futures, and senders
+//!   whose summons was withdrawn. Both try again before they sleep.)
+//! - I2: it is reached under the channel's lock only (`shared`).
+//! - I3: closed: nobody waits.
 
+use super::permits::Summonses;
 use super::wait::{Parcel, Place, Wait};
 use crate::waitq::{Fired, Queue, Verdict};
 use crate::wakers::Wakers;
@@ -70,6 +66,7 @@ pub(crate) struct Core<T> {
     pub(super) phase: Phase,
     /// Receivers that wait for the sender with a permit for them.
     pub(super) promised: Queue<Wait<T>>,
+    pub(super) summonses: Summonses,
     /// The turns of the values at the front of the buffer that came back.
     pub(super) returned: VecDeque<u64>,
     /// The bells of streams.
@@ -98,11 +95,23 @@ pub(crate) enum Push<T> {
     Closed(T),
 }
 
-/// What came of a try to get a permit.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Reserve {
-    Permit,
-    Full,
+/// What a receiver does with a waiting sender that has its value elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OnLater {
+    /// Summons it.
+    Summon,
+    /// Leaves it waiting, and takes nothing from the senders behind it.
+    Stop,
+    /// Leaves it waiting, and takes the value of a sender behind it.
+    Skip,
+}
+
+/// What a receiver finds that does not summon senders.
+pub(super) enum Present<T> {
+    Value(T, Fired),
+    /// The next sender has its value elsewhere.
+    Later,
+    Empty,
     Closed,
 }
 
@@ -116,6 +125,7 @@ impl<T> Core<T> {
             reserved: 0,
             recvq: Queue::default(),
             promised: Queue::default(),
+            summonses: Summonses::default(),
             sendq: Queue::default(),
             streams: Queue::default(),
             sinks: Queue::default(),
@@ -154,13 +164,12 @@ impl<T> Core<T> {
         }
     }
 
-    /// Appends a value that nobody waits for; but a receiver that waits for a permit need not wait
-    /// any longer, and the permit's value will have this one's place (I1, I2).
+    /// Gives a value to a receiver that waits for a permit (I1), or appends it to the buffer.
     #[inline]
     fn store(&mut self, value: T, turn: u64) -> Fired {
         match self.give_promised(value, turn) {
             Ok(fired) => {
-                self.reserved += 1;
+                self.leave_promise();
                 fired
             }
             Err(value) => {
@@ -172,7 +181,7 @@ impl<T> Core<T> {
     }
 
     #[inline]
-    fn next_turn(&mut self) -> u64 {
+    pub(super) fn next_turn(&mut self) -> u64 {
         self.turns += 1;
         self.turns
     }
@@ -197,7 +206,7 @@ impl<T> Core<T> {
 
     /// Gives a value to the first receiver that waits for a permit.
     #[inline]
-    fn give_promised(&mut self, value: T, turn: u64) -> Result<Fired, T> {
+    pub(super) fn give_promised(&mut self, value: T, turn: u64) -> Result<Fired, T> {
         let mut value = Some(value);
         let hit = self.promised.fire_front(|wait| {
             wait.receive(value.take(), turn);
@@ -228,16 +237,21 @@ impl<T> Core<T> {
         }
     }
 
-    /// Takes the parcel of the first sender that waits: a value, or `Later`, who then has a
-    /// permit that the caller has to account for (I2).
+    /// Takes the parcel of the first sender that waits: a value, or `Later`. The caller counts a
+    /// `Later` sender as summoned.
     // Always: the copy of `recv` for foreign wakers must not turn this into a call for all.
     #[inline(always)]
-    fn take_from_sender(&mut self) -> Option<(Parcel<T>, Fired)> {
+    fn take_from_sender(&mut self, later: OnLater) -> Option<(Parcel<T>, Fired)> {
         let ((parcel, waker), fired) = self.sendq.fire_first(|wait| {
+            match later {
+                OnLater::Stop if wait.is_later() => return Verdict::Stop,
+                OnLater::Skip if wait.is_later() => return Verdict::Skip,
+                _ => {}
+            }
             wait.win().map(|()| {
                 let parcel = wait.take();
                 if matches!(parcel, Parcel::Later) {
-                    wait.parcel = Parcel::Permit;
+                    wait.parcel = Parcel::Summons;
                 }
                 (parcel, wait.select_waker())
             })
@@ -275,46 +289,78 @@ impl<T> Core<T> {
         Err(value)
     }
 
-    /// Tries to receive. A sender that was summoned has a permit: the caller goes to wait in
-    /// `promised`, or reserves a place for it.
+    /// Takes the first value of the buffer.
+    #[inline(always)]
+    fn take_buffered(&mut self) -> Option<(T, Fired)> {
+        let value = self.buf.pop_front()?;
+        self.returned.pop_front();
+        self.ring_sinks();
+        Some((value, self.refill()))
+    }
+
+    /// Tries to receive. After `Summoned` the caller goes to wait in `promised`.
     #[inline]
     pub(crate) fn take(&mut self) -> Take<T> {
-        if let Some(value) = self.buf.pop_front() {
-            self.returned.pop_front();
-            self.ring_sinks();
-            return Take::Value(value, self.refill());
+        if let Some((value, fired)) = self.take_buffered() {
+            return Take::Value(value, fired);
         }
-        match self.take_from_sender() {
+        match self.take_from_sender(OnLater::Summon) {
             Some((Parcel::Value(value), fired)) => Take::Value(value, fired),
-            Some((_, fired)) => Take::Summoned(fired),
+            Some((_, fired)) => {
+                self.summon_for_receiver();
+                Take::Summoned(fired)
+            }
             None if self.phase == Phase::Closed => Take::Closed,
             None => Take::Empty,
         }
     }
 
-    /// Tries to receive, for one who does not wait.
-    pub(crate) fn try_take(&mut self) -> Take<T> {
-        let took = self.take();
-        if let Take::Summoned(_) = took {
-            self.reserved += 1;
+    /// Tries to receive, for a stream. A sender that was summoned fills a slot.
+    pub(super) fn take_for_stream(&mut self) -> Take<T> {
+        if let Some((value, fired)) = self.take_buffered() {
+            return Take::Value(value, fired);
         }
-        took
+        let later = if self.may_summon_for_stream() { OnLater::Summon } else { OnLater::Skip };
+        match self.take_from_sender(later) {
+            Some((Parcel::Value(value), fired)) => Take::Value(value, fired),
+            Some((_, fired)) => {
+                self.summon_for_slot();
+                Take::Summoned(fired)
+            }
+            None if self.phase == Phase::Closed => Take::Closed,
+            None => Take::Empty,
+        }
     }
 
-    /// Lets the first waiting sender have a place in the buffer, if there is one.
+    /// Takes a value that is there: of the buffer or of a sender that waits with it.
+    pub(super) fn take_present(&mut self, later: OnLater) -> Present<T> {
+        debug_assert!(later != OnLater::Summon, "the caller does not wait for a sender");
+        if let Some((value, fired)) = self.take_buffered() {
+            return Present::Value(value, fired);
+        }
+        match self.take_from_sender(later) {
+            Some((Parcel::Value(value), fired)) => Present::Value(value, fired),
+            Some(_) => unreachable!("a sender that was not summoned"),
+            None if self.phase == Phase::Closed => Present::Closed,
+            None if self.sendq.is_empty() => Present::Empty,
+            None => Present::Later,
+        }
+    }
+
+    /// Lets the first waiting sender have a slot of the buffer, if there is one.
     #[inline]
-    fn refill(&mut self) -> Fired {
+    pub(super) fn refill(&mut self) -> Fired {
         if self.sendq.is_empty() || !self.has_room() {
             return Fired::NONE;
         }
-        match self.take_from_sender() {
+        match self.take_from_sender(OnLater::Summon) {
             None => Fired::NONE,
             Some((Parcel::Value(value), fired)) => {
                 self.buf.push_back(value);
                 fired
             }
             Some((_, fired)) => {
-                self.reserved += 1;
+                self.summon_for_slot();
                 fired
             }
         }
@@ -334,33 +380,22 @@ impl<T> Core<T> {
         }
     }
 
-    /// Whether a sink may send now. It may to a stream that waits: neither can be handed anything, so
-    /// on a channel without a buffer both would wait for ever.
-    pub(super) fn may_send(&mut self) -> bool {
-        let wanted = !self.recvq.is_empty() || !self.streams.is_empty();
-        self.phase == Phase::Closed || self.has_room() || wanted
+    /// Tries to send, for a caller that does not wait: a parked stream has room for one value.
+    pub(super) fn try_push(&mut self, value: T) -> Push<T> {
+        match self.push(value) {
+            Push::Full(value) if self.has_room_for_stream() => {
+                let turn = self.next_turn();
+                Push::Done(self.store(value, turn))
+            }
+            pushed => pushed,
+        }
     }
 
-    /// Tries to get a permit: from a waiting receiver, who then waits for us, or a place.
-    pub(crate) fn reserve(&mut self) -> Reserve {
-        if self.phase == Phase::Closed {
-            return Reserve::Closed;
-        }
-        let promised = self.recvq.move_first(&mut self.promised, |wait| {
-            let verdict = wait.win();
-            if matches!(verdict, Verdict::Fire(())) {
-                wait.place = Place::Promised;
-            }
-            verdict
-        });
-        if promised.is_some() {
-            return Reserve::Permit;
-        }
-        if self.has_room() {
-            self.reserved += 1;
-            return Reserve::Permit;
-        }
-        Reserve::Full
+    /// Whether a sink may send now. It may to a parked stream: neither waits with a value, so on a
+    /// channel without a buffer both would wait for ever.
+    pub(super) fn may_send(&mut self) -> bool {
+        let wanted = !self.recvq.is_empty() || self.has_room_for_stream();
+        self.phase == Phase::Closed || self.has_room() || wanted
     }
 
     /// Sends where there may be no room: for a sink that was told there is. The value comes back if
@@ -371,39 +406,6 @@ impl<T> Core<T> {
         }
         let turn = self.next_turn();
         Ok(self.give(value, turn).unwrap_or_else(|value| self.store(value, turn)))
-    }
-
-    /// Uses a permit. The value comes back if the channel was closed meanwhile.
-    pub(crate) fn fulfil(&mut self, value: T) -> Result<Fired, T> {
-        if self.phase == Phase::Closed {
-            return Err(value);
-        }
-        let turn = self.next_turn();
-        self.give_promised(value, turn).or_else(|value| {
-            self.reserved -= 1;
-            self.force(value)
-        })
-    }
-
-    /// Gives a permit back unused.
-    pub(crate) fn forfeit(&mut self) -> Wakers {
-        if self.phase == Phase::Closed {
-            return Wakers::None;
-        }
-        let again = self.promised.fire_front(|wait| {
-            wait.parcel = Parcel::Again;
-            wait.select_waker()
-        });
-        if let Some((waker, fired)) = again {
-            return fired.or(waker).into();
-        }
-        self.reserved -= 1;
-        self.ring_sinks();
-        // The permit may have been for a stream, who now has to look for another sender.
-        if !self.sendq.is_empty() {
-            self.ring_streams();
-        }
-        self.refill().into()
     }
 
     /// A receiver was dropped with its value: it goes to the next one, before all others. Comes
@@ -418,8 +420,7 @@ impl<T> Core<T> {
         };
         match self.give_promised(value, turn) {
             Ok(fired) => {
-                // The sender with the permit comes all the same (I2).
-                self.reserved += 1;
+                self.leave_promise();
                 (fired, None)
             }
             Err(value) => {
@@ -438,8 +439,7 @@ impl<T> Core<T> {
             return None;
         }
         self.phase = Phase::Closed;
-        // Permits are of no use any more.
-        self.reserved = 0;
+        self.drop_permits();
         self.ring_streams();
         self.ring_sinks();
         let mut wakers = Wakers::None;

@@ -1,11 +1,29 @@
 //! Channels (Go: `chan`): values from goroutine to goroutine, in order.
 //!
-//! `core` is the channel, `shared` its lock, `wait` and `waits` who waits on it; `send` and `recv` are the futures; `pipe` makes a receiver a stream and a
-//! sender a sink; `timed` adds time limits; `iter` receives on a plain thread.
+//! - `core`: the channel; `shared`: its lock.
+//! - `wait`, `waits`: what waits on it; `permits`: how senders in a select meet receivers.
+//! - `send`, `recv`: the futures; `attempt`: operations that do not wait; `timed`: time limits.
+//! - `pipe`: a receiver as a stream, a sender as a sink; `iter`: receiving on a plain thread.
+//!
+//! # Values that were handed over and not taken
+//!
+//! A sender hands its value to a waiting receive directly, and the receive takes it when it is polled
+//! again, without a lock. Between the two the receive may be dropped, by a timeout around it or by an
+//! abort. The value then goes to the front of the buffer, in the order of the hand-overs.
+//! [`Receiver::recv`] says what other receivers may have seen meanwhile.
+//!
+//! The alternative is to wake the receive and let it take its value from the buffer. The order would
+//! then hold for all receivers in all cases, at the price of one more lock per hand-over. A count of
+//! untaken values, with which no receiver would be told "closed" too early, needs an atomic
+//! operation per hand-over. Both are paid by each receive, for the sake of receives that are
+//! dropped. So the operations of this crate that give up a receive decide under the lock
+//! ([`Recv::give_up`]) and keep its value, and drops are documented.
 
+mod attempt;
 pub(crate) mod core;
 mod error;
 mod iter;
+pub(crate) mod permits;
 mod pipe;
 pub(crate) mod recv;
 pub(crate) mod send;
@@ -21,7 +39,7 @@ pub use self::iter::{IntoIter, Iter, TryIter};
 pub use self::recv::Recv;
 pub use self::send::Send;
 
-use self::core::{Phase, Push, Take};
+use self::core::Phase;
 use self::pipe::Pipe;
 use self::shared::Chan;
 use self::waits::Side;
@@ -130,9 +148,12 @@ impl<T> Sender<T> {
 
     /// Sends a value if that is possible at once.
     ///
+    /// A receiver that waits as a stream has room for one value, even if the channel has no buffer.
+    /// The value lies in the channel until that stream, or another receiver, takes it.
+    ///
     /// # Errors
     ///
-    /// Full, with nobody waiting to receive; or closed. The error has the value.
+    /// The buffer is full and no receiver waits; or the channel is closed. The error has the value.
     ///
     /// # Examples
     ///
@@ -146,14 +167,7 @@ impl<T> Sender<T> {
     /// assert_eq!(tx.try_send("c"), Err(TrySendError::Closed("c")));
     /// ```
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
-        match self.chan.with(|core| core.push(value)) {
-            Push::Done(fired) => {
-                fired.wake();
-                Ok(())
-            }
-            Push::Full(value) => Err(TrySendError::Full(value)),
-            Push::Closed(value) => Err(TrySendError::Closed(value)),
-        }
+        attempt::try_send(&self.chan, value)
     }
 
     /// [`send`](Self::send) that waits for at most `limit`.
@@ -186,6 +200,17 @@ impl<T> Sender<T> {
     }
 }
 
+impl<T> Sender<T> {
+    /// Ends this sender: drops its end of the channel, and fails from now on.
+    ///
+    /// It becomes the sender of a closed channel of its own, so that sends need not check.
+    fn end(&mut self) {
+        let cap = self.chan.with(|core| core.capacity());
+        let ended = Self { chan: Arc::new(Chan::closed(cap)), pipe: Pipe::new(Side::Sink) };
+        drop(std::mem::replace(self, ended));
+    }
+}
+
 impl<T> Receiver<T> {
     /// Receives a value: waits for a sender unless one is there.
     ///
@@ -197,8 +222,19 @@ impl<T> Receiver<T> {
     ///
     /// # Cancel safety
     ///
-    /// A receive that is dropped loses nothing: a value it had been given goes to the next
-    /// receiver, before all others.
+    /// A receive that is dropped loses no value. A value that was handed to it, and that it has not
+    /// returned yet, goes to the next receive, before all values that were sent later.
+    ///
+    /// While one receive at a time waits on a channel, drops are invisible. With several receivers,
+    /// another receiver may have run between the hand-over and the drop:
+    ///
+    /// - It may have received values that were sent later.
+    /// - If the channel was closed, it may have been told that the channel is closed and empty. The
+    ///   value that came back is then found by the next receive, or dropped with the last receiver.
+    ///
+    /// [`gmp::timeout`](gmp_rt::timeout()) around a receive, an abort of a goroutine and a future case
+    /// of [`select!`](macro@crate::select) drop receives. A receive case of `select!` and
+    /// [`recv_timeout`](Self::recv_timeout) do not drop a value: they return it.
     #[inline]
     pub fn recv(&self) -> Recv<'_, T> {
         Recv::new(self)
@@ -206,9 +242,16 @@ impl<T> Receiver<T> {
 
     /// Receives a value if one is there.
     ///
+    /// A sender that waits in [`select!`](macro@crate::select) has to run before its value is there:
+    /// the value is moved when its case is chosen. If the next sender is such a one, this call wakes
+    /// it and blocks until it has sent, for at most a millisecond. In a goroutine that is a blocking
+    /// call: other goroutines go on without this thread. A sender that is driven by this very thread
+    /// cannot run meanwhile: the call returns [`TryRecvError::Empty`] and the sender waits on. The
+    /// calls that find it are [`recv`](Self::recv) and a `select!` with a `default`.
+    ///
     /// # Errors
     ///
-    /// Empty; or closed and empty.
+    /// The channel is empty; or closed and empty.
     ///
     /// # Examples
     ///
@@ -223,25 +266,18 @@ impl<T> Receiver<T> {
     /// assert_eq!(rx.try_recv(), Err(TryRecvError::Closed));
     /// ```
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
-        match self.chan.with(|core| core.try_take()) {
-            Take::Value(value, fired) => {
-                fired.wake();
-                Ok(value)
-            }
-            Take::Summoned(fired) => {
-                fired.wake();
-                Err(TryRecvError::Empty)
-            }
-            Take::Empty => Err(TryRecvError::Empty),
-            Take::Closed => Err(TryRecvError::Closed),
-        }
+        attempt::try_recv(self)
     }
 
     /// [`recv`](Self::recv) that waits for at most `limit`.
     ///
+    /// A value that is handed over in the last moment is returned: a send never succeeds while its
+    /// receiver times out. If a sender in [`select!`](macro@crate::select) is on its way with its value
+    /// when the limit is over, this waits up to a millisecond longer.
+    ///
     /// # Errors
     ///
-    /// Nothing came in time; or closed and empty.
+    /// No value came in time; or the channel is closed and empty.
     ///
     /// # Cancel safety
     ///
@@ -375,11 +411,12 @@ impl<T> Drop for Receiver<T> {
         self.pipe.cancel(&self.chan);
         let left = self.chan.with(|core| {
             core.receivers -= 1;
+            core.leave_stream();
             core.receivers
         });
         if left == 0 {
             self.chan.close();
-            // Nobody will receive it. Dropped after the lock is released.
+            // No receiver will take it. Dropped after the lock is released.
             let rest = self.chan.with(|core| core.take_buffer());
             drop(rest);
         }
@@ -406,3 +443,6 @@ impl<T> IntoIterator for Receiver<T> {
 
 #[cfg(all(test, gmp_loom))]
 mod loom;
+
+#[cfg(all(test, not(gmp_loom)))]
+mod tests;

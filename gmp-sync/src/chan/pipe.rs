@@ -63,7 +63,7 @@ impl<T> Stream for Receiver<T> {
         let this = &mut *self;
         ready!(poll_go_on(cx));
         let mut summoned = None;
-        let polled = this.pipe.poll(&this.chan, cx, |core| match core.try_take() {
+        let polled = this.pipe.poll(&this.chan, cx, |core| match core.take_for_stream() {
             Take::Value(value, fired) => Some(Some((value, fired))),
             Take::Closed => Some(None),
             Take::Empty => None,
@@ -95,7 +95,14 @@ impl<T> FusedStream for Receiver<T> {
 
 /// [`poll_ready`](Sink::poll_ready) waits for room or a receiver. If another sender is faster
 /// then, the value goes into the buffer beyond its size: by at most one for each sink. Flushing does
-/// nothing: a value that was taken has been sent. Closing closes the channel, for all senders.
+/// nothing: a value that was taken has been sent.
+///
+/// A sink that waits has no value yet. So on a channel without a buffer only a receiver that waits finds
+/// it: [`try_recv`](Receiver::try_recv), or a `select!` with a `default`, does not.
+///
+/// [`poll_close`](Sink::poll_close) ends this sender, as its drop does. The channel is closed if it was
+/// the last sender. Other senders go on. All later sends of the ended sender fail as on a
+/// closed channel. [`Sender::close`] closes the channel for all senders.
 impl<T> Sink<T> for Sender<T> {
     type Error = SendError<()>;
 
@@ -123,8 +130,8 @@ impl<T> Sink<T> for Sender<T> {
         Poll::Ready(Ok(()))
     }
 
-    fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.close();
+    fn poll_close(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.end();
         Poll::Ready(Ok(()))
     }
 }

@@ -1,8 +1,8 @@
 //! Receiving: the future.
 
-use super::core::{Core, Take};
+use super::core::{Core, OnLater, Present, Take};
 use super::shared::{Chan, Locked};
-use super::wait::{Parcel, Wait};
+use super::wait::{Parcel, Place, Wait};
 use super::waits::Summoned;
 use super::{Receiver, RecvError};
 use crate::waitq::{Fired, Node, Spot, State};
@@ -33,6 +33,47 @@ impl<'a, T> Recv<'a, T> {
     pub(super) fn new(receiver: &'a Receiver<T>) -> Self {
         Self { receiver, spot: Spot::new() }
     }
+
+    /// Whether it waits for a sender that it has summoned.
+    pub(super) fn is_promised(self: Pin<&mut Self>) -> bool {
+        let this = self.project();
+        let Some(node) = this.spot.node() else { return false };
+        this.receiver.chan.with(|_| {
+            // SAFETY: the lock is held.
+            node.state() == State::Queued
+                && unsafe { node.locked(|wait| wait.place) } == Place::Promised
+        })
+    }
+
+    /// Ends the wait, and decides under the lock what came of it. Returns `None` if there is no
+    /// value, and the channel is open.
+    pub(super) fn give_up(self: Pin<&mut Self>) -> Option<Result<T, RecvError>> {
+        let this = self.project();
+        let mut node = this.spot.node();
+        let (present, left) = this.receiver.chan.with(|core| {
+            let given = node.as_mut().and_then(|node| take_fired(node.as_mut()));
+            if let Some(result) = given {
+                return (
+                    result.map_or(Present::Closed, |value| Present::Value(value, Fired::NONE)),
+                    None,
+                );
+            }
+            // SAFETY: this node has been in no other channel's queue.
+            let left = node.map(|node| unsafe { core.leave_receiver(node) });
+            (core.take_present(OnLater::Skip), left)
+        });
+        if let Some(left) = left {
+            left.finish();
+        }
+        match present {
+            Present::Value(value, fired) => {
+                fired.wake();
+                Some(Ok(value))
+            }
+            Present::Closed => Some(Err(RecvError)),
+            Present::Later | Present::Empty => None,
+        }
+    }
 }
 
 impl<T> fmt::Debug for Recv<'_, T> {
@@ -46,9 +87,20 @@ impl<T> Future for Recv<'_, T> {
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        ready!(poll_go_on(cx));
+        self.poll_unbudgeted(cx)
+    }
+}
+
+impl<T> Recv<'_, T> {
+    /// Polls, even if the time slice is over.
+    #[inline(always)]
+    pub(super) fn poll_unbudgeted(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<T, RecvError>> {
         let mut this = self.project();
         let chan = &this.receiver.chan;
-        ready!(poll_go_on(cx));
         if this.spot.state() != State::Idle
             && let Some(node) = this.spot.as_mut().node()
             && let Some(result) = ready!(poll_waiting(chan, node, cx))
@@ -140,13 +192,22 @@ fn poll_waiting<T>(
             return Poll::Pending;
         }
     }
+    Poll::Ready(take_fired(node))
+}
+
+/// Takes what a receive was given. Returns `None` if it was given nothing, or has to begin again.
+#[inline(always)]
+fn take_fired<T>(mut node: Pin<&mut Node<Wait<T>>>) -> Option<Result<T, RecvError>> {
+    if node.state() != State::Fired {
+        return None;
+    }
     let parcel = node.as_mut().own(Wait::take);
     node.reset();
-    Poll::Ready(match parcel {
+    match parcel {
         Parcel::Value(value) => Some(Ok(value)),
         Parcel::Again => None,
         _ => Some(Err(RecvError)),
-    })
+    }
 }
 
 /// Ends a receive from its own side. A value it was given goes to the next one.

@@ -1,9 +1,10 @@
 //! Sending: the future, and the permit of those who keep their value until they may send.
 
-use super::core::Push;
+use super::core::{Phase, Push};
 use super::shared::{Chan, Locked};
 use super::wait::{Parcel, Wait};
-use super::{SendError, Sender};
+use super::waits::Entry;
+use super::{SendError, Sender, TrySendError, attempt};
 use crate::waitq::{Node, Spot, State};
 use gmp_rt::park::{StorableWaker, WaitReason, note_wait, poll_go_on};
 use pin_project_lite::pin_project;
@@ -36,13 +37,23 @@ impl<'a, T> Send<'a, T> {
         Self { sender, value: Some(value), spot: Spot::new() }
     }
 
-    /// Gives up, and gives the value back unless it was sent.
-    pub(super) fn give_up(self: Pin<&mut Self>) -> Option<T> {
+    /// Ends the wait, and decides under the lock what came of it.
+    pub(super) fn give_up(self: Pin<&mut Self>) -> Result<(), TrySendError<T>> {
         let mut this = self.project();
-        cancel(&this.sender.chan, this.spot.as_mut());
-        match this.spot.node().map(|node| node.own(Wait::take)) {
-            Some(Parcel::Value(value)) => Some(value),
-            _ => this.value.take(),
+        let chan = &this.sender.chan;
+        if let Some(value) = this.value.take() {
+            // It has not waited.
+            return attempt::try_send(chan, value);
+        }
+        let Some(mut node) = this.spot.as_mut().node() else { return Ok(()) };
+        // SAFETY: this node has been in no other channel's queue.
+        let (left, phase) =
+            chan.with(|core| (unsafe { core.leave_sender(node.as_mut()) }, core.phase()));
+        left.finish();
+        match (node.own(Wait::take), phase) {
+            (Parcel::Value(value), Phase::Open) => Err(TrySendError::Full(value)),
+            (Parcel::Value(value), Phase::Closed) => Err(TrySendError::Closed(value)),
+            _ => Ok(()),
         }
     }
 }
@@ -58,9 +69,20 @@ impl<T> Future for Send<'_, T> {
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        ready!(poll_go_on(cx));
+        self.poll_unbudgeted(cx)
+    }
+}
+
+impl<T> Send<'_, T> {
+    /// Polls, even if the time slice is over.
+    #[inline(always)]
+    pub(super) fn poll_unbudgeted(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), SendError<T>>> {
         let mut this = self.project();
         let chan = &this.sender.chan;
-        ready!(poll_go_on(cx));
         if this.spot.state() != State::Idle
             && let Some(mut node) = this.spot.as_mut().node()
         {
@@ -98,7 +120,7 @@ fn push_or_wait<T>(
         Push::Full(value) => {
             let node = spot.make(Wait::new(Parcel::Value(value)));
             // SAFETY: pinned where it is; the drop of `Send` calls `cancel`.
-            unsafe { core.wait_to_send(node, Some(waker.store())) };
+            unsafe { core.wait_to_send(node, Some(waker.store()), Entry::Last) };
             None
         }
         pushed => Some(pushed),

@@ -7,7 +7,7 @@
 //!
 //! - I1: `core` is reached under `lock` only.
 
-use super::core::Core;
+use super::core::{Core, Phase};
 use crate::wakers::Wakers;
 use gmp_rt::park::StorableWaker;
 use gmp_rt::prim::{RawLock, UnsafeCell};
@@ -37,6 +37,16 @@ impl<T> fmt::Debug for Chan<T> {
 impl<T> Chan<T> {
     pub(crate) fn new(cap: usize) -> Self {
         Self { lock: RawLock::new(), core: UnsafeCell::new(Core::new(cap)) }
+    }
+
+    /// A closed channel with one sender and no receiver.
+    pub(super) fn closed(cap: usize) -> Self {
+        let chan = Self::new(cap);
+        chan.with(|core| {
+            core.receivers = 0;
+            core.phase = Phase::Closed;
+        });
+        chan
     }
 
     /// Runs `f` under the lock.

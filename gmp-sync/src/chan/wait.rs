@@ -29,8 +29,8 @@ pub(crate) enum Parcel<T> {
     Value(T),
     /// A sender that has its value elsewhere.
     Later,
-    /// For a `Later` sender: it may send now.
-    Permit,
+    /// A `Later` sender was summoned: it confirms, and then has a permit.
+    Summons,
     /// The channel was closed.
     Closed,
     /// The permit this receiver waited for was forfeited: it begins again.
@@ -60,6 +60,12 @@ impl<T> Wait<T> {
     /// `claim` stays where it is as long as the node of this wait is in a queue.
     pub(crate) unsafe fn enlist(&mut self, claim: &Claim, index: u32) {
         self.claim = Some(Ticket { claim: NonNull::from(claim), index });
+    }
+
+    /// Whether it is a sender that has its value elsewhere.
+    #[inline]
+    pub(super) fn is_later(&self) -> bool {
+        matches!(self.parcel, Parcel::Later)
     }
 
     /// Takes what lies in it.

@@ -24,6 +24,15 @@ pub enum Summoned {
     Yes,
 }
 
+/// Where a sender joins the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// Behind all others.
+    Last,
+    /// Before all others: it was the first, and its summons was withdrawn.
+    First,
+}
+
 /// What is left of a wait that was given up, to be [finished](Self::finish) after the lock is
 /// released.
 #[must_use = "to be finished after the lock is released"]
@@ -82,9 +91,15 @@ impl<T> Core<T> {
         &mut self,
         node: Pin<&mut Node<Wait<T>>>,
         waker: Option<StoredWaker>,
+        entry: Entry,
     ) {
         // SAFETY: the caller's promise.
-        unsafe { self.sendq.push_back(node, waker) };
+        unsafe {
+            match entry {
+                Entry::Last => self.sendq.push_back(node, waker),
+                Entry::First => self.sendq.push_front(node, waker),
+            }
+        }
         self.ring_streams();
     }
 
@@ -165,14 +180,13 @@ impl<T> Core<T> {
                 let place = unsafe { node.as_mut().locked(|wait| wait.place) };
                 let queue = match place {
                     Place::Common => &mut self.recvq,
-                    Place::Promised => {
-                        // The sender with the permit comes all the same (I2).
-                        self.reserved += 1;
-                        &mut self.promised
-                    }
+                    Place::Promised => &mut self.promised,
                 };
                 // SAFETY: the caller's promise; the place says which queue.
                 left.waker = unsafe { queue.remove(node) };
+                if place == Place::Promised {
+                    self.leave_promise();
+                }
             }
             State::Fired => {
                 if let (Parcel::Value(value), turn) = node.own(|wait| (wait.take(), wait.turn)) {
@@ -198,10 +212,10 @@ impl<T> Core<T> {
             // SAFETY: the caller's promise.
             State::Queued => left.waker = unsafe { self.sendq.remove(node) },
             State::Fired => {
-                let permit = node.as_mut().own(|wait| matches!(wait.parcel, Parcel::Permit));
-                if permit {
+                let summons = node.as_mut().own(|wait| matches!(wait.parcel, Parcel::Summons));
+                if summons {
                     node.own(|wait| wait.parcel = Parcel::Nothing);
-                    left.wakers = self.forfeit();
+                    left.wakers = self.decline();
                 }
             }
         }

@@ -3,11 +3,12 @@
 //! [`Arm`] is a case as the engine sees it, whatever it receives or sends; [`Case`] is what the
 //! macro takes from the chosen one.
 
-use crate::chan::core::{Core, Reserve, Take};
+use crate::chan::core::{Core, Take};
+use crate::chan::permits::{Confirm, Reserve};
 use crate::chan::recv::Recv;
 use crate::chan::send::Permit;
 use crate::chan::wait::{Parcel, Wait};
-use crate::chan::waits::Summoned;
+use crate::chan::waits::{Entry, Summoned};
 use crate::chan::{RecvError, Sender};
 use crate::claim::Claim;
 use crate::waitq::{Spot, State};
@@ -56,7 +57,7 @@ pub enum Outcome {
     Done,
     /// Its value is still to come.
     Waiting,
-    /// The promised value does not come: the select begins again.
+    /// The promised value does not come, or the receiver has left: the select begins again.
     Again,
 }
 
@@ -87,16 +88,16 @@ pub unsafe trait Arm {
     /// # Safety
     ///
     /// See [`Arm`].
-    unsafe fn attempt(self: Pin<&mut Self>, _will: Will) -> Attempt {
+    unsafe fn attempt(self: Pin<&mut Self>) -> Attempt {
         Attempt::No(Wakers::None)
     }
 
     /// Locks its channel and tries, and unlocks, except after [`Attempt::Promised`]. In one call, in
     /// which the others are known: this is all that most selects do.
-    fn try_alone(self: Pin<&mut Self>, will: Will) -> Attempt {
+    fn try_alone(self: Pin<&mut Self>) -> Attempt {
         self.lock();
         // SAFETY: locked.
-        unsafe { self.try_and_unlock(will) }
+        unsafe { self.try_and_unlock() }
     }
 
     /// Tries, and unlocks its channel, except after [`Attempt::Promised`].
@@ -104,9 +105,9 @@ pub unsafe trait Arm {
     /// # Safety
     ///
     /// See [`Arm`].
-    unsafe fn try_and_unlock(mut self: Pin<&mut Self>, will: Will) -> Attempt {
+    unsafe fn try_and_unlock(mut self: Pin<&mut Self>) -> Attempt {
         // SAFETY: locked, as the caller promises.
-        match unsafe { self.as_mut().attempt(will) } {
+        match unsafe { self.as_mut().attempt() } {
             promised @ Attempt::Promised(_) => promised,
             Attempt::Done(mut wakers) => {
                 // SAFETY: as above.
@@ -228,7 +229,7 @@ unsafe impl<T> Arm for RecvCase<'_, T> {
     }
 
     #[inline]
-    fn try_alone(mut self: Pin<&mut Self>, will: Will) -> Attempt {
+    fn try_alone(mut self: Pin<&mut Self>) -> Attempt {
         let this = self.as_mut().project();
         let locked = match this.recv.receiver.chan.quickly(Core::look_quickly) {
             Ok(Some(value)) => {
@@ -240,20 +241,14 @@ unsafe impl<T> Arm for RecvCase<'_, T> {
         };
         locked.keep();
         // SAFETY: locked still.
-        unsafe { self.try_and_unlock(will) }
+        unsafe { self.try_and_unlock() }
     }
 
-    unsafe fn attempt(self: Pin<&mut Self>, will: Will) -> Attempt {
+    unsafe fn attempt(self: Pin<&mut Self>) -> Attempt {
         let this = self.project();
         let chan = &this.recv.receiver.chan;
         // SAFETY: locked, as the caller promises.
-        let took = unsafe {
-            chan.locked(|core| match will {
-                Will::Wait => core.take(),
-                Will::GoOn => core.try_take(),
-            })
-        };
-        match took {
+        match unsafe { chan.locked(Core::take) } {
             Take::Value(value, fired) => {
                 *this.output = Some(Ok(value));
                 Attempt::Done(fired.into())
@@ -262,8 +257,8 @@ unsafe impl<T> Arm for RecvCase<'_, T> {
                 *this.output = Some(Err(RecvError));
                 Attempt::Done(Wakers::None)
             }
-            Take::Summoned(fired) if will == Will::Wait => Attempt::Promised(fired.into()),
-            Take::Summoned(fired) => Attempt::No(fired.into()),
+            // Also with a default: a sender that waits makes this case possible.
+            Take::Summoned(fired) => Attempt::Promised(fired.into()),
             Take::Empty => Attempt::No(Wakers::None),
         }
     }
@@ -325,13 +320,14 @@ pin_project! {
         sender: &'a Sender<T>,
         #[pin]
         spot: Spot<Wait<T>>,
+        entry: Entry,
         permit: Option<Permit<'a, T>>,
     }
 }
 
 impl<'a, T> SendCase<'a, T> {
     pub(crate) fn new(sender: &'a Sender<T>) -> Self {
-        Self { sender, spot: Spot::new(), permit: None }
+        Self { sender, spot: Spot::new(), entry: Entry::Last, permit: None }
     }
 }
 
@@ -356,7 +352,7 @@ unsafe impl<T> Arm for SendCase<'_, T> {
         unsafe { self.sender.chan.unlock() }
     }
 
-    unsafe fn attempt(self: Pin<&mut Self>, _will: Will) -> Attempt {
+    unsafe fn attempt(self: Pin<&mut Self>) -> Attempt {
         let this = self.project();
         // SAFETY: locked, as the caller promises.
         match unsafe { this.sender.chan.locked(|core| core.reserve()) } {
@@ -379,7 +375,8 @@ unsafe impl<T> Arm for SendCase<'_, T> {
             unsafe { wait.enlist(claim, index) };
         });
         // SAFETY: locked; pinned in the select's list; `dequeue` comes first.
-        unsafe { this.sender.chan.locked(|core| core.wait_to_send(node, None)) };
+        unsafe { this.sender.chan.locked(|core| core.wait_to_send(node, None, *this.entry)) };
+        *this.entry = Entry::Last;
     }
 
     unsafe fn return_to_queue(&self) {
@@ -404,10 +401,17 @@ unsafe impl<T> Arm for SendCase<'_, T> {
         let Some(mut node) = this.spot.node().filter(|node| node.state() == State::Fired) else {
             return Outcome::Waiting;
         };
-        node.as_mut().own(Wait::take);
+        let parcel = node.as_mut().own(Wait::take);
         node.reset();
+        let chan = &this.sender.chan;
+        // SAFETY: locked, as the caller promises.
+        let confirm = || unsafe { chan.locked(Core::confirm) };
+        if matches!(parcel, Parcel::Summons) && confirm() == Confirm::Withdrawn {
+            *this.entry = Entry::First;
+            return Outcome::Again;
+        }
         // Closed: using the permit says so.
-        *this.permit = Some(Permit::new(&this.sender.chan));
+        *this.permit = Some(Permit::new(chan));
         Outcome::Done
     }
 }
@@ -501,17 +505,17 @@ unsafe impl<C: Arm> Arm for Guarded<C> {
         }
     }
 
-    fn try_alone(self: Pin<&mut Self>, will: Will) -> Attempt {
+    fn try_alone(self: Pin<&mut Self>) -> Attempt {
         match self.project().case.as_pin_mut() {
-            Some(case) => case.try_alone(will),
+            Some(case) => case.try_alone(),
             None => Attempt::No(Wakers::None),
         }
     }
 
-    unsafe fn attempt(self: Pin<&mut Self>, will: Will) -> Attempt {
+    unsafe fn attempt(self: Pin<&mut Self>) -> Attempt {
         match self.project().case.as_pin_mut() {
             // SAFETY: the caller's promise.
-            Some(case) => unsafe { case.attempt(will) },
+            Some(case) => unsafe { case.attempt() },
             None => Attempt::No(Wakers::None),
         }
     }

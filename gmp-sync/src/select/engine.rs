@@ -5,8 +5,12 @@
 //! 2. If none is ready all channels are locked, in the order of their addresses, and tried once
 //!    more: what is decided next is decided at one instant. With a `default`, that is taken. Otherwise a
 //!    node of each channel case joins its queue, with the select's [`Claim`], and the select waits.
+//!    A select with one channel case is decided by its try alone.
 //! 3. Whoever serves a node first wins the claim. The select, woken, locks all channels again and
 //!    takes the losing nodes out.
+//!
+//! A receive case that finds a sender in another select waits for that sender (see `chan/permits.rs`),
+//! also if there is a `default`. If that sender declines, the select begins again.
 //!
 //! Futures that are not channel cases are polled when the select is. Meanwhile nobody may serve its
 //! channel cases, since two would be chosen; so the claim says *away* then, with the nodes in
@@ -273,7 +277,7 @@ impl Engine<'_> {
         after: &mut After,
     ) -> Option<Step> {
         // SAFETY: the caller's promise.
-        match unsafe { self.list.as_mut().arm(index).attempt(self.will) } {
+        match unsafe { self.list.as_mut().arm(index).attempt() } {
             Attempt::No(more) => {
                 after.wakers.append(more);
                 None
@@ -356,8 +360,8 @@ impl Engine<'_> {
             Tried::None(order) => order,
         };
         self.prepare();
-        if self.will == Will::GoOn && self.channels().nth(1).is_none() {
-            // One channel: that was one instant.
+        if self.will == Will::GoOn && self.locks.as_slice().len() <= 1 {
+            // One channel case, tried at one instant. Two, even on the same channel, are not.
             return Step::Chosen(Chosen::Default);
         }
         let mut after = After::default();

@@ -5,6 +5,7 @@
 
 use super::case::{Arm, Attempt, Case, Kind, Will};
 use crate::wakers::Wakers;
+use gmp_rt::park::poll_deciding;
 use pin_project_lite::pin_project;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -46,11 +47,18 @@ pub(super) fn try_arm<A: Arm + ?Sized>(
 ) -> Attempt {
     match arm.kind() {
         Kind::Off => Attempt::No(Wakers::None),
-        Kind::Channel(_) => arm.try_alone(will),
-        Kind::Future => match arm.as_mut().poll(cx) {
-            Poll::Ready(()) => Attempt::Done(Wakers::None),
-            Poll::Pending => Attempt::No(Wakers::None),
-        },
+        Kind::Channel(_) => arm.try_alone(),
+        Kind::Future => {
+            let polled = match will {
+                Will::Wait => arm.as_mut().poll(cx),
+                // The default is chosen if it is pending, so the budget must not make it pending.
+                Will::GoOn => poll_deciding(|| arm.as_mut().poll(cx)),
+            };
+            match polled {
+                Poll::Ready(()) => Attempt::Done(Wakers::None),
+                Poll::Pending => Attempt::No(Wakers::None),
+            }
+        }
     }
 }
 

@@ -1,0 +1,55 @@
+//! Sending and receiving without waiting.
+
+use super::core::{OnLater, Present, Push};
+use super::shared::Chan;
+use super::{Receiver, TryRecvError, TrySendError};
+use crate::tuning::RENDEZVOUS;
+use gmp_rt::park::block_on_for;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+
+pub(super) fn try_send<T>(chan: &Chan<T>, value: T) -> Result<(), TrySendError<T>> {
+    match chan.with(|core| core.try_push(value)) {
+        Push::Done(fired) => {
+            fired.wake();
+            Ok(())
+        }
+        Push::Full(value) => Err(TrySendError::Full(value)),
+        Push::Closed(value) => Err(TrySendError::Closed(value)),
+    }
+}
+
+pub(super) fn try_recv<T>(receiver: &Receiver<T>) -> Result<T, TryRecvError> {
+    match receiver.chan.with(|core| core.take_present(OnLater::Stop)) {
+        Present::Value(value, fired) => {
+            fired.wake();
+            Ok(value)
+        }
+        Present::Later => meet(receiver),
+        Present::Empty => Err(TryRecvError::Empty),
+        Present::Closed => Err(TryRecvError::Closed),
+    }
+}
+
+/// Summons the next sender and waits for its value, for at most [`RENDEZVOUS`].
+///
+/// The sender confirms under the lock before it moves its value. So either it has a receiver, or the
+/// summons is withdrawn and it waits on.
+#[cold]
+fn meet<T>(receiver: &Receiver<T>) -> Result<T, TryRecvError> {
+    let mut recv = pin!(receiver.recv());
+    let met = block_on_for(
+        RENDEZVOUS,
+        poll_fn(|cx| match recv.as_mut().poll_unbudgeted(cx) {
+            Poll::Ready(result) => Poll::Ready(Some(result)),
+            Poll::Pending if recv.as_mut().is_promised() => Poll::Pending,
+            // The sender has left.
+            Poll::Pending => Poll::Ready(None),
+        }),
+    );
+    match met.flatten().or_else(|| recv.give_up()) {
+        Some(result) => result.map_err(|_| TryRecvError::Closed),
+        None => Err(TryRecvError::Empty),
+    }
+}
