@@ -103,3 +103,40 @@ fn loom_last_sender_gone() {
         t.join().unwrap();
     });
 }
+
+/// A receive that is given up, against a send that does not wait: both agree.
+#[test]
+fn loom_given_up_receive_vs_try_send() {
+    ::loom::model(|| {
+        let (tx, rx) = chan(0);
+        let sender = thread::spawn(move || tx.try_send(7).is_ok());
+        let received = {
+            let mut recv = pin!(rx.recv());
+            let polled = recv.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            // Ready: the sender has tried, and is gone.
+            polled.is_pending() && recv.give_up().is_some_and(|result| result.is_ok())
+        };
+        assert_eq!(sender.join().unwrap(), received);
+        assert_eq!(rx.len(), 0);
+    });
+}
+
+/// A send that is given up, against a receive that does not wait: both agree.
+#[test]
+fn loom_given_up_send_vs_try_recv() {
+    ::loom::model(|| {
+        let (tx, rx) = chan(0);
+        let receiver = thread::spawn(move || {
+            let received = rx.try_recv().is_ok();
+            (received, rx)
+        });
+        let sent = {
+            let mut send = pin!(tx.send(7));
+            let polled = send.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            polled.is_ready() || send.give_up().is_ok()
+        };
+        let (received, rx) = receiver.join().unwrap();
+        assert_eq!(sent, received);
+        assert_eq!(rx.len(), 0);
+    });
+}

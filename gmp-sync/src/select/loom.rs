@@ -1,16 +1,45 @@
 //! Models of select: who wins, and that losing leaves no trace.
+//!
+//! Loom explores the interleavings. The orders in which the selects try their cases are explored by
+//! [`model`]: it runs each model once for every script of random choices.
 
-use crate::chan;
+use crate::{TryRecvError, chan};
 use ::loom::future::block_on;
 use ::loom::thread;
+use std::cell::Cell;
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::{Context, Waker};
 
-/// Few switches suffice for these, and all of them are too many.
+/// How many scripts there are: all of three choices between two.
+///
+/// A model has at most two selects of two cases, and one more shuffle when one of them begins again.
+const SCRIPTS: u32 = 8;
+
+std::thread_local! {
+    /// The choices that are left. All threads of a model are on one thread of the system.
+    static SCRIPT: Cell<u32> = const { Cell::new(0) };
+}
+
+/// The next choice of the script, below `bound`. The first of all after its end.
+pub(super) fn choose_below(bound: u32) -> u32 {
+    let script = SCRIPT.get();
+    SCRIPT.set(script / bound);
+    script % bound
+}
+
+/// Runs a model for each script, with few switches between threads: all of them are too many.
 fn model(f: impl Fn() + Sync + Send + 'static) {
-    let mut builder = ::loom::model::Builder::new();
-    builder.preemption_bound = Some(3);
-    builder.check(f);
+    let f = Arc::new(f);
+    for script in 0..SCRIPTS {
+        let f = f.clone();
+        let mut builder = ::loom::model::Builder::new();
+        builder.preemption_bound = Some(3);
+        builder.check(move || {
+            SCRIPT.set(script);
+            f();
+        });
+    }
 }
 
 /// Two channels, two senders, one select: it takes one value and leaves the other.
@@ -154,5 +183,74 @@ fn loom_away_keeps_its_place() {
         });
         assert_eq!(got, 1);
         sender.join().unwrap();
+    });
+}
+
+/// A receiver that does not wait, and may leave at any moment, against a sender in a select: the sender
+/// has sent if and only if the value was received.
+#[test]
+fn loom_try_recv_vs_send_case() {
+    model(|| {
+        let (tx, rx) = chan::<u32>(0);
+        let (quit, quitting) = chan::<()>(0);
+        let sender = thread::spawn(move || {
+            block_on(async {
+                select! {
+                    sent = tx.send(7) => sent.is_ok(),
+                    _ = quitting.recv() => false,
+                }
+            })
+        });
+        let received = rx.try_recv();
+        assert!(matches!(received, Ok(7) | Err(TryRecvError::Empty)), "{received:?}");
+        drop(quit);
+        assert_eq!(sender.join().unwrap(), received.is_ok());
+        assert_eq!(rx.len(), 0);
+    });
+}
+
+/// A select with a default against a sender in a select: the sender has sent if and only if the
+/// value was received.
+#[test]
+fn loom_default_vs_send_case() {
+    model(|| {
+        let (tx, rx) = chan::<u32>(0);
+        let (quit, quitting) = chan::<()>(0);
+        let sender = thread::spawn(move || {
+            block_on(async {
+                select! {
+                    sent = tx.send(7) => sent.is_ok(),
+                    _ = quitting.recv() => false,
+                }
+            })
+        });
+        let received = block_on(async {
+            select! { v = rx.recv() => v.is_ok(), default => false }
+        });
+        drop(quit);
+        assert_eq!(sender.join().unwrap(), received);
+        assert_eq!(rx.len(), 0);
+    });
+}
+
+/// On a channel with one slot either a receive or a send is possible at every moment.
+#[test]
+fn loom_default_vs_both_ways_on_one_channel() {
+    model(|| {
+        let (tx, rx) = chan::<u32>(1);
+        let (tx2, rx2) = (tx.clone(), rx.clone());
+        let other = thread::spawn(move || {
+            tx2.try_send(1).unwrap_or(());
+            let _ = rx2.try_recv();
+        });
+        let chosen = block_on(async {
+            select! {
+                v = rx.recv() => v.is_ok(),
+                sent = tx.send(2) => sent.is_ok(),
+                default => false,
+            }
+        });
+        assert!(chosen);
+        other.join().unwrap();
     });
 }

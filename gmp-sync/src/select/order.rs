@@ -1,5 +1,8 @@
 //! Orders in which the cases of a select are looked at and locked.
 
+#[cfg(all(test, gmp_loom))]
+use super::loom::choose_below as random_below;
+#[cfg(not(all(test, gmp_loom)))]
 use gmp_rt::park::random_below;
 
 /// So many cases need no allocation.

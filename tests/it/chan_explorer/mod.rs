@@ -11,15 +11,21 @@
 //!
 //! - conservation: what was sent is received once, or still there at the end; what was not sent is
 //!   not received; every value is dropped once;
+//! - agreement: nobody is told "empty", "full", "closed" or "timeout", and no default is chosen, while
+//!   the operation was possible; without a buffer a select has sent only if a receiver was there;
 //! - order: of two values, the one that was sent first is received first, unless another receiver may
 //!   have held it at that time;
 //! - progress: when all is quiet nobody waits who could go on;
 //! - no reservation is left behind.
 
+mod hook;
 mod world;
 
 use self::world::{Act, Event, Kind, World};
-use Kind::{AwayRecv, AwaySend, Recv, SelBoth, SelRecv, SelSend, Send, StaleStream};
+use Kind::{
+    AwayRecv, AwaySend, DefBoth, DefRecv, DefSend, Now, Recv, SelBoth, SelRecv, SelSend, Send,
+    StaleStream,
+};
 use std::cell::RefCell;
 
 /// What may happen in the stories of a family, and how long they are.
@@ -247,6 +253,43 @@ fn streams_and_sinks_in_the_middle() {
     tell(&Family { kinds, acts: NOTHING, meanwhile, operations: 3, length: 3 });
 }
 
+/// Values are sent, and the channel is closed, in the last moment of a receive with a time limit.
+#[test]
+fn receives_with_a_time_limit() {
+    let meanwhile: &[&[Act]] = &[
+        &[Act::TrySend],
+        &[Act::TrySend, Act::TrySend, Act::TryRecv],
+        &[Act::TrySend, Act::Close, Act::TryRecv],
+        &[Act::Begin(Recv)],
+    ];
+    let kinds = &[Now, Recv, Send];
+    tell(&Family { kinds, acts: TRIES, meanwhile, operations: 3, length: 4 });
+}
+
+/// Others act between the tries of the cases on one channel.
+#[test]
+fn defaults_of_selects() {
+    let meanwhile: &[&[Act]] = &[&[Act::TrySend], &[Act::TryRecv], &[Act::TrySend, Act::TrySend]];
+    let kinds = &[DefBoth, Recv, Send];
+    tell(&Family { kinds, acts: TRIES, meanwhile, operations: 3, length: 4 });
+}
+
+/// A default against senders and receivers that are in a select themselves.
+#[test]
+fn defaults_against_selects() {
+    let kinds = &[DefRecv, DefSend, SelRecv, SelSend, Kind::Stream];
+    let acts = &[Act::TrySend, Act::TryRecvMeet];
+    tell(&Family { kinds, acts, meanwhile: NEVER, operations: 4, length: 4 });
+}
+
+/// Receivers that do not wait, and some that are dropped, against senders in a select.
+#[test]
+fn receivers_that_leave_senders_in_selects() {
+    let kinds = &[SelSend, AwaySend, Recv, SelRecv, StaleStream];
+    let acts = &[Act::TryRecvMeet];
+    tell(&Family { kinds, acts, meanwhile: NEVER, operations: 4, length: 4 });
+}
+
 /// Everything against everything.
 #[test]
 fn everything() {
@@ -261,6 +304,11 @@ fn everything() {
         Kind::Stream,
         StaleStream,
         Kind::Sink,
+        Now,
+        DefRecv,
+        DefSend,
+        DefBoth,
     ];
-    tell(&Family { kinds, acts: TRIES_AND_CLOSE, meanwhile: NEVER, operations: 3, length: 3 });
+    let acts = &[Act::TrySend, Act::TryRecvMeet, Act::Close];
+    tell(&Family { kinds, acts, meanwhile: NEVER, operations: 3, length: 3 });
 }

@@ -1,7 +1,10 @@
 //! One channel, all that happens to it, and what must hold: see the module above.
 
+use super::hook::with_hook;
 use futures::{Sink, Stream};
-use gmp::sync::{Receiver, RecvError, SendError, Sender, TryRecvError, TrySendError};
+use gmp::sync::{
+    Receiver, RecvError, RecvTimeoutError, SendError, Sender, TryRecvError, TrySendError,
+};
 use gmp::{chan, select};
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -10,6 +13,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
 
 /// An operation that may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,22 +34,42 @@ pub(super) enum Kind {
     /// A stream that lives on when its wait is dropped, but is not polled any more.
     StaleStream,
     Sink,
+    /// A receive with a time limit of zero. Other events happen when it drops its waker.
+    Now,
+    /// A select: a receive and a default.
+    DefRecv,
+    /// A select: a send and a default.
+    DefSend,
+    /// A select: a send and a receive on the same channel, a future that never ends, a default.
+    DefBoth,
 }
 
-use Kind::{AwayRecv, AwaySend, Recv, SelBoth, SelRecv, SelSend, Send, StaleStream};
+use Kind::{
+    AwayRecv, AwaySend, DefBoth, DefRecv, DefSend, Now, Recv, SelBoth, SelRecv, SelSend, Send,
+    StaleStream,
+};
 
 impl Kind {
     fn receives(self) -> bool {
-        !matches!(self, Send | SelSend | AwaySend | Kind::Sink)
+        !matches!(self, Send | SelSend | AwaySend | DefSend | Kind::Sink)
     }
 
     fn sends(self) -> bool {
-        matches!(self, Send | SelSend | SelBoth | AwaySend | Kind::Sink)
+        matches!(self, Send | SelSend | SelBoth | AwaySend | DefSend | DefBoth | Kind::Sink)
+    }
+
+    /// Whether it is a select that sends. Its value is moved when it is chosen.
+    fn sends_later(self) -> bool {
+        self.sends() && !matches!(self, Send | Kind::Sink)
+    }
+
+    fn is_stream(self) -> bool {
+        matches!(self, Kind::Stream | StaleStream)
     }
 
     /// Whether others' events can happen in the middle of its poll.
     pub(super) fn is_open(self) -> bool {
-        matches!(self, SelSend | SelBoth | AwayRecv | AwaySend)
+        matches!(self, SelSend | SelBoth | AwayRecv | AwaySend | Now | DefSend | DefBoth)
     }
 }
 
@@ -56,7 +80,10 @@ pub(super) enum Act {
     Poll(usize),
     Drop(usize),
     TrySend,
+    /// The thread is blocked as long as it waits for a sender.
     TryRecv,
+    /// The sender that it wakes runs meanwhile.
+    TryRecvMeet,
     Close,
 }
 
@@ -70,6 +97,8 @@ enum Done {
     Refused(usize),
     Got(Token),
     Closed,
+    Default,
+    TimedOut,
 }
 
 fn got(result: Result<Token, RecvError>) -> Done {
@@ -122,6 +151,7 @@ struct Story {
 
 /// Wakes a slot: notes when.
 struct Bell {
+    slot: usize,
     clock: Arc<AtomicU32>,
     /// 0: not since it was polled last.
     rung: AtomicU32,
@@ -137,7 +167,15 @@ impl Wake for Bell {
         let now = self.clock.load(Ordering::Relaxed);
         self.rung.store(now, Ordering::Relaxed);
         self.last.store(now, Ordering::Relaxed);
+        if let Some(world) = MEETING.with_borrow(Clone::clone) {
+            world.run_sender(self.slot);
+        }
     }
+}
+
+thread_local! {
+    /// The world in which senders run as soon as they are woken.
+    static MEETING: RefCell<Option<Rc<World>>> = const { RefCell::new(None) };
 }
 
 type Operation = Pin<Box<dyn Future<Output = Done>>>;
@@ -166,6 +204,11 @@ pub(super) struct Slot {
 impl Slot {
     pub(super) fn waits(&self) -> bool {
         self.ended == 0
+    }
+
+    /// Whether it is in its queue: waiting, and served by nobody.
+    fn is_queued(&self) -> bool {
+        self.waits() && self.future.is_some() && !self.woken()
     }
 
     pub(super) fn woken(&self) -> bool {
@@ -242,7 +285,10 @@ impl World {
                 let token = self.token(id);
                 Box::pin(async move { sent(id, tx.send(token).await) })
             }
-            SelRecv | SelSend | SelBoth | AwayRecv | AwaySend => self.select(kind, id),
+            SelRecv | SelSend | SelBoth | AwayRecv | AwaySend | DefRecv | DefSend | DefBoth => {
+                self.select(kind, id)
+            }
+            Now => Box::pin(self.clone().receive_now(rx)),
             Kind::Stream => Box::pin(stream(Rc::new(RefCell::new(rx)))),
             StaleStream => {
                 let kept = Rc::new(RefCell::new(rx));
@@ -262,6 +308,24 @@ impl World {
                     })
                 }))
             }
+        }
+    }
+
+    /// A receive with a time limit of zero, to its end.
+    async fn receive_now(self: Rc<Self>, rx: Receiver<Token>) -> Done {
+        let mut timed = Box::pin(rx.recv_timeout(Duration::ZERO));
+        let world = self.clone();
+        let poll = |waker: &Waker| timed.as_mut().poll(&mut Context::from_waker(waker));
+        let mut polled = with_hook(move || world.middle(), poll);
+        // It waits for a sender that it has woken, and that does not run.
+        while polled.is_pending() {
+            std::thread::sleep(Duration::from_micros(200));
+            polled = timed.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        }
+        match polled {
+            Poll::Ready(Err(RecvTimeoutError::Timeout)) | Poll::Pending => Done::TimedOut,
+            Poll::Ready(Err(RecvTimeoutError::Closed)) => Done::Closed,
+            Poll::Ready(Ok(token)) => Done::Got(token),
         }
     }
 
@@ -296,6 +360,20 @@ impl World {
             AwaySend => Box::pin(async move {
                 select! { r = tx.send(value()) => sent(id, r), d = away => d }
             }),
+            DefRecv => Box::pin(async move {
+                select! { v = rx.recv() => got(v), default => Done::Default }
+            }),
+            DefSend => Box::pin(async move {
+                select! { r = tx.send(value()) => sent(id, r), default => Done::Default }
+            }),
+            DefBoth => Box::pin(async move {
+                select! {
+                    r = tx.send(value()) => sent(id, r),
+                    v = rx.recv() => got(v),
+                    d = away => d,
+                    default => Done::Default,
+                }
+            }),
             other => unreachable!("{other:?} is not a select"),
         }
     }
@@ -306,6 +384,7 @@ impl World {
             Act::Begin(kind) => {
                 let id = kind.sends().then(|| self.value(kind == Send));
                 let bell = Arc::new(Bell {
+                    slot: self.slots.borrow().len(),
                     clock: self.clock.clone(),
                     rung: AtomicU32::new(0),
                     last: AtomicU32::new(0),
@@ -320,6 +399,11 @@ impl World {
             Act::Drop(index) => self.drop_slot(index),
             Act::TrySend => self.try_send(),
             Act::TryRecv => self.try_recv(),
+            Act::TryRecvMeet => {
+                MEETING.set(Some(self.clone()));
+                self.try_recv();
+                MEETING.set(None);
+            }
             Act::Close => {
                 assert_eq!(self.tx.close(), !self.closed.replace(true));
             }
@@ -332,42 +416,58 @@ impl World {
             slot.bell.rung.store(0, Ordering::Relaxed);
             (slot.future.take().expect("an operation that waits"), slot.bell.clone())
         };
+        let start = self.now();
         let waker = Waker::from(bell);
         let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
         match polled {
             Poll::Pending => self.slots.borrow_mut()[index].future = Some(future),
             Poll::Ready(done) => {
                 drop(future);
-                self.finish(index, done);
+                self.finish(index, done, start);
             }
         }
     }
 
-    fn finish(&self, index: usize, done: Done) {
+    /// `start`: when its last poll began.
+    fn finish(&self, index: usize, done: Done, start: u32) {
         let now = self.now();
         let (kind, id, woken) = {
             let slot = &mut self.slots.borrow_mut()[index];
             slot.ended = now;
             (slot.kind, slot.id, slot.bell.last.load(Ordering::Relaxed))
         };
+        // When the result was decided.
+        let since = if kind.is_stream() || woken == 0 { now } else { woken };
         match done {
-            Done::Sent(id) => self.settle(id, Fate::Sent),
+            Done::Sent(id) => {
+                let met = !kind.sends_later() || self.cap > 0 || self.has_receiver(index, start);
+                assert!(met, "{index} is told that it has sent, but nobody receives");
+                self.settle(id, Fate::Sent);
+            }
+            Done::Default => {
+                assert!(!self.closed.get(), "a default on a closed channel");
+                let receives = kind.receives() && self.could_receive();
+                let sends = kind.sends() && self.could_send();
+                assert!(!receives && !sends, "{index} took its default, but could have gone on");
+                id.inspect(|id| self.settle(*id, Fate::Refused));
+            }
+            Done::TimedOut => {
+                let beyond = self.rx.len() > self.cap && !self.may_be_beyond();
+                assert!(!beyond, "{index} timed out, but a value was sent to it");
+            }
             Done::Refused(id) => {
                 assert!(self.closed.get(), "refused, but not closed");
                 self.settle(id, Fate::Refused);
             }
             Done::Closed => {
                 assert!(self.closed.get(), "not closed");
+                self.judge_closed(Some(index), since);
                 id.inspect(|id| self.settle(*id, Fate::Refused));
             }
             Done::Got(token) => {
                 // The value of its own send case was not sent.
                 id.inspect(|id| self.settle(*id, Fate::Refused));
-                let since = if matches!(kind, Kind::Stream | StaleStream) || woken == 0 {
-                    now
-                } else {
-                    woken
-                };
+                let since = if kind.is_stream() || woken == 0 { now } else { woken };
                 self.received(&token, Some(index), since);
             }
         }
@@ -386,14 +486,7 @@ impl World {
         assert!(!this.received, "value {} received twice", token.id);
         assert_ne!(this.fate, Fate::Refused, "value {} was not sent", token.id);
         stories[token.id].received = true;
-        let slots = self.slots.borrow();
-        let held = slots.iter().enumerate().any(|(index, slot)| {
-            Some(index) != by
-                && slot.kind.receives()
-                && slot.begun <= since
-                && (slot.waits() || slot.ended >= since)
-        });
-        if held {
+        if self.may_hold(by, since) {
             return;
         }
         for (id, other) in stories.iter().enumerate() {
@@ -401,6 +494,89 @@ impl World {
             let before = (other.fate == Fate::Sent && other.done < this.begun)
                 || (other.plain && this.plain && other.begun < this.begun);
             assert!(!(undelivered && before), "value {} overtook {id}", token.id);
+        }
+    }
+
+    /// Whether a receiver other than `by` may have held a value at the time `since`, or still does.
+    /// Not one with a time limit: it returns what it is given.
+    fn may_hold(&self, by: Option<usize>, since: u32) -> bool {
+        self.slots.borrow().iter().enumerate().any(|(index, slot)| {
+            Some(index) != by
+                && slot.kind.receives()
+                && slot.kind != Now
+                && slot.begun <= since
+                && (slot.waits() || slot.ended >= since)
+        })
+    }
+
+    /// A receiver is told that all was received, as it was at the time `since`.
+    fn judge_closed(&self, by: Option<usize>, since: u32) {
+        if self.may_hold(by, since) {
+            return;
+        }
+        for (id, story) in self.stories.borrow().iter().enumerate() {
+            let left = story.fate == Fate::Sent && !story.received;
+            assert!(!left, "closed and empty, but {id} was not received");
+        }
+    }
+
+    /// Whether a receiver is there for a sender, or was at the time `since`.
+    fn has_receiver(&self, sender: usize, since: u32) -> bool {
+        let slots = self.slots.borrow();
+        let there = |(index, slot): (usize, &Slot)| {
+            index != sender && slot.kind.receives() && (slot.waits() || slot.ended >= since)
+        };
+        slots.iter().enumerate().any(there)
+            || !self.stale.borrow().is_empty()
+            || MEETING.with_borrow(Option::is_some)
+    }
+
+    fn is_queued(&self, f: impl Fn(Kind) -> bool) -> bool {
+        self.slots.borrow().iter().any(|slot| slot.is_queued() && f(slot.kind))
+    }
+
+    /// The selects that are on their way with their value.
+    fn coming(&self) -> usize {
+        let coming = |slot: &&Slot| slot.kind.sends_later() && slot.waits() && !slot.is_queued();
+        self.slots.borrow().iter().filter(coming).count()
+    }
+
+    /// Whether there is a value, or a sender that waits. A select that also receives may be waiting
+    /// for a sender that is on its way.
+    fn could_receive(&self) -> bool {
+        let both = self.coming() == 0;
+        let sends = |kind| matches!(kind, Send | SelSend | AwaySend) || (both && kind == SelBoth);
+        !self.rx.is_empty() || self.is_queued(sends)
+    }
+
+    /// Whether there is room, or a receiver that waits and that no sender is on its way to.
+    fn could_send(&self) -> bool {
+        let coming = self.coming();
+        let slots = self.slots.borrow();
+        let queued = |f: fn(Kind) -> bool| {
+            slots.iter().filter(|slot| slot.is_queued() && f(slot.kind)).count()
+        };
+        let streams = queued(Kind::is_stream);
+        let others = queued(|kind| kind.receives() && !kind.is_stream());
+        let stream_waits = streams > 0 && self.rx.is_empty() && coming == 0;
+        !self.rx.is_full() || others > coming || stream_waits
+    }
+
+    /// Whether the buffer may have more values than its size: values that came back, streams, sinks.
+    fn may_be_beyond(&self) -> bool {
+        let slots = self.slots.borrow();
+        let gone = |slot: &Slot| slot.kind.receives() && !slot.waits();
+        slots.iter().any(|slot| gone(slot) || slot.kind.is_stream() || slot.kind == Kind::Sink)
+    }
+
+    /// A sender was woken while this thread is in `try_recv`: it runs.
+    fn run_sender(self: &Rc<Self>, index: usize) {
+        let runs = {
+            let slots = self.slots.borrow();
+            slots[index].kind.sends_later() && slots[index].future.is_some()
+        };
+        if runs {
+            self.act(Act::Poll(index));
         }
     }
 
@@ -416,15 +592,9 @@ impl World {
         }
     }
 
-    /// Whether a select may hold a permit now.
-    fn permits(&self) -> bool {
-        self.slots.borrow().iter().any(|slot| slot.kind.sends() && slot.kind != Send)
-    }
-
     fn try_send(&self) {
         let id = self.value(true);
-        let waits = |slot: &Slot| slot.kind == Recv && slot.waits() && !slot.woken();
-        let possible = self.slots.borrow().iter().any(waits) || self.rx.len() < self.cap;
+        let possible = self.could_send();
         match self.tx.try_send(self.token(id)) {
             Ok(()) => self.settle(id, Fate::Sent),
             Err(TrySendError::Closed(_)) => {
@@ -432,19 +602,26 @@ impl World {
                 self.settle(id, Fate::Refused);
             }
             Err(TrySendError::Full(_)) => {
-                assert!(!possible || self.permits(), "was not full");
+                assert!(!possible, "was not full");
                 self.settle(id, Fate::Refused);
             }
         }
     }
 
     fn try_recv(&self) {
-        let waits = |slot: &Slot| slot.kind == Send && slot.waits() && !slot.woken();
-        let possible = self.slots.borrow().iter().any(waits) || !self.rx.is_empty();
+        let meeting = MEETING.with_borrow(Option::is_some);
+        // A sender that is woken may serve a receiver that waits already.
+        let possible = match meeting && self.coming() == 0 {
+            true => self.could_receive(),
+            false => self.is_queued(|kind| kind == Send) || !self.rx.is_empty(),
+        };
         match self.rx.try_recv() {
             Ok(token) => self.received(&token, None, self.now()),
-            Err(TryRecvError::Empty) => assert!(!possible || self.permits(), "was not empty"),
-            Err(TryRecvError::Closed) => assert!(self.closed.get() && self.rx.is_empty()),
+            Err(TryRecvError::Empty) => assert!(!possible, "was not empty"),
+            Err(TryRecvError::Closed) => {
+                assert!(self.closed.get() && self.rx.is_empty());
+                self.judge_closed(None, self.now());
+            }
         }
     }
 
