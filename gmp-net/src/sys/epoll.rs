@@ -3,9 +3,16 @@
 //! The bell is an eventfd of our own, edge-triggered and never read: every write to it is an event. It
 //! would take centuries of writes to overflow its counter.
 //!
-//! `polling` registers without `EPOLLRDHUP`. Streams get it by a second call, once in their life: without
-//! it nobody could tell whether a read that got less than it asked for has also met the end, and so each
-//! message would cost one more read (see `poll_desc`).
+//! A descriptor costs two calls of `epoll_ctl` in its life: one that adds it and one that deletes it.
+//! `polling` adds without `EPOLLRDHUP`, so [`Os::add`] adds streams itself, with that flag. Without it a
+//! read that got less than it asked for would not tell whether the end follows, and each message would
+//! cost one more read (see `poll_desc`). Everything else is added through `polling`.
+//!
+//! Closing a descriptor does not replace the deletion. epoll forgets a descriptor only when the last
+//! reference to its open file is gone. Another reference can exist at any time: a duplicate that the
+//! user made, or the copy in a process that another thread has just forked. The registration would then
+//! stay, report events for a key that belongs to another socket, and make a later registration of the
+//! same file under the same number fail.
 
 use super::{EVENTS, Edge};
 use crate::poll_desc::{Tells, Trust};
@@ -22,6 +29,13 @@ use std::time::Duration;
 
 /// The key of the bell. `usize::MAX` is polling's own.
 const BELL: usize = usize::MAX - 1;
+
+/// The events of a stream: those that `polling` asks for, and the end of the other side's data.
+const STREAM: EventFlags = EventFlags::IN
+    .union(EventFlags::OUT)
+    .union(EventFlags::PRI)
+    .union(EventFlags::RDHUP)
+    .union(EventFlags::ET);
 
 /// The OS's side of a poller. See the [module](self).
 #[derive(Debug)]
@@ -51,19 +65,17 @@ impl Os {
     ///
     /// The caller calls [`delete`](Self::delete) before it closes it.
     pub(crate) fn add(&self, fd: BorrowedFd<'_>, key: usize, trust: Trust) -> io::Result<()> {
-        // SAFETY: epoll itself forgets a descriptor that is closed: nothing dangles even if the
-        // caller forgets to delete it.
-        unsafe { self.poller.add_with_mode(&fd, Event::all(key), PollMode::Edge)? };
-        if trust == Trust::Short {
-            let data = EventData::new_u64(key as u64);
-            let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::PRI;
-            let widened = epoll::modify(&self.poller, fd, data, flags | EventFlags::ET);
-            if let Err(error) = widened {
-                self.delete(fd);
-                return Err(error.into());
+        match trust {
+            Trust::Short => {
+                let data = EventData::new_u64(key as u64);
+                Ok(epoll::add(&self.poller, fd, data, STREAM)?)
             }
+            // SAFETY: epoll itself forgets a descriptor that is closed: nothing dangles even if the
+            // caller forgets to delete it.
+            Trust::WouldBlock => unsafe {
+                self.poller.add_with_mode(&fd, Event::all(key), PollMode::Edge)
+            },
         }
-        Ok(())
     }
 
     /// Undoes [`add`](Self::add).
