@@ -4,10 +4,11 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"hash/maphash"
+	"io"
 	"net"
 	"strconv"
-	"strings"
 	"sync"
 )
 
@@ -76,22 +77,23 @@ func readRequest(r *bufio.Reader, words [][]byte) ([][]byte, bool) {
 		if !ok {
 			return nil, false
 		}
-		word := words[i][:0]
-		for len(word) < length+2 {
-			b, err := r.ReadByte()
-			if err != nil {
-				return nil, false
-			}
-			word = append(word, b)
+		if cap(words[i]) < length+2 {
+			words[i] = make([]byte, length+2)
+		}
+		word := words[i][:length+2]
+		if _, err := io.ReadFull(r, word); err != nil {
+			return nil, false
 		}
 		words[i] = word[:length]
 	}
 	return words, true
 }
 
+var get, set, config = []byte("GET"), []byte("SET"), []byte("CONFIG")
+
 func execute(s *store, words [][]byte, w *bufio.Writer) {
-	switch strings.ToUpper(string(words[0])) {
-	case "GET":
+	switch name := words[0]; {
+	case bytes.EqualFold(name, get):
 		sh := s.shard(words[1])
 		sh.mu.Lock()
 		value, ok := sh.keys[string(words[1])]
@@ -105,14 +107,14 @@ func execute(s *store, words [][]byte, w *bufio.Writer) {
 		w.WriteString("\r\n")
 		w.Write(value)
 		w.WriteString("\r\n")
-	case "SET":
+	case bytes.EqualFold(name, set):
 		value := append([]byte(nil), words[2]...)
 		sh := s.shard(words[1])
 		sh.mu.Lock()
 		sh.keys[string(words[1])] = value
 		sh.mu.Unlock()
 		w.WriteString("+OK\r\n")
-	case "CONFIG":
+	case bytes.EqualFold(name, config):
 		w.WriteString("*2\r\n$4\r\nsave\r\n$0\r\n\r\n")
 	default:
 		w.WriteString("-ERR unknown command\r\n")

@@ -16,20 +16,22 @@ func serveFor(protocol string) {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(l.Addr())
 	switch protocol {
 	case "http":
+		fmt.Println(l.Addr())
 		hello := []byte("Hello, world!\n")
 		handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(hello) })
 		panic(http.Serve(l, handler))
 	case "mixed":
+		fmt.Println(l.Addr())
 		startHogs()
 		each(l, echoAny)
 	case "redis":
+		fmt.Println(l.Addr())
 		store := newStore()
 		each(l, func(c net.Conn) { serveRedis(c, store) })
 	default:
-		fmt.Fprintln(os.Stderr, "unknown protocol", protocol)
+		fmt.Fprintln(os.Stderr, "no such contestant or protocol: go", protocol)
 		os.Exit(1)
 	}
 }

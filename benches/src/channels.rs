@@ -12,29 +12,24 @@ pub(crate) trait Channels: Contestant {
     type Many: Shared;
     /// Without a buffer.
     type Zero: Shared;
-    /// With a select; none if the name of the row means nothing to it.
-    const SELECTS: bool;
 }
 
 impl Channels for Gmp {
     type Single = GmpChan;
     type Many = GmpChan;
     type Zero = GmpChan;
-    const SELECTS: bool = true;
 }
 
 impl Channels for Tokio {
     type Single = TokioMpsc;
     type Many = AsyncChannel;
     type Zero = Kanal;
-    const SELECTS: bool = true;
 }
 
 impl Channels for Smol {
     type Single = AsyncChannel;
     type Many = AsyncChannel;
     type Zero = Flume;
-    const SELECTS: bool = false;
 }
 
 /// Runs a workload over channels; returns its figure.
@@ -47,7 +42,7 @@ pub(crate) fn run<C: Channels>(name: &str) -> Option<f64> {
         "rendezvous" => C::run(per_op(40_000, rendezvous::<C>)),
         "workers" => C::run(per_op(10_000, workers::<C>)),
         "pipeline" => C::run(per_op(10_000, pipeline::<C>)),
-        "select" if C::SELECTS => C::run(per_op(20_000, selects::<C>)),
+        "select" => C::run(per_op(20_000, selects::<C>)),
         _ => return None,
     })
 }

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 /// A runtime under test. All calls are static and inlined.
@@ -11,7 +12,7 @@ pub(crate) trait Contestant: 'static {
     /// What accepts connections.
     type Listener: Send + Sync;
     /// A connection.
-    type Stream: Send;
+    type Stream: Send + AsFd;
 
     /// Runs the workload as the runtime's first task.
     fn run<T: Send + 'static>(main: impl Future<Output = T> + Send + 'static) -> T;

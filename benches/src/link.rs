@@ -15,10 +15,8 @@ pub(crate) trait Link: 'static {
     fn send(tx: &Self::Tx, value: u64) -> impl Future<Output = ()> + Send;
     /// Receives; `None` when all senders are gone.
     fn recv(rx: &mut Self::Rx) -> impl Future<Output = Option<u64>> + Send;
-    /// Receives from either: for the kinds that can.
-    fn either(_a: &mut Self::Rx, _b: &mut Self::Rx) -> impl Future<Output = Option<u64>> + Send {
-        async { panic!("no select for this channel") }
-    }
+    /// Receives from the one that is ready; from a random one if both are.
+    fn either(a: &mut Self::Rx, b: &mut Self::Rx) -> impl Future<Output = Option<u64>> + Send;
 }
 
 /// A channel with several receivers.
@@ -99,6 +97,9 @@ macro_rules! shared_link {
             }
             async fn recv(rx: &mut Self::Rx) -> Option<u64> {
                 rx.$recv().await.ok()
+            }
+            async fn either(a: &mut Self::Rx, b: &mut Self::Rx) -> Option<u64> {
+                smol::future::race(a.$recv(), b.$recv()).await.ok()
             }
         }
 

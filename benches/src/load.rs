@@ -1,10 +1,11 @@
-//! Servers under the load of clients: `wrk`, `redis-benchmark`, and our own threads.
+//! Servers under the load of clients: `wrk`, `redis-benchmark`, and threads of this process.
 //!
-//! The server is a process of its own ([`crate::server`]), the client another; both share the machine, as
-//! for every contestant. Without the client the row is left out, with a word.
+//! The server is a process of its own ([`crate::server`]). The client runs on the same machine for
+//! every contestant. A row whose client is not installed is left out.
 
 use crate::mixed;
-use std::io::{BufRead, BufReader};
+use crate::programs::Program;
+use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
 /// A client and what it measures.
@@ -23,6 +24,15 @@ enum Client {
     Redis { pipeline: u32 },
     /// Threads of this process: three percentiles in µs.
     Threads,
+}
+
+/// The answer of a contestant.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// The figures of the workload.
+    Figures(Vec<f64>),
+    /// The program does not know the workload.
+    Unknown,
 }
 
 /// The load of a row.
@@ -63,15 +73,30 @@ impl Load {
         self.needs().filter(|(program, _)| Command::new(program).arg("-v").output().is_err())
     }
 
-    /// Starts the server, lets the client run, gives the client's figures.
-    pub(crate) fn measure(&self, mut server: Command) -> Vec<f64> {
-        let mut child =
-            server.arg(self.protocol).stdout(Stdio::piped()).spawn().expect("start a server");
-        let stdout = child.stdout.take().expect("piped");
-        let _server = Server(child);
+    /// Starts the server, runs the client, and returns the client's figures.
+    pub(crate) fn measure(&self, program: &Program) -> Result<Answer, String> {
+        let named =
+            |error: std::io::Error| format!("{} {}: {error}", program.entrant, self.protocol);
+        let mut command = program.serve(self.protocol);
+        let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut server = Server(command.spawn().map_err(named)?);
+        let (stdout, stderr) = (server.0.stdout.take(), server.0.stderr.take());
+        let (stdout, mut stderr) = (stdout.expect("piped"), stderr.expect("piped"));
+        // Always read, so that a server that reports much is not blocked by a full pipe.
+        let errors = std::thread::spawn(move || {
+            let mut errors = String::new();
+            stderr.read_to_string(&mut errors).map(|_| errors)
+        });
         let mut addr = String::new();
-        BufReader::new(stdout).read_line(&mut addr).expect("the server's address");
-        self.run(addr.trim())
+        BufReader::new(stdout).read_line(&mut addr).map_err(named)?;
+        if !addr.is_empty() {
+            return Ok(Answer::Figures(self.run(addr.trim())));
+        }
+        let errors = errors.join().expect("reading does not panic").map_err(named)?;
+        if errors.contains(crate::UNKNOWN) {
+            return Ok(Answer::Unknown);
+        }
+        Err(format!("{} {}: no address: {errors}", program.entrant, self.protocol))
     }
 
     fn run(&self, addr: &str) -> Vec<f64> {

@@ -1,98 +1,215 @@
-//! The figures for people with a browser, and for machines.
+//! The result of one run, or of several runs that were split by rows.
 
-use crate::row::{CONTESTANTS, Row, figure, mean_ratio};
-use std::fmt::Write as _;
+use crate::entrant::{Allocator, Entrant, Runtime};
+use crate::row::Row;
+use crate::verdict::{self, Verdict};
+use crate::workload;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
 
-/// Which colour stands for whom.
-const COLOURS: [&str; 4] = ["#2a7de1", "#8c8c8c", "#b9a44c", "#5fb3b3"];
-
-/// A page with the table and a plot per workload.
-pub(crate) fn html(rows: &[Row], about: &str) -> String {
-    let mut page = String::from(
-        "<!doctype html><html lang=en><meta charset=utf-8><title>gmp beside its peers</title>\
-         <style>body{font:15px/1.5 system-ui,sans-serif;max-width:60em;margin:2em auto;padding:0 1em}\
-         table{border-collapse:collapse}td,th{padding:.2em .8em;text-align:right;\
-         border-bottom:1px solid #ddd}td:first-child,th:first-child{text-align:left}\
-         .lost{color:#b00020}svg{display:block;margin:.3em 0 1.5em}</style>\n",
-    );
-    let _ = writeln!(page, "<h1>gmp beside Tokio, smol and Go</h1><p>{about}</p>");
-    let mean = mean_ratio(rows);
-    let _ =
-        writeln!(page, "<p>Less is better. Geometric mean of the ratios: <b>{mean:.2}×</b>.</p>");
-    page.push_str("<table><tr><th>workload");
-    for who in CONTESTANTS {
-        let _ = write!(page, "<th>{who}");
-    }
-    page.push_str("<th>vs best peer</tr>\n");
-    for row in rows {
-        page.push_str(&table_row(row));
-    }
-    page.push_str("</table>\n");
-    for row in rows {
-        page.push_str(&plot(row));
-    }
-    page.push_str("</html>\n");
-    page
+/// All rows, and where they come from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Report {
+    /// The machine, the versions and the date, one line for each run.
+    pub(crate) about: Vec<String>,
+    /// The entrants that were measured together.
+    pub(crate) entrants: Vec<Entrant>,
+    pub(crate) rows: Vec<Row>,
 }
 
-fn table_row(row: &Row) -> String {
-    let mut line = format!("<tr><td><a href='#{0}'>{0}</a>, {1}", row.name, row.unit);
-    for who in CONTESTANTS {
-        let cell = row.median(who).map_or("–".to_owned(), figure);
-        let _ = write!(line, "<td>{cell}");
+impl Report {
+    /// A report without rows.
+    pub(crate) fn new(about: String, entrants: Vec<Entrant>) -> Self {
+        Self { about: vec![about], entrants, rows: Vec::new() }
     }
-    if let Some(ratio) = row.ratio() {
-        let class = if ratio < 1.0 { " class=lost" } else { "" };
-        let _ = write!(line, "<td{class}>{ratio:.2}×");
+
+    /// Reads a file that `--json` has written.
+    pub(crate) fn read(path: &Path) -> Result<Self, String> {
+        let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+        let text = std::fs::read_to_string(path).map_err(|error| named(&error))?;
+        serde_json::from_str(&text).map_err(|error| named(&error))
     }
-    line + "</tr>\n"
+
+    /// The JSON of this report.
+    pub(crate) fn json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("a report has no map with odd keys") + "\n"
+    }
+
+    /// Puts the rows of several runs into one report.
+    ///
+    /// A run may be split by rows, never by contestants. So all runs have the same entrants, and no
+    /// row occurs twice.
+    pub(crate) fn merge(reports: Vec<Self>) -> Result<Self, String> {
+        let mut reports = reports.into_iter();
+        let mut all = reports.next().ok_or("nothing to merge")?;
+        for report in reports {
+            if report.entrants != all.entrants {
+                return Err(format!(
+                    "the runs have different contestants: {} and {}; split a run by rows only",
+                    names(&all.entrants),
+                    names(&report.entrants),
+                ));
+            }
+            for row in report.rows {
+                if all.rows.iter().any(|other| other.name == row.name) {
+                    return Err(format!("row {} is in more than one file", row.name));
+                }
+                all.rows.push(row);
+            }
+            for about in report.about {
+                if !all.about.contains(&about) {
+                    all.about.push(about);
+                }
+            }
+        }
+        let order = |row: &Row| workload::position(&row.name).unwrap_or(usize::MAX);
+        all.rows.sort_by_key(order);
+        Ok(all)
+    }
+
+    /// The rows of the whole table that this report lacks.
+    pub(crate) fn missing(&self) -> Vec<String> {
+        let has = |name: &String| self.rows.iter().any(|row| row.name == *name);
+        workload::row_names().filter(|name| !has(name)).collect()
+    }
+
+    /// The geometric mean of the ratios, in words. There is none over a part of the table.
+    pub(crate) fn mean(&self) -> String {
+        let missing = self.missing();
+        if !missing.is_empty() {
+            let all = workload::row_names().count();
+            return format!(
+                "No mean: {} of {all} rows are missing, and a mean over a part is not shown.",
+                missing.len()
+            );
+        }
+        let ratios: Vec<f64> = self.rows.iter().filter_map(Row::ratio).map(|r| r.value).collect();
+        let mean = geometric_mean(&ratios);
+        format!("Geometric mean of the ratios over all {} rows: {mean:.2}×.", ratios.len())
+    }
+
+    /// The reasons why these figures are not fit for publication.
+    pub(crate) fn caveats(&self) -> Vec<String> {
+        let mut caveats = Vec::new();
+        let has = |entrant: Entrant| self.entrants.contains(&entrant);
+        let rounds = self.rows.iter().map(Row::rounds).min().unwrap_or(0);
+        if rounds < verdict::ROUNDS {
+            caveats.push(format!("{} rounds are needed, the least is {rounds}", verdict::ROUNDS));
+        }
+        if !has(Entrant::rust(Runtime::Gmp, Allocator::Mimalloc)) {
+            caveats.push("without mimalloc".to_owned());
+        }
+        if !has(Entrant::GO) {
+            caveats.push("without Go".to_owned());
+        }
+        caveats
+    }
+
+    /// Whether a baseline took part.
+    pub(crate) fn has_base(&self) -> bool {
+        self.entrants.iter().any(|entrant| entrant.runtime == Runtime::Base)
+    }
+
+    /// The rows with this verdict, each with the allocator.
+    pub(crate) fn judged(&self, verdict: Verdict) -> Vec<(&Row, Allocator)> {
+        let pairs = self.rows.iter().flat_map(|row| Allocator::ALL.map(|one| (row, one)));
+        pairs.filter(|(row, allocator)| row.verdict(*allocator) == Some(verdict)).collect()
+    }
 }
 
-/// Bars from zero to the median, with the spread of the rounds as a line.
-fn plot(row: &Row) -> String {
-    const WIDTH: f64 = 640.0;
-    const LEFT: f64 = 60.0;
-    let greatest = CONTESTANTS.iter().filter_map(|who| row.median(who)).fold(0.0, f64::max);
-    let scale = (WIDTH - LEFT - 90.0) / greatest;
-    let mut plot =
-        format!("<h3 id='{0}'>{0} ({1})</h3><svg width={WIDTH} height=100>", row.name, row.unit);
-    for (n, who) in CONTESTANTS.iter().enumerate() {
-        let (Some(median), Some((least, most))) = (row.median(who), row.spread(who)) else {
-            continue;
-        };
-        let (y, end) = (n as f64 * 25.0, LEFT + median * scale);
-        let (from, to) = (LEFT + least * scale, LEFT + (most * scale).min(WIDTH - LEFT));
-        let (colour, text, middle) = (COLOURS[n], figure(median), y + 10.0);
-        let _ = write!(
-            plot,
-            "<text x=0 y={0} font-size=13>{who}</text>\
-             <rect x={LEFT} y={y} width={1} height=20 fill='{colour}'/>\
-             <line x1={from} x2={to} y1={middle} y2={middle} stroke='#000'/>\
-             <text x={2} y={0} font-size=13>{text}</text>",
-            y + 15.0,
-            (end - LEFT).max(1.0),
-            end.max(to) + 6.0,
-        );
-    }
-    plot + "</svg>\n"
+/// The names of the entrants, for a message.
+fn names(entrants: &[Entrant]) -> String {
+    entrants.iter().map(Entrant::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// All figures of all rounds.
-pub(crate) fn json(rows: &[Row], about: &str) -> String {
-    let rows = rows.iter().map(|row| {
-        let cells = row.cells.iter().map(|(who, figures)| {
-            let figures: Vec<String> = figures.iter().map(f64::to_string).collect();
-            format!("{who:?}: [{}]", figures.join(", "))
+/// The geometric mean; NaN of nothing.
+fn geometric_mean(values: &[f64]) -> f64 {
+    (values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::{Confirmation, Method};
+
+    fn entrants() -> Vec<Entrant> {
+        vec![
+            Entrant::rust(Runtime::Gmp, Allocator::Malloc),
+            Entrant::rust(Runtime::Tokio, Allocator::Malloc),
+            Entrant::GO,
+        ]
+    }
+
+    /// A report in which Tokio and Go need `times` as much as gmp.
+    fn report(about: &str, names: &[&str], times: f64) -> Report {
+        let mut report = Report::new(about.to_owned(), entrants());
+        for name in names {
+            let mut row = Row::new(*name, "ns");
+            row.push(report.entrants[0], 10.0);
+            row.push(report.entrants[1], 10.0 * times);
+            row.push(report.entrants[2], 10.0 * times);
+            report.rows.push(row);
+        }
+        report
+    }
+
+    #[test]
+    fn json_keeps_everything() {
+        let mut report = report("here", &["yield"], 2.0);
+        report.rows[0].confirmations.push(Confirmation {
+            allocator: Allocator::Mimalloc,
+            by: Method::Instructions,
+            gmp: vec![1.5],
+            base: vec![0.1],
         });
-        let cells: Vec<String> = cells.collect();
-        let ratio = row.ratio().map_or("null".to_owned(), |ratio| ratio.to_string());
-        format!(
-            "    {{\"name\": {:?}, \"unit\": {:?}, \"ratio\": {ratio}, \"rounds\": {{{}}}}}",
-            row.name,
-            row.unit,
-            cells.join(", ")
-        )
-    });
-    let rows: Vec<String> = rows.collect();
-    format!("{{\n  \"about\": {about:?},\n  \"rows\": [\n{}\n  ]\n}}\n", rows.join(",\n"))
+        let read: Report = serde_json::from_str(&report.json()).unwrap();
+        assert_eq!(read, report);
+    }
+
+    #[test]
+    fn merged_rows_stand_in_the_order_of_the_table() {
+        let parts = vec![report("a", &["mutex"], 2.0), report("b", &["yield", "chain"], 2.0)];
+        let all = Report::merge(parts).unwrap();
+        let names: Vec<&str> = all.rows.iter().map(|row| row.name.as_str()).collect();
+        assert_eq!(names, ["yield", "chain", "mutex"]);
+        assert_eq!(all.about, ["a", "b"]);
+    }
+
+    #[test]
+    fn a_row_in_two_files_is_refused() {
+        let parts = vec![report("a", &["yield"], 2.0), report("b", &["yield"], 2.0)];
+        assert!(Report::merge(parts).unwrap_err().contains("yield"));
+    }
+
+    #[test]
+    fn runs_with_different_contestants_are_refused() {
+        let mut other = report("b", &["chain"], 2.0);
+        other.entrants.pop();
+        let error = Report::merge(vec![report("a", &["yield"], 2.0), other]).unwrap_err();
+        assert!(error.contains("different contestants"), "{error}");
+    }
+
+    #[test]
+    fn a_mean_is_shown_over_all_rows_only() {
+        let names: Vec<String> = workload::row_names().collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let (first, rest) = names.split_at(1);
+        let part = report("a", first, 2.0);
+        assert!(part.mean().starts_with("No mean"), "{}", part.mean());
+        let all = Report::merge(vec![part, report("a", rest, 2.0)]).unwrap();
+        assert!(all.mean().contains("2.00×"), "{}", all.mean());
+        assert_eq!(all.about, ["a"]);
+    }
+
+    #[test]
+    fn the_mean_is_geometric() {
+        assert!((geometric_mean(&[0.5, 8.0]) - 2.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn caveats_name_what_is_missing() {
+        let caveats = report("a", &["yield"], 2.0).caveats().join("; ");
+        assert!(caveats.contains("9 rounds are needed") && caveats.contains("without mimalloc"));
+        assert!(!caveats.contains("Go"), "{caveats}");
+    }
 }

@@ -27,7 +27,6 @@ macro_rules! http {
     ($contestant:ty, $timer:expr, $wrap:expr) => {
         impl Http for $contestant {
             async fn serve_http(stream: Self::Stream) {
-                let _ = stream.set_nodelay(true);
                 let hello = service_fn(|_request| async {
                     Ok::<_, Infallible>(Response::new(Full::new(Bytes::from_static(HELLO))))
                 });
@@ -67,7 +66,10 @@ where
     let (listener, addr) = C::listen().await;
     println!("{addr}");
     loop {
-        C::go(serve(C::accept(&listener).await));
+        let stream = C::accept(&listener).await;
+        // Go sets this for every connection, and so does every server that answers small requests.
+        rustix::net::sockopt::set_tcp_nodelay(&stream, true).expect("set TCP_NODELAY");
+        C::go(serve(stream));
     }
 }
 

@@ -1,7 +1,7 @@
 //! The workloads. Each checks its own result, so that a wrong answer cannot be fast.
 
 use crate::contestant::Contestant;
-use crate::row::median;
+use crate::row::{Row, median};
 use futures::channel::oneshot;
 use std::future::Future;
 use std::pin::Pin;
@@ -12,60 +12,130 @@ use std::time::{Duration, Instant};
 /// How long a workload that can be repeated is repeated.
 const SPAN: Duration = Duration::from_millis(400);
 
-/// A workload: its name, and for each of its figures what is added to the name in the table, and the unit.
+/// One figure of a workload: a row of the table.
+#[derive(Debug)]
+pub(crate) struct Figure {
+    /// What follows the workload's name in the name of the row.
+    suffix: &'static str,
+    pub(crate) unit: &'static str,
+    /// The description in the table.
+    pub(crate) about: &'static str,
+}
+
+/// The number of threads that do the work of a workload at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Threads {
+    /// One goroutine runs at a time. Instruction counts decide whether such a row became worse.
+    One,
+    /// Several.
+    Many,
+}
+
+/// A workload.
 #[derive(Debug)]
 pub(crate) struct Workload {
     pub(crate) name: &'static str,
-    pub(crate) figures: &'static [(&'static str, &'static str)],
+    pub(crate) figures: &'static [Figure],
+    pub(crate) threads: Threads,
+    /// The time that one cell takes, about. Only the progress line uses it.
+    pub(crate) seconds: f64,
 }
 
-const fn row(name: &'static str, figures: &'static [(&'static str, &'static str)]) -> Workload {
-    Workload { name, figures }
+impl Workload {
+    /// The rows of this workload, without figures.
+    pub(crate) fn rows(&self) -> Vec<Row> {
+        let row =
+            |figure: &Figure| Row::new(format!("{}{}", self.name, figure.suffix), figure.unit);
+        self.figures.iter().map(row).collect()
+    }
 }
 
-const NS: &[(&str, &str)] = &[("", "ns")];
-const US: &[(&str, &str)] = &[("", "us")];
-/// Of a server: per request, and the slowest one in a hundred.
-const SERVER: &[(&str, &str)] = &[("", "ns"), ("_p99", "us")];
+/// The workload with this name.
+pub(crate) fn find(name: &str) -> Option<&'static Workload> {
+    ALL.iter().find(|workload| workload.name == name)
+}
+
+/// The names of all rows of the table, in its order.
+pub(crate) fn row_names() -> impl Iterator<Item = String> {
+    let names = |workload: &'static Workload| {
+        workload.figures.iter().map(|figure| format!("{}{}", workload.name, figure.suffix))
+    };
+    ALL.iter().flat_map(names)
+}
+
+/// The place of a row in the table.
+pub(crate) fn position(row: &str) -> Option<usize> {
+    row_names().position(|name| name == row)
+}
+
+/// The description of a row.
+pub(crate) fn describe(row: &str) -> Option<&'static str> {
+    let mut figures = ALL.iter().flat_map(|workload| workload.figures);
+    position(row).and_then(|at| figures.nth(at)).map(|figure| figure.about)
+}
+
+/// The row or rows of a workload. The fields behind `;` have defaults: several threads, 0.6 s.
+macro_rules! workloads {
+    ($($name:literal: [$($suffix:literal $unit:literal $about:literal),+]
+        $(; $threads:ident)? $(; $seconds:literal s)?)*) => {
+        &[$(Workload {
+            name: $name,
+            figures: &[$(Figure { suffix: $suffix, unit: $unit, about: $about }),+],
+            threads: workloads!(@threads $($threads)?),
+            seconds: workloads!(@seconds $($seconds)?),
+        }),*]
+    };
+    (@threads) => { Threads::Many };
+    (@threads $threads:ident) => { Threads::$threads };
+    (@seconds) => { 0.6 };
+    (@seconds $seconds:literal) => { $seconds };
+}
 
 /// The workloads.
-pub(crate) const ALL: &[Workload] = &[
-    row("spawn_many", NS),
-    row("spawn_join", NS),
-    row("yield", NS),
-    row("chain", NS),
-    row("skynet", NS),
-    row("sleeps", NS),
-    row("timeout", NS),
-    row("memory", &[("", "B")]),
-    row("wake", NS),
-    row("idle", &[("", "us/s")]),
-    row("file", NS),
-    row("blocked", US),
-    row("hogs2", US),
-    row("hogs4", US),
-    row("pairs", NS),
-    row("ping_pong", NS),
-    row("fan_in", NS),
-    row("many", NS),
-    row("rendezvous", NS),
-    row("select", NS),
-    row("workers", NS),
-    row("pipeline", NS),
-    row("mutex", NS),
-    row("broadcast", NS),
-    row("outside", NS),
-    row("join_all", NS),
-    row("grow_1k", NS),
-    row("grow_1m", NS),
-    row("timers_1m", NS),
-    row("echo", NS),
-    row("mixed", &[("_p50", "us"), ("_p99", "us"), ("_p999", "us")]),
-    row("http64", SERVER),
-    row("http512", SERVER),
-    row("redis", SERVER),
-    row("redis16", SERVER),
-];
+pub(crate) const ALL: &[Workload] = workloads! {
+    "spawn_many": ["" "ns" "10k goroutines from one, wait for all, each"]
+    "spawn_join": ["" "ns" "spawn one and join it, again and again"]; One
+    "yield": ["" "ns" "200 goroutines yield 1000 times, each"]
+    "chain": ["" "ns" "a goroutine spawns the next, 1000 times, each"]; One
+    "skynet": ["" "ns" "a tree of 1.1M goroutines, each"]; 2.5 s
+    "sleeps": ["" "ns" "200k goroutines sleep 1 to 50 ms, each (250 is the floor)"]; 0.8 s
+    "timeout": ["" "ns" "set a timeout, yield, cancel it"]; One
+    "memory": ["" "B" "resident bytes per goroutine, 1M parked on a semaphore"]; 1.0 s
+    "wake": ["" "ns" "an external thread wakes a parked goroutine, median"]
+    "idle": ["" "us/s" "CPU time while 10k goroutines sleep"]; 3.4 s
+    "file": ["" "ns" "read 4 KiB of a cached file, 8 goroutines"]
+    "blocked": ["" "us" "worst lateness of a 1 ms sleep beside 4 blocked threads"]
+    "hogs2": ["" "us" "worst lateness of a 1 ms sleep beside 2 hogs of 800 ms"]; 0.9 s
+    "hogs4": ["" "us" "worst lateness of a 1 ms sleep beside 4 hogs of 800 ms"]; 1.7 s
+    "pairs": ["" "ns" "1000 pairs spawn, ping, pong, each"]
+    "ping_pong": ["" "ns" "two channels with room for one, there and back"]; One
+    "fan_in": ["" "ns" "4 senders, 1 receiver, room for 128, per value"]
+    "many": ["" "ns" "4 senders, 4 receivers, room for 128, per value"]
+    "rendezvous": ["" "ns" "4 senders, 4 receivers, no buffer, per value"]
+    "select": ["" "ns" "select over two channels, per value"]
+    "workers": ["" "ns" "8 workers, jobs in, results out, per job"]
+    "pipeline": ["" "ns" "ten stages, per value and stage"]
+    "mutex": ["" "ns" "32 goroutines on one mutex, per lock"]
+    "broadcast": ["" "ns" "10k goroutines wait for one event, each"]
+    "outside": ["" "ns" "10k goroutines from an external thread, each"]
+    "join_all": ["" "ns" "100 goroutines that join 100 each, each"]
+    "grow_1k": ["" "ns" "1k goroutines spawned, parked, woken, ended, each"]
+    "grow_1m": ["" "ns" "1M goroutines spawned, parked, woken, ended, each"]; 3.0 s
+    "timers_1m": ["" "ns" "`timeout` beside 1M pending timers"]; 1.8 s
+    "echo": ["" "ns" "TCP, 100 connections, 64 bytes there and back"]; 1.4 s
+    "churn": ["" "ns" "TCP: connect, one byte there and back, close; 32 at a time"]; 0.7 s
+    "mixed": ["_p50" "us" "echo beside goroutines that compute 5 ms at a time, median",
+        "_p99" "us" "echo beside computing goroutines, 99th percentile",
+        "_p999" "us" "echo beside computing goroutines, 99.9th percentile"]; 4.1 s
+    "http64": ["" "ns" "hyper (Go: net/http) under `wrk`, 64 connections, per request",
+        "_p99" "us" "latency under `wrk`, 64 connections, 99th percentile"]; 5.2 s
+    "http512": ["" "ns" "hyper (Go: net/http) under `wrk`, 512 connections, per request",
+        "_p99" "us" "latency under `wrk`, 512 connections, 99th percentile"]; 5.2 s
+    "redis": ["" "ns" "a small Redis under `redis-benchmark`, 50 clients, per GET",
+        "_p99" "us" "latency under `redis-benchmark`, 99th percentile"]; 3.6 s
+    "redis16": ["" "ns" "a small Redis, 50 clients, 16 requests at once, per GET",
+        "_p99" "us" "latency with 16 requests at once, 99th percentile"]; 2.0 s
+};
 
 /// Runs a workload; returns its figure.
 pub(crate) fn run<C: Contestant>(name: &str) -> Option<f64> {
@@ -111,7 +181,7 @@ where
         round().await;
         times.push(round_start.elapsed().as_nanos() as f64 / f64::from(ops));
     }
-    median(times)
+    median(&times).expect("at least one round")
 }
 
 /// Tasks that count down; the last one says so.
@@ -223,7 +293,7 @@ async fn sleeps<C: Contestant>() -> f64 {
         done.await.unwrap();
         times.push(start.elapsed().as_nanos() as f64 / 200_000.0);
     }
-    median(times)
+    median(&times).expect("at least one round")
 }
 
 /// A timeout is set, the task yields, the timeout is cancelled.
@@ -267,7 +337,7 @@ async fn wake<C: Contestant>() -> f64 {
         times.push(sent.elapsed().as_nanos() as f64);
         thread.join().unwrap();
     }
-    median(times)
+    median(&times).expect("at least one round")
 }
 
 /// CPU time per second with 10k tasks that sleep for long.
@@ -379,7 +449,7 @@ async fn echo<C: Contestant>() -> f64 {
             times.push(start.elapsed().as_nanos() as f64 / (CONNECTIONS * ROUNDS) as f64);
         }
     }
-    median(times)
+    median(&times).expect("at least one round")
 }
 
 async fn round_trips<C: Contestant>(mut stream: C::Stream, rounds: usize) -> C::Stream {
@@ -395,4 +465,21 @@ async fn round_trips<C: Contestant>(mut stream: C::Stream, rounds: usize) -> C::
         assert_eq!(pong, ping);
     }
     stream
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_have_different_names_and_a_description() {
+        let names: Vec<String> = row_names().collect();
+        for (at, name) in names.iter().enumerate() {
+            assert_eq!(position(name), Some(at), "{name} occurs twice");
+            assert!(describe(name).is_some_and(|about| !about.is_empty()), "{name}");
+        }
+        assert_eq!(describe("mixed_p99"), Some(find("mixed").unwrap().figures[1].about));
+        assert_eq!(describe("churn"), Some(find("churn").unwrap().figures[0].about));
+        assert_eq!(position("mixed"), None);
+    }
 }

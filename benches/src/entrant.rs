@@ -1,0 +1,94 @@
+//! An entrant of the table: a runtime with the allocator that its process uses.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A runtime in the table, in the order of the columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Runtime {
+    /// gmp as this program was built.
+    Gmp,
+    /// gmp as an earlier build of this program has it (`--baseline`).
+    Base,
+    /// Tokio's multi-thread runtime.
+    Tokio,
+    /// smol's global executor.
+    Smol,
+    /// Go.
+    Go,
+}
+
+impl Runtime {
+    /// The runtimes that gmp is compared with for the ratio.
+    pub(crate) const PEERS: [Self; 3] = [Self::Tokio, Self::Smol, Self::Go];
+
+    /// The name in tables and progress lines.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Gmp => "gmp",
+            Self::Base => "base",
+            Self::Tokio => "tokio",
+            Self::Smol => "smol",
+            Self::Go => "go",
+        }
+    }
+
+    /// The contestant that the started program is asked for. A baseline runs its own gmp.
+    pub(crate) fn contestant(self) -> &'static str {
+        match self {
+            Self::Base => "gmp",
+            other => other.name(),
+        }
+    }
+}
+
+/// The allocator of all Rust contestants in one comparison. Go has its own and counts in both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Allocator {
+    /// The C library's `malloc`, which Rust programs use by default.
+    Malloc,
+    /// mimalloc.
+    Mimalloc,
+}
+
+impl Allocator {
+    /// Both, in the order of the table.
+    pub(crate) const ALL: [Self; 2] = [Self::Malloc, Self::Mimalloc];
+
+    /// The name in tables.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Malloc => "malloc",
+            Self::Mimalloc => "mimalloc",
+        }
+    }
+}
+
+/// A runtime with an allocator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct Entrant {
+    pub(crate) runtime: Runtime,
+    /// `None` for Go.
+    pub(crate) allocator: Option<Allocator>,
+}
+
+impl Entrant {
+    /// A Rust runtime with this allocator.
+    pub(crate) const fn rust(runtime: Runtime, allocator: Allocator) -> Self {
+        Self { runtime, allocator: Some(allocator) }
+    }
+
+    /// Go.
+    pub(crate) const GO: Self = Self { runtime: Runtime::Go, allocator: None };
+}
+
+impl fmt::Display for Entrant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.allocator {
+            Some(allocator) => write!(f, "{} ({})", self.runtime.name(), allocator.name()),
+            None => f.write_str(self.runtime.name()),
+        }
+    }
+}
