@@ -192,10 +192,11 @@ mod tests {
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
     const BASE: Entrant = Entrant::rust(Runtime::Base, Allocator::Malloc);
+    const GMP: Entrant = Entrant::rust(Runtime::Gmp, Allocator::Malloc);
 
     #[test]
     fn every_program_runs_once_in_a_round_and_the_first_one_changes() {
-        let entrants = [Entrant::GO, BASE, Entrant::rust(Runtime::Gmp, Allocator::Malloc)];
+        let entrants = [Entrant::GO, BASE, GMP];
         let programs = entrants.map(|entrant| Program::new(entrant, "p".into()));
         for round in 0..5 {
             let order: Vec<Entrant> =
@@ -208,62 +209,94 @@ mod tests {
 
     /// Held from the writing of a script to the end of its process: a script that is open for writing
     /// cannot be started, and a process that another test forks meanwhile would keep it open.
-    static ONE_SCRIPT: Mutex<()> = Mutex::new(());
+    static SCRIPTS: Mutex<()> = Mutex::new(());
 
-    /// A program that is a shell script.
-    struct Script {
-        path: PathBuf,
-        _one: MutexGuard<'static, ()>,
+    /// A folder of programs that are shell scripts.
+    struct Scripts {
+        folder: PathBuf,
+        _lock: MutexGuard<'static, ()>,
     }
 
-    impl Script {
-        fn new(name: &str, lines: &str) -> Self {
-            let one = ONE_SCRIPT.lock().unwrap_or_else(PoisonError::into_inner);
-            let file = format!("gmp-bench-{}-{name}", std::process::id());
-            let path = std::env::temp_dir().join(file);
+    impl Scripts {
+        fn new() -> Self {
+            let lock = SCRIPTS.lock().unwrap_or_else(PoisonError::into_inner);
+            let folder = std::env::temp_dir().join(format!("gmp-bench-{}", std::process::id()));
+            std::fs::create_dir(&folder).unwrap();
+            Self { folder, _lock: lock }
+        }
+
+        fn program(&self, entrant: Entrant, lines: &str) -> Program {
+            let path = self.folder.join(entrant.runtime.name());
             std::fs::write(&path, format!("#!/bin/sh\n{lines}\n")).unwrap();
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-            Self { path, _one: one }
-        }
-
-        fn measure(&self, entrant: Entrant, name: &str) -> Result<Option<Vec<f64>>, String> {
-            let program = Program::new(entrant, self.path.clone());
-            measure_cell(&program, workload::find(name).unwrap())
+            Program::new(entrant, path)
         }
     }
 
-    impl Drop for Script {
+    impl Drop for Scripts {
         fn drop(&mut self) {
-            std::fs::remove_file(&self.path).unwrap();
+            std::fs::remove_dir_all(&self.folder).unwrap();
         }
+    }
+
+    fn cell(program: &Program, name: &str) -> Result<Option<Vec<f64>>, String> {
+        measure_cell(program, workload::find(name).unwrap())
     }
 
     #[test]
     fn a_figure_is_read_from_the_standard_output() {
-        let script = Script::new("figure", "test \"$*\" = 'run gmp yield' && echo 12.5");
-        assert_eq!(script.measure(BASE, "yield"), Ok(Some(vec![12.5])));
+        let scripts = Scripts::new();
+        let base = scripts.program(BASE, "test \"$*\" = 'run gmp yield' && echo 12.5");
+        assert_eq!(cell(&base, "yield"), Ok(Some(vec![12.5])));
     }
 
     #[test]
     fn a_workload_that_the_baseline_lacks_is_no_error() {
+        let scripts = Scripts::new();
         // The messages of builds before `--baseline`; such a server prints no address.
-        let script = Script::new(
-            "unknown",
-            "case $1 in\n\
+        let lines = "case $1 in\n\
              run) echo \"no such contestant or workload: $2 $3\" >&2 ;;\n\
              serve) echo \"no such contestant or protocol: $2 $3\" >&2 ;;\n\
-             esac\nexit 1",
-        );
-        assert_eq!(script.measure(BASE, "yield"), Ok(None));
-        assert_eq!(script.measure(BASE, "mixed"), Ok(None));
-        let gmp = Entrant::rust(Runtime::Gmp, Allocator::Malloc);
-        assert!(script.measure(gmp, "yield").unwrap_err().contains("does not know"));
+             esac\nexit 1";
+        let base = scripts.program(BASE, lines);
+        assert_eq!(cell(&base, "yield"), Ok(None));
+        assert_eq!(cell(&base, "mixed"), Ok(None));
+        let gmp = scripts.program(GMP, lines);
+        assert!(cell(&gmp, "yield").unwrap_err().contains("does not know"));
     }
 
     #[test]
     fn a_baseline_that_crashes_is_an_error() {
-        let script = Script::new("crash", "echo 'wrong sum' >&2\nexit 101");
-        assert!(script.measure(BASE, "yield").unwrap_err().contains("wrong sum"));
-        assert!(script.measure(BASE, "mixed").unwrap_err().contains("wrong sum"));
+        let scripts = Scripts::new();
+        let base = scripts.program(BASE, "echo 'wrong sum' >&2\nexit 101");
+        assert!(cell(&base, "yield").unwrap_err().contains("wrong sum"));
+        assert!(cell(&base, "mixed").unwrap_err().contains("wrong sum"));
+    }
+
+    /// Runs the confirmation of a row in which gmp needed 110 and the baseline 100.
+    fn confirmed(gmp_prints: u32) -> Row {
+        let scripts = Scripts::new();
+        let programs = [
+            scripts.program(GMP, &format!("echo {gmp_prints}")),
+            scripts.program(BASE, "echo 100"),
+        ];
+        let workload = workload::find("fan_in").unwrap();
+        let mut rows = workload.rows();
+        for _ in 0..verdict::ROUNDS {
+            rows[0].push(GMP, 110.0);
+            rows[0].push(BASE, 100.0);
+        }
+        confirm(workload, &programs, &mut rows).unwrap();
+        rows.remove(0)
+    }
+
+    #[test]
+    fn a_suspected_row_is_rerun_with_fifteen_rounds() {
+        let row = confirmed(110);
+        assert_eq!(row.verdict(Allocator::Malloc), Some(Verdict::Worse));
+        let again = &row.confirmations[0];
+        assert_eq!((again.by, again.gmp.len(), again.base.len()), (Method::Rounds, 15, 15));
+        assert_eq!(again.gmp[0], 110.0);
+        assert_eq!(confirmed(100).verdict(Allocator::Malloc), Some(Verdict::Noise));
     }
 }

@@ -2,10 +2,8 @@
 //! themselves.
 
 use super::net_tcp::{echo, pair};
-use super::support::{child, child_of, is_child, not_checked};
+use super::support::{child_of, is_child, not_checked};
 use gmp::go;
-use gmp::net::{TcpListener, TcpStream};
-use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::process::Command;
 
 const CONNECTIONS: usize = 10;
@@ -99,75 +97,87 @@ fn echo_rounds() {
     println!("\npolls: {}", runtime.handle().stats().netpolls);
 }
 
-/// Connections of the test below.
-const SHORT_LIVES: usize = 50;
-
-#[cfg(not(gmp_portable_poll))]
-#[test]
-fn a_connection_costs_two_calls_of_epoll_ctl_at_each_end() {
-    if is_child() {
-        return super::support::runtime(2).block_on(short_lives());
-    }
-    let name = "net_strace::a_connection_costs_two_calls_of_epoll_ctl_at_each_end";
-    let what = "The number of epoll_ctl calls of a connection is untested.";
-    let Some((_, text)) = traced("epoll_ctl", name, what) else { return };
-    let count = |operation: &str| text.matches(operation).count();
-    let ends = 2 * SHORT_LIVES;
-    // The poller adds and changes its own descriptors, the runtime those of the listener.
-    let own = 6;
-    let (adds, changes, deletes) =
-        (count("EPOLL_CTL_ADD"), count("EPOLL_CTL_MOD"), count("EPOLL_CTL_DEL"));
-    assert!((ends..=ends + own).contains(&adds), "{adds} added for {ends} ends");
-    assert!(changes <= own, "{changes} changed for {ends} ends");
-    assert!((ends..=ends + own).contains(&deletes), "{deletes} deleted for {ends} ends");
-}
-
-/// Connects, sends one byte there and back, and closes, again and again.
-async fn short_lives() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let addr = listener.local_addr().unwrap();
-    for _ in 0..SHORT_LIVES {
-        let client = TcpStream::connect(addr).await.unwrap();
-        let (server, _) = listener.accept().await.unwrap();
-        let mut byte = [0];
-        client.write_all(b"x").await.unwrap();
-        server.read_exact(&mut byte).await.unwrap();
-        server.write_all(&byte).await.unwrap();
-        client.read_exact(&mut byte).await.unwrap();
-        assert_eq!(byte, *b"x");
-    }
-}
-
-/// A close alone would leave the registration: epoll forgets an open file, not a number.
+/// The registration of a socket, by the direct way to wait.
 #[cfg(all(target_os = "linux", not(gmp_portable_poll)))]
-#[test]
-fn a_dropped_socket_is_deregistered_although_a_duplicate_lives() {
-    if is_child() {
-        return super::support::runtime(2).block_on(async {
-            let (client, _server) = pair().await;
-            let number = client.as_raw_fd();
-            let duplicate = client.as_fd().try_clone_to_owned().unwrap();
-            assert_eq!(registrations(number), 1);
-            drop(client);
-            assert_eq!(registrations(number), 0);
-            drop(duplicate);
-        });
-    }
-    // In a process of its own, where no other test opens and registers descriptors.
-    let name = "net_strace::a_dropped_socket_is_deregistered_although_a_duplicate_lives";
-    let output = child(name, &[]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-}
+mod registration {
+    use super::super::net_tcp::pair;
+    use super::super::support::{child, is_child, runtime};
+    use super::traced;
+    use gmp::net::{TcpListener, TcpStream};
+    use std::os::fd::{AsFd, AsRawFd, RawFd};
 
-/// The number of registrations of a descriptor, over all epoll descriptors of this process.
-#[cfg(all(target_os = "linux", not(gmp_portable_poll)))]
-fn registrations(number: RawFd) -> usize {
-    let infos = std::fs::read_dir("/proc/self/fdinfo").unwrap().map(|entry| entry.unwrap().path());
-    // A descriptor that closes while the folder is read has no text.
-    let texts = infos.filter_map(|path| std::fs::read_to_string(path).ok());
-    let registered = |text: String| {
-        let entries = text.lines().filter_map(|line| line.strip_prefix("tfd:"));
-        entries.filter(|entry| entry.split_whitespace().next() == Some(&number.to_string())).count()
-    };
-    texts.map(registered).sum()
+    /// Connections of `short_lives`.
+    const SHORT_LIVES: usize = 50;
+
+    #[test]
+    fn a_connection_costs_two_calls_of_epoll_ctl_at_each_end() {
+        if is_child() {
+            return runtime(2).block_on(short_lives());
+        }
+        let name =
+            "net_strace::registration::a_connection_costs_two_calls_of_epoll_ctl_at_each_end";
+        let what = "The number of epoll_ctl calls of a connection is untested.";
+        let Some((_, text)) = traced("epoll_ctl", name, what) else { return };
+        let count = |operation: &str| text.matches(operation).count();
+        let ends = 2 * SHORT_LIVES;
+        // The poller adds and changes its own descriptors, the runtime those of the listener.
+        let own = 6;
+        let (adds, changes, deletes) =
+            (count("EPOLL_CTL_ADD"), count("EPOLL_CTL_MOD"), count("EPOLL_CTL_DEL"));
+        assert!((ends..=ends + own).contains(&adds), "{adds} added for {ends} ends");
+        assert!(changes <= own, "{changes} changed for {ends} ends");
+        assert!((ends..=ends + own).contains(&deletes), "{deletes} deleted for {ends} ends");
+    }
+
+    /// Connects, sends one byte there and back, and closes, again and again.
+    async fn short_lives() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = listener.local_addr().unwrap();
+        for _ in 0..SHORT_LIVES {
+            let client = TcpStream::connect(addr).await.unwrap();
+            let (server, _) = listener.accept().await.unwrap();
+            let mut byte = [0];
+            client.write_all(b"x").await.unwrap();
+            server.read_exact(&mut byte).await.unwrap();
+            server.write_all(&byte).await.unwrap();
+            client.read_exact(&mut byte).await.unwrap();
+            assert_eq!(byte, *b"x");
+        }
+    }
+
+    /// A close alone would leave the registration: epoll forgets an open file, not a number.
+    #[test]
+    fn a_dropped_socket_is_deregistered_although_a_duplicate_lives() {
+        if is_child() {
+            return runtime(2).block_on(async {
+                let (client, _server) = pair().await;
+                let number = client.as_raw_fd();
+                let duplicate = client.as_fd().try_clone_to_owned().unwrap();
+                assert_eq!(registrations(number), 1);
+                drop(client);
+                assert_eq!(registrations(number), 0);
+                drop(duplicate);
+            });
+        }
+        // In a process of its own, where no other test opens and registers descriptors.
+        let name =
+            "net_strace::registration::a_dropped_socket_is_deregistered_although_a_duplicate_lives";
+        let output = child(name, &[]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// The number of registrations of a descriptor, over all epoll descriptors of this process.
+    fn registrations(number: RawFd) -> usize {
+        let infos =
+            std::fs::read_dir("/proc/self/fdinfo").unwrap().map(|entry| entry.unwrap().path());
+        // A descriptor that closes while the folder is read has no text.
+        let texts = infos.filter_map(|path| std::fs::read_to_string(path).ok());
+        let registered = |text: String| {
+            let entries = text.lines().filter_map(|line| line.strip_prefix("tfd:"));
+            entries
+                .filter(|entry| entry.split_whitespace().next() == Some(&number.to_string()))
+                .count()
+        };
+        texts.map(registered).sum()
+    }
 }
