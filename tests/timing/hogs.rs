@@ -42,7 +42,7 @@ fn a_timer_fires_before_a_cpu_bound_slice_ends() {
             (sleeper, gmp::goid(), start.elapsed())
         });
         let (sleeper, goid, took) = gmp::block_on(hog).unwrap();
-        hogs.insert(goid, took);
+        hogs.insert(goid.expect("a goroutine"), took);
         gmp::block_on(sleeper).unwrap()
     };
     // It is 8 ms each time if the timer waits for the whole slice.
