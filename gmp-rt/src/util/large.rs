@@ -26,7 +26,7 @@ macro_rules! box_future {
     };
 }
 
-/// [`box_future`] for a closure.
+/// `box_future!` for a closure.
 macro_rules! box_closure {
     ($value:ident: $type:ty => $run:expr) => {
         if const { $crate::util::large::is_large::<$type>() } {
