@@ -86,10 +86,11 @@ pub fn poll_deciding<R>(poll: impl FnOnce() -> R) -> R {
     crate::sched::budget::poll_deciding(poll)
 }
 
-/// Runs a future on the calling thread, for at most `limit`. Returns `None` if it is not ready then.
+/// Runs a future on the calling thread, for at most `limit`. Returns `None` if it is not ready
+/// then.
 ///
-/// In a goroutine it is a blocking call, as [`block_on`](crate::block_on) is. It needs no timer, and
-/// so no runtime.
+/// In a goroutine it is a blocking call, as [`block_on`](crate::block_on) is. It needs no timer,
+/// and so no runtime.
 #[doc(hidden)]
 pub fn block_on_for<F: Future>(limit: Duration, future: F) -> Option<F::Output> {
     crate::runtime::block_on::block_on_for(limit, future)

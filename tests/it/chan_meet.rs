@@ -432,8 +432,8 @@ async fn meet(sends: Sends, receives: Receives, cap: usize) {
     assert!(received.iter().copied().eq(0..COUNT), "{sends:?}, {receives:?}: {received:?}");
 }
 
-/// Without a buffer one of the two has to wait: as in Go, two that only try do not meet. A sink has no
-/// value while it waits.
+/// Without a buffer one of the two has to wait: as in Go, two that only try do not meet. A sink has
+/// no value while it waits.
 #[test]
 fn all_kinds_of_senders_meet_all_kinds_of_receivers() {
     for procs in [1, 4] {

@@ -53,7 +53,8 @@ pub(super) fn block_on_pinned<F: Future>(future: Pin<&mut F>) -> F::Output {
     }
 }
 
-/// Runs a future on the calling thread, for at most `limit`. Returns `None` if it is not ready then.
+/// Runs a future on the calling thread, for at most `limit`. Returns `None` if it is not ready
+/// then.
 pub(crate) fn block_on_for<F: Future>(limit: Duration, future: F) -> Option<F::Output> {
     block_on_until(clock::after(limit), pin!(future))
 }

@@ -34,8 +34,8 @@ pub(super) fn try_recv<T>(receiver: &Receiver<T>) -> Result<T, TryRecvError> {
 
 /// Summons the next sender and waits for its value, for at most [`RENDEZVOUS`].
 ///
-/// The sender confirms under the lock before it moves its value. So either it has a receiver, or the
-/// summons is withdrawn and it waits on.
+/// The sender confirms under the lock before it moves its value. So either it has a receiver, or
+/// the summons is withdrawn and it waits on.
 #[cold]
 fn meet<T>(receiver: &Receiver<T>) -> Result<T, TryRecvError> {
     let mut recv = pin!(receiver.recv());

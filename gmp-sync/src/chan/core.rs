@@ -28,9 +28,9 @@
 //!
 //! # Invariants
 //!
-//! - I1: a value in the buffer: no receiver waits, not for a permit either. Room in the
-//!   buffer: no sender waits. (Not counted: selects that are away polling other futures, and senders
-//!   whose summons was withdrawn. Both try again before they sleep.)
+//! - I1: a value in the buffer: no receiver waits, not for a permit either. Room in the buffer: no
+//!   sender waits. (Not counted: selects that are away polling other futures, and senders whose
+//!   summons was withdrawn. Both try again before they sleep.)
 //! - I2: it is reached under the channel's lock only (`shared`).
 //! - I3: closed: nobody waits.
 

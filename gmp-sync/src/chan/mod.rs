@@ -7,15 +7,15 @@
 //!
 //! # Values that were handed over and not taken
 //!
-//! A sender hands its value to a waiting receive directly, and the receive takes it when it is polled
-//! again, without a lock. Between the two the receive may be dropped, by a timeout around it or by an
-//! abort. The value then goes to the front of the buffer, in the order of the hand-overs.
+//! A sender hands its value to a waiting receive directly, and the receive takes it when it is
+//! polled again, without a lock. Between the two the receive may be dropped, by a timeout around it
+//! or by an abort. The value then goes to the front of the buffer, in the order of the hand-overs.
 //! [`Receiver::recv`] says what other receivers may have seen meanwhile.
 //!
-//! The alternative is to wake the receive and let it take its value from the buffer. The order would
-//! then hold for all receivers in all cases, at the price of one more lock per hand-over. A count of
-//! untaken values, with which no receiver would be told "closed" too early, needs an atomic
-//! operation per hand-over. Both are paid by each receive, for the sake of receives that are
+//! The alternative is to wake the receive and let it take its value from the buffer. The order
+//! would then hold for all receivers in all cases, at the price of one more lock per hand-over. A
+//! count of untaken values, with which no receiver would be told "closed" too early, needs an
+//! atomic operation per hand-over. Both are paid by each receive, for the sake of receives that are
 //! dropped. So the operations of this crate that give up a receive decide under the lock
 //! ([`Recv::give_up`]) and keep its value, and drops are documented.
 
@@ -232,9 +232,10 @@ impl<T> Receiver<T> {
     /// - If the channel was closed, it may have been told that the channel is closed and empty. The
     ///   value that came back is then found by the next receive, or dropped with the last receiver.
     ///
-    /// [`gmp::timeout`](gmp_rt::timeout()) around a receive, an abort of a goroutine and a future case
-    /// of [`select!`](macro@crate::select) drop receives. A receive case of `select!` and
-    /// [`recv_timeout`](Self::recv_timeout) do not drop a value: they return it.
+    /// [`gmp::timeout`](gmp_rt::timeout()) around a receive, an abort of a goroutine and a future
+    /// case of [`select!`](macro@crate::select) drop receives. [`recv_timeout`](Self::recv_timeout)
+    /// returns a value that was handed to it. A receive case of `select!` that is not chosen is
+    /// given no value.
     #[inline]
     pub fn recv(&self) -> Recv<'_, T> {
         Recv::new(self)
@@ -242,12 +243,13 @@ impl<T> Receiver<T> {
 
     /// Receives a value if one is there.
     ///
-    /// A sender that waits in [`select!`](macro@crate::select) has to run before its value is there:
-    /// the value is moved when its case is chosen. If the next sender is such a one, this call wakes
-    /// it and blocks until it has sent, for at most a millisecond. In a goroutine that is a blocking
-    /// call: other goroutines go on without this thread. A sender that is driven by this very thread
-    /// cannot run meanwhile: the call returns [`TryRecvError::Empty`] and the sender waits on. The
-    /// calls that find it are [`recv`](Self::recv) and a `select!` with a `default`.
+    /// A sender that waits in [`select!`](macro@crate::select) has to run before its value is
+    /// there: the value is moved when its case is chosen. If the next sender is such a one, this
+    /// call wakes it and blocks until it has sent, for at most a millisecond. In a goroutine that
+    /// is a blocking call: other goroutines go on without this thread. A sender that is driven by
+    /// this very thread cannot run meanwhile: the call returns [`TryRecvError::Empty`] and the
+    /// sender waits on. The calls that find it are [`recv`](Self::recv) and a `select!` with a
+    /// `default`.
     ///
     /// # Errors
     ///
@@ -272,8 +274,8 @@ impl<T> Receiver<T> {
     /// [`recv`](Self::recv) that waits for at most `limit`.
     ///
     /// A value that is handed over in the last moment is returned: a send never succeeds while its
-    /// receiver times out. If a sender in [`select!`](macro@crate::select) is on its way with its value
-    /// when the limit is over, this waits up to a millisecond longer.
+    /// receiver times out. If a sender in [`select!`](macro@crate::select) is on its way with its
+    /// value when the limit is over, this waits up to a millisecond longer.
     ///
     /// # Errors
     ///

@@ -174,8 +174,8 @@ impl<T> Core<T> {
 
     /// Accounts for a receiver that has left `promised` without the value it waited for.
     ///
-    /// A slot takes its place if there is one. Otherwise a summons is withdrawn. If all senders have
-    /// confirmed, the value goes to the next receiver (P1).
+    /// A slot takes its place if there is one. Otherwise a summons is withdrawn. If all senders
+    /// have confirmed, the value goes to the next receiver (P1).
     pub(super) fn leave_promise(&mut self) {
         if !self.has_room() && self.summonses.unconfirmed > 0 {
             self.summonses.unconfirmed -= 1;

@@ -97,11 +97,11 @@ impl<T> FusedStream for Receiver<T> {
 /// then, the value goes into the buffer beyond its size: by at most one for each sink. Flushing does
 /// nothing: a value that was taken has been sent.
 ///
-/// A sink that waits has no value yet. So on a channel without a buffer only a receiver that waits finds
-/// it: [`try_recv`](Receiver::try_recv), or a `select!` with a `default`, does not.
+/// A sink that waits has no value yet. So on a channel without a buffer only a receiver that waits
+/// finds it: [`try_recv`](Receiver::try_recv), or a `select!` with a `default`, does not.
 ///
-/// [`poll_close`](Sink::poll_close) ends this sender, as its drop does. The channel is closed if it was
-/// the last sender. Other senders go on. All later sends of the ended sender fail as on a
+/// [`poll_close`](Sink::poll_close) ends this sender, as its drop does. The channel is closed if it
+/// was the last sender. Other senders go on. All later sends of the ended sender fail as on a
 /// closed channel. [`Sender::close`] closes the channel for all senders.
 impl<T> Sink<T> for Sender<T> {
     type Error = SendError<()>;

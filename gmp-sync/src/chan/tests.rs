@@ -1,7 +1,7 @@
 //! `recv_timeout` against senders that run in its last moment, on one thread.
 //!
-//! The waker runs a hook when a clone of it is dropped. No two clones are the same, so a receive that
-//! is polled again replaces the clone that it has, and the hook runs between two of its steps.
+//! The waker runs a hook when a clone of it is dropped. No two clones are the same, so a receive
+//! that is polled again replaces the clone that it has, and the hook runs between two of its steps.
 
 use super::{Receiver, RecvTimeoutError, Sender, TryRecvError, chan};
 use std::cell::RefCell;

@@ -9,8 +9,9 @@
 //! 3. Whoever serves a node first wins the claim. The select, woken, locks all channels again and
 //!    takes the losing nodes out.
 //!
-//! A receive case that finds a sender in another select waits for that sender (see `chan/permits.rs`),
-//! also if there is a `default`. If that sender declines, the select begins again.
+//! A receive case that finds a sender in another select waits for that sender (see
+//! `chan/permits.rs`), also if there is a `default`. If that sender declines, the select begins
+//! again.
 //!
 //! Futures that are not channel cases are polled when the select is. Meanwhile nobody may serve its
 //! channel cases, since two would be chosen; so the claim says *away* then, with the nodes in

@@ -13,7 +13,8 @@ use std::task::{Context, Waker};
 
 /// How many scripts there are: all of three choices between two.
 ///
-/// A model has at most two selects of two cases, and one more shuffle when one of them begins again.
+/// A model has at most two selects of two cases, and one more shuffle when one of them begins
+/// again.
 const SCRIPTS: u32 = 8;
 
 std::thread_local! {
@@ -186,8 +187,8 @@ fn loom_away_keeps_its_place() {
     });
 }
 
-/// A receiver that does not wait, and may leave at any moment, against a sender in a select: the sender
-/// has sent if and only if the value was received.
+/// A receiver that does not wait, and may leave at any moment, against a sender in a select: the
+/// sender has sent if and only if the value was received.
 #[test]
 fn loom_try_recv_vs_send_case() {
     model(|| {

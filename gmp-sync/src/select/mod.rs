@@ -60,16 +60,16 @@ pub mod __expansion {
 ///   mean around the `select!`. Its value is the value of the body.
 /// - Without any case it waits for ever.
 /// - A receiver that finds a select which waits to send wakes it, and waits for its value and for
-///   nothing else, even if it is itself a select with a `default`. The select has sent if that receiver is
-///   still there when it runs. Otherwise it waits on, before all other senders. So a select that is
-///   polled by hand, beside other things, must be polled when it is woken, or dropped. A receive that is
-///   given up in less time than the select needs to run, such as
+///   nothing else, even if it is itself a select with a `default`. The select has sent if that
+///   receiver is still there when it runs. Otherwise it waits on, before all other senders. So a
+///   select that is polled by hand, beside other things, must be polled when it is woken, or
+///   dropped. A receive that is given up in less time than the select needs to run, such as
 ///   [`gmp::timeout`](gmp_rt::timeout()) with a limit of zero in a loop, may never receive from it.
 ///
 /// # Cancel safety
 ///
-/// A select that is dropped while it waits sends nothing. A value that was handed to one of its receive
-/// cases, and that it has not returned yet, goes to the next receive, as with
+/// A select that is dropped while it waits sends nothing. A value that was handed to one of its
+/// receive cases, and that it has not returned yet, goes to the next receive, as with
 /// [`Receiver::recv`](crate::Receiver::recv). Futures in it are dropped.
 ///
 /// # Examples

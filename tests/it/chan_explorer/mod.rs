@@ -11,8 +11,9 @@
 //!
 //! - conservation: what was sent is received once, or still there at the end; what was not sent is
 //!   not received; every value is dropped once;
-//! - agreement: nobody is told "empty", "full", "closed" or "timeout", and no default is chosen, while
-//!   the operation was possible; without a buffer a select has sent only if a receiver was there;
+//! - agreement: nobody is told "empty", "full", "closed" or "timeout", and no default is chosen,
+//!   while the operation was possible; without a buffer a select has sent only if a receiver was
+//!   there;
 //! - order: of two values, the one that was sent first is received first, unless another receiver may
 //!   have held it at that time;
 //! - progress: when all is quiet nobody waits who could go on;

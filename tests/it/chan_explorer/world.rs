@@ -562,7 +562,8 @@ impl World {
         !self.rx.is_full() || others > coming || stream_waits
     }
 
-    /// Whether the buffer may have more values than its size: values that came back, streams, sinks.
+    /// Whether the buffer may have more values than its size: values that came back, streams,
+    /// sinks.
     fn may_be_beyond(&self) -> bool {
         let slots = self.slots.borrow();
         let gone = |slot: &Slot| slot.kind.receives() && !slot.waits();
