@@ -1,9 +1,10 @@
 //! Sending and receiving without waiting.
 
 use super::core::{OnLater, Present, Push};
+use super::recv::{GaveUp, Leave};
 use super::shared::Chan;
 use super::{Receiver, TryRecvError, TrySendError};
-use crate::tuning::RENDEZVOUS;
+use crate::tuning::{COMMITTED, RENDEZVOUS};
 use gmp_rt::park::block_on_for;
 use std::future::poll_fn;
 use std::pin::pin;
@@ -32,24 +33,27 @@ pub(super) fn try_recv<T>(receiver: &Receiver<T>) -> Result<T, TryRecvError> {
     }
 }
 
-/// Summons the next sender and waits for its value, for at most [`RENDEZVOUS`].
+/// Summons the next sender and waits for its value: for at most [`RENDEZVOUS`] until it confirms, then
+/// for at most [`COMMITTED`].
 ///
 /// The sender confirms under the lock before it moves its value. So either it has a receiver, or
 /// the summons is withdrawn and it waits on.
 #[cold]
 fn meet<T>(receiver: &Receiver<T>) -> Result<T, TryRecvError> {
     let mut recv = pin!(receiver.recv());
-    let met = block_on_for(
-        RENDEZVOUS,
-        poll_fn(|cx| match recv.as_mut().poll_unbudgeted(cx) {
+    for (limit, leave) in [(RENDEZVOUS, Leave::Uncommitted), (COMMITTED, Leave::Always)] {
+        let poll = poll_fn(|cx| match recv.as_mut().poll_unbudgeted(cx) {
             Poll::Ready(result) => Poll::Ready(Some(result)),
             Poll::Pending if recv.as_mut().is_promised() => Poll::Pending,
             // The sender has left.
             Poll::Pending => Poll::Ready(None),
-        }),
-    );
-    match met.flatten().or_else(|| recv.give_up()) {
-        Some(result) => result.map_err(|_| TryRecvError::Closed),
-        None => Err(TryRecvError::Empty),
+        });
+        let met = block_on_for(limit, poll).flatten();
+        match met.map_or_else(|| recv.as_mut().give_up(leave), GaveUp::With) {
+            GaveUp::With(result) => return result.map_err(|_| TryRecvError::Closed),
+            GaveUp::Empty => break,
+            GaveUp::Committed => {}
+        }
     }
+    Err(TryRecvError::Empty)
 }

@@ -15,7 +15,8 @@
 //!
 //! So no send is committed before a receiver, or a slot, is committed to it. A receiver that is
 //! dropped between the steps 2 and 3 is like one that is dropped with a value: the value goes to
-//! the next receiver, and lies in the buffer until then.
+//! the next receiver, and lies in the buffer until then. `try_recv` and `recv_timeout` do not leave
+//! between these steps, unless the value takes longer than [`COMMITTED`](crate::tuning::COMMITTED).
 //!
 //! Summonses and permits are anonymous: the sender that comes first gets the first receiver.
 //!
@@ -170,6 +171,12 @@ impl<T> Core<T> {
             self.ring_streams();
         }
         self.refill().into()
+    }
+
+    /// Whether a promised receiver that leaves would leave a value without a receiver behind: all
+    /// senders have confirmed, and there is no slot.
+    pub(super) fn is_committed(&self) -> bool {
+        !self.has_room() && self.summonses.unconfirmed == 0
     }
 
     /// Accounts for a receiver that has left `promised` without the value it waited for.

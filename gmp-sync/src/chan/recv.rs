@@ -38,42 +38,66 @@ impl<'a, T> Recv<'a, T> {
     pub(super) fn is_promised(self: Pin<&mut Self>) -> bool {
         let this = self.project();
         let Some(node) = this.spot.node() else { return false };
-        this.receiver.chan.with(|_| {
-            // SAFETY: the lock is held.
-            node.state() == State::Queued
-                && unsafe { node.locked(|wait| wait.place) } == Place::Promised
-        })
+        // SAFETY: the lock is held.
+        this.receiver.chan.with(|_| unsafe { is_promised(node) })
     }
 
-    /// Ends the wait, and decides under the lock what came of it. Returns `None` if there is no
-    /// value, and the channel is open.
-    pub(super) fn give_up(self: Pin<&mut Self>) -> Option<Result<T, RecvError>> {
+    /// Ends the wait, and decides under the lock what came of it.
+    pub(super) fn give_up(self: Pin<&mut Self>, leave: Leave) -> GaveUp<T> {
         let this = self.project();
         let mut node = this.spot.node();
-        let (present, left) = this.receiver.chan.with(|core| {
-            let given = node.as_mut().and_then(|node| take_fired(node.as_mut()));
-            if let Some(result) = given {
-                return (
-                    result.map_or(Present::Closed, |value| Present::Value(value, Fired::NONE)),
-                    None,
-                );
+        let (gave_up, left, fired) = this.receiver.chan.with(|core| {
+            if let Some(node) = &mut node {
+                if let Some(result) = take_fired(node.as_mut()) {
+                    return (GaveUp::With(result), None, Fired::NONE);
+                }
+                // SAFETY: the lock is held.
+                let promised = unsafe { is_promised(node.as_mut()) };
+                if promised && leave == Leave::Uncommitted && core.is_committed() {
+                    return (GaveUp::Committed, None, Fired::NONE);
+                }
             }
             // SAFETY: this node has been in no other channel's queue.
             let left = node.map(|node| unsafe { core.leave_receiver(node) });
-            (core.take_present(OnLater::Skip), left)
+            match core.take_present(OnLater::Skip) {
+                Present::Value(value, fired) => (GaveUp::With(Ok(value)), left, fired),
+                Present::Closed => (GaveUp::With(Err(RecvError)), left, Fired::NONE),
+                Present::Later | Present::Empty => (GaveUp::Empty, left, Fired::NONE),
+            }
         });
+        fired.wake();
         if let Some(left) = left {
             left.finish();
         }
-        match present {
-            Present::Value(value, fired) => {
-                fired.wake();
-                Some(Ok(value))
-            }
-            Present::Closed => Some(Err(RecvError)),
-            Present::Later | Present::Empty => None,
-        }
+        gave_up
     }
+}
+
+/// When a receive ends its wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Leave {
+    /// Not while a sender that has confirmed evaluates its value.
+    Uncommitted,
+    Always,
+}
+
+/// What came of a receive that was given up.
+pub(super) enum GaveUp<T> {
+    With(Result<T, RecvError>),
+    /// There is no value, and the channel is open.
+    Empty,
+    /// It waits on: a sender has confirmed and evaluates its value.
+    Committed,
+}
+
+/// Whether a receive waits for a sender that it has summoned.
+///
+/// # Safety
+///
+/// The lock of its channel is held.
+unsafe fn is_promised<T>(node: Pin<&mut Node<Wait<T>>>) -> bool {
+    // SAFETY: the caller's promise.
+    node.state() == State::Queued && unsafe { node.locked(|wait| wait.place) } == Place::Promised
 }
 
 impl<T> fmt::Debug for Recv<'_, T> {

@@ -7,8 +7,9 @@
 //! The budget is checked once per poll, before all else: the operation itself is polled whether the
 //! time slice is over or not, so a slice that is over is never taken for an empty or full channel.
 
+use super::recv::{GaveUp, Leave};
 use super::{Receiver, RecvTimeoutError, SendError, SendTimeoutError, Sender, TrySendError};
-use crate::tuning::RENDEZVOUS;
+use crate::tuning::{COMMITTED, RENDEZVOUS};
 use gmp_rt::park::poll_go_on;
 use std::future::poll_fn;
 use std::pin::pin;
@@ -21,26 +22,46 @@ pub(super) async fn recv<T>(
 ) -> Result<T, RecvTimeoutError> {
     let mut recv = pin!(receiver.recv());
     let mut late = pin!(gmp_rt::sleep(limit));
-    let mut grace = Some(RENDEZVOUS);
+    let mut stage = Stage::Limit;
     poll_fn(|cx| {
         ready!(poll_go_on(cx));
         if let Poll::Ready(result) = recv.as_mut().poll_unbudgeted(cx) {
             return Poll::Ready(result.map_err(|_| RecvTimeoutError::Closed));
         }
-        ready!(late.as_mut().poll(cx));
-        // A sender that was summoned needs time to run, or a loop of short receives starves it.
-        if recv.as_mut().is_promised()
-            && let Some(grace) = grace.take()
-        {
-            late.reset(Instant::now() + grace);
+        loop {
             ready!(late.as_mut().poll(cx));
+            let leave = match stage {
+                // It needs time to run, or a loop of short receives starves it.
+                Stage::Limit if recv.as_mut().is_promised() => {
+                    stage = Stage::Rendezvous;
+                    late.reset(Instant::now() + RENDEZVOUS);
+                    continue;
+                }
+                Stage::Limit | Stage::Rendezvous => Leave::Uncommitted,
+                Stage::Committed => Leave::Always,
+            };
+            return Poll::Ready(match recv.as_mut().give_up(leave) {
+                GaveUp::With(result) => result.map_err(|_| RecvTimeoutError::Closed),
+                GaveUp::Empty => Err(RecvTimeoutError::Timeout),
+                GaveUp::Committed => {
+                    stage = Stage::Committed;
+                    late.reset(Instant::now() + COMMITTED);
+                    continue;
+                }
+            });
         }
-        Poll::Ready(match recv.as_mut().give_up() {
-            Some(result) => result.map_err(|_| RecvTimeoutError::Closed),
-            None => Err(RecvTimeoutError::Timeout),
-        })
     })
     .await
+}
+
+/// What a receive with a time limit waits for.
+enum Stage {
+    /// A value.
+    Limit,
+    /// A sender that it has summoned, after the limit.
+    Rendezvous,
+    /// The value of a sender that has confirmed.
+    Committed,
 }
 
 pub(super) async fn send<T>(
