@@ -94,3 +94,32 @@ fn reused_too_early() {
     group.add(1);
     let _ = wait.as_mut().poll(&mut cx);
 }
+
+/// Notes the counter of a group when it is dropped.
+struct CountAtDrop(WaitGroup, Arc<AtomicUsize>);
+
+impl Drop for CountAtDrop {
+    fn drop(&mut self) {
+        self.1.store(self.0.count() as usize, Ordering::Release);
+    }
+}
+
+/// `wait` must not return while the future of a member still exists. The goroutine is aborted
+/// before its first poll: the only P runs the goroutine that spawns it.
+#[test]
+fn an_aborted_member_drops_its_future_before_it_is_done() {
+    let runtime = gmp_rt::Builder::new().max_procs(1).build().unwrap();
+    let (group, count) = (WaitGroup::new(), Arc::new(AtomicUsize::new(usize::MAX)));
+    let (inner, noted) = (group.clone(), CountAtDrop(group.clone(), count.clone()));
+    let spawning = runtime.spawn(async move {
+        let member = inner.go(async move {
+            let _noted = noted;
+            std::future::pending::<()>().await;
+        });
+        member.abort();
+        assert!(member.await.unwrap_err().is_cancelled());
+    });
+    gmp_rt::block_on(spawning).unwrap();
+    gmp_rt::block_on(group.wait());
+    assert_eq!(count.load(Ordering::Acquire), 1, "the counter while the future was dropped");
+}

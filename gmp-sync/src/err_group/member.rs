@@ -27,8 +27,21 @@ impl<E> Seat<E> {
     }
 
     /// What the goroutine of a member runs.
-    pub(super) async fn run<F: Future<Output = Result<(), E>>>(mut self, future: F) {
-        // The future is dropped, with all it has, before the group hears of its end.
+    ///
+    /// The future is dropped, with all its captures, before the member leaves the group. A
+    /// goroutine that is aborted before its first poll drops its captures in the order of their
+    /// first use, so the future comes first.
+    pub(super) fn run<F>(self, future: F) -> impl Future<Output = ()>
+    where
+        F: Future<Output = Result<(), E>>,
+    {
+        async move {
+            let future = future;
+            self.finish(future).await;
+        }
+    }
+
+    async fn finish<F: Future<Output = Result<(), E>>>(mut self, future: F) {
         let outcome = {
             let caught = pin!(AssertUnwindSafe(future).catch_unwind());
             caught.await

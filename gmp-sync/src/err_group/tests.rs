@@ -60,3 +60,28 @@ fn a_wait_dropped_at_every_moment() {
         }
     }
 }
+
+/// Notes how many members a group has when it is dropped.
+struct ActiveAtDrop(ErrGroup<()>, std::sync::mpsc::Sender<usize>);
+
+impl Drop for ActiveAtDrop {
+    fn drop(&mut self) {
+        let _ = self.1.send(self.0.shared.with(|state| state.active));
+    }
+}
+
+/// `wait` must not return while the future of a member still exists.
+#[test]
+fn a_member_that_never_ran_drops_its_future_before_it_leaves() {
+    let group = ErrGroup::<()>::new();
+    assert!(group.shared.with(super::State::try_enter));
+    let (tx, rx) = std::sync::mpsc::channel();
+    let noted = ActiveAtDrop(group.clone(), tx);
+    let member = super::Seat::new(group.shared.clone()).run(async move {
+        let _noted = noted;
+        Ok(())
+    });
+    drop(member);
+    assert_eq!(rx.recv(), Ok(1), "members while the future was dropped");
+    assert_eq!(group.shared.with(|state| state.active), 0);
+}
