@@ -9,6 +9,9 @@
 //! [`link`] the interfaces that they run on. [`server`], [`load`] and [`mixed`] measure from another
 //! process. [`instructions`] counts instead of measuring time.
 
+// The bin `soak` needs nothing of this, and is built without the peers under a sanitizer.
+#![cfg(feature = "peers")]
+
 mod channels;
 mod churn;
 mod contestant;

@@ -1,0 +1,32 @@
+//! The limits that a run is judged by, each in one place.
+
+use std::time::Duration;
+
+/// The longest time that a ready goroutine may wait before it runs, and that a timer may be late.
+///
+/// The latency issue replaces this value by its bound.
+pub(crate) const READY_BOUND: Duration = Duration::from_secs(10);
+
+/// The longest time that one operation of a worker may take.
+///
+/// An operation is a chain of at most a few waits, each of which ends by itself in milliseconds.
+/// Three times [`READY_BOUND`] is therefore reached only if one of the waits never ends.
+pub(crate) const OPERATION_BOUND: Duration = Duration::from_secs(30);
+
+/// The longest time from the end of the load to quiescence: no goroutine, no timer, no value.
+pub(crate) const DRAIN_BOUND: Duration = Duration::from_secs(30);
+
+/// The limit that operations pass to `Runtime::shutdown`.
+pub(crate) const SHUTDOWN_LIMIT: Duration = Duration::from_secs(20);
+
+/// The time for which a runtime of the soak keeps an idle thread.
+pub(crate) const THREAD_KEEP_ALIVE: Duration = Duration::from_millis(200);
+
+/// The growth in bytes per operation that the trend check reports as a leak.
+///
+/// The smallest leak of a program is one allocation, at least 16 bytes. This value finds a leak of
+/// one such allocation in 16 operations. A slower leak needs a longer run or an exact counter.
+pub(crate) const LEAK_PER_OPERATION: f64 = 1.0;
+
+/// Phases whose samples are not judged: caches and thread-local storage fill up in them.
+pub(crate) const WARM_UP_PHASES: usize = 3;

@@ -1,0 +1,24 @@
+//! The operations. Each is a small scenario that ends by itself, whatever happens to its parts.
+//!
+//! An operation may be aborted at any await, and its runtime may end. So every wait of its
+//! goroutines ends because a partner is dropped, or has a limit.
+
+pub(crate) mod chan;
+pub(crate) mod common;
+pub(crate) mod context;
+pub(crate) mod descriptor;
+pub(crate) mod edge;
+pub(crate) mod forms;
+pub(crate) mod goroutine;
+pub(crate) mod group;
+pub(crate) mod init;
+pub(crate) mod lock;
+pub(crate) mod pool;
+pub(crate) mod runtime;
+pub(crate) mod select;
+pub(crate) mod signal;
+pub(crate) mod socket;
+pub(crate) mod stall;
+pub(crate) mod tcp;
+pub(crate) mod time;
+pub(crate) mod wait;

@@ -1,0 +1,76 @@
+//! What happens when an invariant is broken: a report with all that is needed to find out why, and
+//! the end of the process.
+
+use crate::world::{World, world};
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// Text of every panic that is part of an operation.
+pub(crate) const EXPECTED: &str = "soak: expected panic";
+
+static REPORTING: AtomicBool = AtomicBool::new(false);
+
+/// Reports a violation and ends the process with status 1.
+#[track_caller]
+pub(crate) fn violation(what: impl std::fmt::Display) -> ! {
+    if REPORTING.swap(true, Relaxed) {
+        // Another thread reports the first violation and ends the process.
+        loop {
+            std::thread::sleep(std::time::Duration::from_secs(1));
+        }
+    }
+    let caller = std::panic::Location::caller();
+    print(&format!("\nVIOLATION at {caller}: {what}\n"));
+    if let Some(world) = world() {
+        report(world);
+    }
+    std::process::exit(1);
+}
+
+/// [`violation`] for places that need a function of this type.
+pub(crate) fn fault(what: String) {
+    violation(what);
+}
+
+/// Panics as a part of an operation.
+pub(crate) fn expected_panic() -> ! {
+    panic!("{EXPECTED}");
+}
+
+/// Makes unexpected panics violations and keeps expected ones quiet.
+pub(crate) fn install_panic_hook() {
+    let default = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if !info.to_string().contains(EXPECTED) {
+            default(info);
+            violation(format!("unexpected {info}"));
+        }
+    }));
+}
+
+fn report(world: &World) {
+    print(&format!("seed {}\noptions {:?}\n", world.options.seed, world.options));
+    print(&format!("trace, newest first:\n{}", world.traces.tail()));
+    print(&world.lateness.to_string());
+    // A dump takes locks of a runtime that may be the broken one: on a thread of its own, so that
+    // the process ends in any case.
+    let dumps = std::thread::spawn(|| {
+        for (name, dump) in crate::world::dumps() {
+            print(&format!("--- goroutines of runtime {name}\n{dump}\n"));
+        }
+    });
+    let limit = std::time::Instant::now() + std::time::Duration::from_secs(5);
+    while !dumps.is_finished() && std::time::Instant::now() < limit {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    if !dumps.is_finished() {
+        print("--- the dump did not end within 5 s\n");
+    }
+}
+
+/// Prints to stdout. A closed stdout is no reason to panic.
+pub(crate) fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes());
+    let _ = out.flush();
+}
