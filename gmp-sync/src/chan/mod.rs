@@ -245,11 +245,13 @@ impl<T> Receiver<T> {
     ///
     /// A sender that waits in [`select!`](macro@crate::select) has to run before its value is
     /// there: the value is moved when its case is chosen. If the next sender is such a one, this
-    /// call wakes it and blocks until it has sent, for at most a millisecond. In a goroutine that
-    /// is a blocking call: other goroutines go on without this thread. A sender that is driven by
-    /// this very thread cannot run meanwhile: the call returns [`TryRecvError::Empty`] and the
-    /// sender waits on. The calls that find it are [`recv`](Self::recv) and a `select!` with a
-    /// `default`.
+    /// call wakes it and blocks until it has sent. It waits at most a millisecond for the sender to
+    /// run, and at most 100 ms more while the sender evaluates its value.
+    ///
+    /// In a goroutine that is a blocking call: other goroutines go on without this thread. A sender
+    /// that is driven by this very thread cannot run meanwhile: the call returns
+    /// [`TryRecvError::Empty`] and the sender waits on. The calls that find it are
+    /// [`recv`](Self::recv) and a `select!` with a `default`.
     ///
     /// # Errors
     ///
