@@ -10,7 +10,8 @@
 //!
 //! In other builds (`held_none.rs`) all of this is empty.
 
-use super::thread_local;
+#[cfg(gmp_loom)]
+use loom::thread_local;
 use std::cell::Cell;
 use std::marker::PhantomData;
 

@@ -55,7 +55,6 @@ mod imp {
         AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, fence,
     };
     pub use std::thread::{Thread, current as current_thread, park as park_thread};
-    pub(super) use std::thread_local;
 
     pub use super::raw_lock::RawLock;
 
@@ -135,7 +134,6 @@ mod imp {
         AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, fence,
     };
     pub use loom::thread::{Thread, current as current_thread, park as park_thread};
-    pub(super) use loom::thread_local;
 
     use super::held::{self, Held};
 

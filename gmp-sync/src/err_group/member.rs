@@ -29,16 +29,12 @@ impl<E> Seat<E> {
     /// What the goroutine of a member runs.
     ///
     /// The future is dropped, with all its captures, before the member leaves the group. A
-    /// goroutine that is aborted before its first poll drops its captures in the order of their
-    /// first use, so the future comes first.
-    pub(super) fn run<F>(self, future: F) -> impl Future<Output = ()>
+    /// goroutine that is aborted before its first poll drops the arguments in this order.
+    pub(super) async fn run<F>(future: F, seat: Self)
     where
         F: Future<Output = Result<(), E>>,
     {
-        async move {
-            let future = future;
-            self.finish(future).await;
-        }
+        seat.finish(future).await;
     }
 
     async fn finish<F: Future<Output = Result<(), E>>>(mut self, future: F) {

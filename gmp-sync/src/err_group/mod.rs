@@ -200,9 +200,9 @@ impl<E: Send + Sync + 'static> ErrGroup<E> {
     {
         let seat = Seat::new(self.shared.clone());
         if const { gmp_rt::park::is_large::<F>() } {
-            gmp_rt::spawn(seat.run(Box::pin(future))).detach();
+            gmp_rt::spawn(Seat::run(Box::pin(future), seat)).detach();
         } else {
-            gmp_rt::spawn(seat.run(future)).detach();
+            gmp_rt::spawn(Seat::run(future, seat)).detach();
         }
     }
 
@@ -341,7 +341,7 @@ where
         let seat = Seat::new(shared.clone());
         this.waiter.reset();
         if let Some(future) = this.rest.take() {
-            gmp_rt::Handle::current().spawn_at(seat.run(future), this.site).detach();
+            gmp_rt::Handle::current().spawn_at(Seat::run(future, seat), this.site).detach();
         }
         Poll::Ready(())
     }

@@ -77,11 +77,11 @@ fn a_member_that_never_ran_drops_its_future_before_it_leaves() {
     assert!(group.shared.with(super::State::try_enter));
     let (tx, rx) = std::sync::mpsc::channel();
     let noted = ActiveAtDrop(group.clone(), tx);
-    let member = super::Seat::new(group.shared.clone()).run(async move {
+    let future = async move {
         let _noted = noted;
         Ok(())
-    });
-    drop(member);
+    };
+    drop(super::Seat::run(future, super::Seat::new(group.shared.clone())));
     assert_eq!(rx.recv(), Ok(1), "members while the future was dropped");
     assert_eq!(group.shared.with(|state| state.active), 0);
 }

@@ -157,7 +157,7 @@ pub(crate) const CALLS: &[&str] = &[
     "sleep_until",
     "spawn",
     "spawn during shutdown",
-    "spawn of a future of 1 MiB",
+    "spawn of a large future",
     "spawn_blocking",
     "timeout",
     "timeout of Receiver::recv",

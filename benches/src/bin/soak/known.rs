@@ -8,47 +8,12 @@ pub(crate) struct Known {
     /// Issue and point.
     pub(crate) point: &'static str,
     pub(crate) reason: &'static str,
-    /// Operations of the table, and [`Part`]s of operations, that are left out.
+    /// Operations of the table that are left out.
     pub(crate) left_out: &'static [&'static str],
 }
 
 /// The table.
 pub(crate) const KNOWN: &[Known] = &[
-    Known {
-        point: "21.8",
-        reason: "a cancelled receive gives its value back late, so later values overtake it",
-        left_out: &["order after a cancelled receive"],
-    },
-    Known {
-        point: "21.9",
-        reason: "timeout answers Elapsed for a future that is ready when the slice is over",
-        left_out: &["time_timeout_ready"],
-    },
-    Known {
-        point: "21.11",
-        reason: "try_send does not find a receiver that waits as a stream",
-        left_out: &["edge_try_send_to_stream"],
-    },
-    Known {
-        point: "21.12",
-        reason: "go!(move || async move { … }) does not run the future",
-        left_out: &["edge_go_closure"],
-    },
-    Known {
-        point: "21.15",
-        reason: "spawning a future of 1 MiB overflows the stack",
-        left_out: &["edge_big_future"],
-    },
-    Known {
-        point: "21.16",
-        reason: "a panic payload whose drop panics aborts the process",
-        left_out: &["edge_payload_bomb"],
-    },
-    Known {
-        point: "21.32",
-        reason: "the close of a sink closes the channel for all senders",
-        left_out: &["edge_sink_close"],
-    },
     Known {
         point: "23.1",
         reason: "blocked threads count against max_threads, so blocked goroutines stop all others",
@@ -82,7 +47,7 @@ pub(crate) const UNDER_SANITIZER: &[(&str, &str)] = &[(
     "ThreadSanitizer holds a signal back while its thread sleeps in a bare futex call",
 )];
 
-/// Whether an operation, or a part of one, is left out because of a known defect.
+/// Whether an operation is left out because of a known defect.
 pub(crate) fn is_left_out(name: &str) -> bool {
     KNOWN.iter().any(|known| known.left_out.contains(&name))
 }
@@ -92,15 +57,11 @@ mod tests {
     use super::*;
     use crate::table::TABLE;
 
-    /// Parts of operations that ask [`is_left_out`] by themselves.
-    const PARTS: &[&str] = &["order after a cancelled receive"];
-
     #[test]
     fn every_row_leaves_out_something_that_exists() {
         for known in KNOWN {
             for name in known.left_out {
-                let exists = TABLE.iter().any(|op| op.name == *name) || PARTS.contains(name);
-                assert!(exists, "{}: {name}", known.point);
+                assert!(TABLE.iter().any(|op| op.name == *name), "{}: {name}", known.point);
             }
         }
         for (name, _) in UNDER_SANITIZER {
