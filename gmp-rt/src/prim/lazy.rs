@@ -56,17 +56,20 @@ impl<T> fmt::Debug for Lazy<T> {
 #[cfg(test)]
 mod tests {
     use super::Lazy;
-    use std::sync::atomic::{AtomicU32, Ordering};
+    use crate::prim::fixed::Mutex;
 
     #[test]
     fn the_first_access_makes_the_value_once() {
-        static MADE: AtomicU32 = AtomicU32::new(0);
-        static VALUE: Lazy<u32> = Lazy::new(|| 7 + MADE.fetch_add(1, Ordering::Relaxed));
+        static MADE: Mutex<u32> = Mutex::new(0);
+        static VALUE: Lazy<u32> = Lazy::new(|| {
+            *MADE.lock() += 1;
+            7
+        });
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| assert_eq!(*VALUE, 7));
             }
         });
-        assert_eq!(MADE.load(Ordering::Relaxed), 1);
+        assert_eq!(*MADE.lock(), 1);
     }
 }
