@@ -436,8 +436,12 @@ impl World {
             slot.ended = now;
             (slot.kind, slot.id, slot.bell.last.load(Ordering::Relaxed))
         };
-        // When the result was decided.
-        let since = if kind.is_stream() || woken == 0 { now } else { woken };
+        // When the result was decided. Other events happen inside a poll of `Now`, before or after.
+        let since = match kind {
+            Now => start,
+            _ if kind.is_stream() || woken == 0 => now,
+            _ => woken,
+        };
         match done {
             Done::Sent(id) => {
                 let met = !kind.sends_later() || self.cap > 0 || self.has_receiver(index, start);
@@ -467,7 +471,6 @@ impl World {
             Done::Got(token) => {
                 // The value of its own send case was not sent.
                 id.inspect(|id| self.settle(*id, Fate::Refused));
-                let since = if kind.is_stream() || woken == 0 { now } else { woken };
                 self.received(&token, Some(index), since);
             }
         }
