@@ -1,8 +1,8 @@
 //! What must give a clear error or a documented result, and never hang.
 
-use super::support::{child, is_child, runtime};
+use super::support::{Mutex, child, is_child, runtime};
 use gmp::go;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 

@@ -5,11 +5,12 @@
 //! receivers choose another form of their operation each time. What was sent and received
 //! is noted in the poll that did it, so an abort never falls between.
 
+use super::support::Mutex;
 use futures::{SinkExt, StreamExt};
 use gmp::sync::{Receiver, Sender};
 use gmp::{JoinHandle, chan, go, select, unbounded_chan};
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long the test goes on.

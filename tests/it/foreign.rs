@@ -1,12 +1,12 @@
 //! Strangers' wakers and strangers' executors.
 
-use super::support::{Gate, runtime};
+use super::support::{Gate, Mutex, runtime};
 use futures::StreamExt;
 use futures::future::join_all;
 use futures::stream::FuturesUnordered;
 use gmp::go;
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 

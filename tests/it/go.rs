@@ -1,6 +1,6 @@
 //! Starting, joining, aborting, panicking.
 
-use super::support::{Gate, runtime, until};
+use super::support::{Gate, Mutex, runtime, until};
 use gmp::{JoinError, go};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ async fn arguments_are_evaluated_at_once() {
 #[gmp::test(procs = 1)]
 async fn newest_first_then_in_order() {
     // Go with one P: `go a; go b; go c; block` runs c, a, b.
-    let order = Arc::new(std::sync::Mutex::new(String::new()));
+    let order = Arc::new(Mutex::new(String::new()));
     let handles: Vec<_> = ["a", "b", "c"]
         .into_iter()
         .map(|name| {

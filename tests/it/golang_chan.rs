@@ -4,7 +4,7 @@
 //! Where Go sleeps to let others block, these look at the dump until they do. A nil channel of Go is
 //! a case whose guard is false.
 
-use super::support::waiting;
+use super::support::{Mutex, waiting};
 use gmp::sync::{Receiver, RecvError, Sender, TryRecvError, TrySendError};
 use gmp::{WaitGroup, chan, go, select};
 use std::collections::{BTreeMap, HashSet};
@@ -388,7 +388,7 @@ async fn receives_fail(rx: &Receiver<usize>) {
 async fn one_sender_many_receivers() {
     const VALUES: usize = 1000;
     let (tx, rx) = chan::<usize>(0);
-    let all = Arc::new(std::sync::Mutex::new(HashSet::new()));
+    let all = Arc::new(Mutex::new(HashSet::new()));
     let receivers = WaitGroup::new();
     for _ in 0..10 {
         let (rx, all) = (rx.clone(), all.clone());

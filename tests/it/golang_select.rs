@@ -3,10 +3,9 @@
 //!
 //! A nil channel of Go is a case whose guard is false, or an `Option` that is `None`.
 
-use super::support::waiting;
+use super::support::{Mutex, waiting};
 use gmp::sync::{Receiver, Sender};
 use gmp::{WaitGroup, chan, go, select};
-use std::sync::Mutex;
 
 /// How the second channel of the race becomes ready.
 #[derive(Clone, Copy)]

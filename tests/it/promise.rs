@@ -3,11 +3,11 @@
 //! A blocked goroutine here blocks until others have made progress. If the guarantee is broken the
 //! test hangs; how long the others wait is measured in `benches`.
 
-use super::support::{block_thread_until, child, is_child, runtime, until};
+use super::support::{Mutex, block_thread_until, child, is_child, runtime, until};
 use gmp::go;
 use gmp::runtime::StallKind;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier, Mutex};
+use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
 const MS: Duration = Duration::from_millis(1);

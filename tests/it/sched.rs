@@ -1,6 +1,6 @@
 //! Properties of the scheduler, after Go's `proc_test.go`.
 
-use super::support::{runtime, until};
+use super::support::{Mutex, runtime, until};
 use gmp::go;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -115,7 +115,6 @@ async fn a_runnext_pair_does_not_starve_the_ring() {
 /// the end of their common slice lets the third come.
 #[gmp::test(procs = 1)]
 async fn a_pair_that_only_wakes_each_other_gives_way() {
-    use std::sync::Mutex;
     use std::task::{Poll, Waker};
     let stop = Arc::new(AtomicBool::new(false));
     let wakers: Arc<Mutex<[Option<Waker>; 2]>> = Arc::default();

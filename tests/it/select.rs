@@ -1,15 +1,15 @@
 //! `select!` and `select_cases`, where Go's tests do not reach: borrows, moves, guards, other
 //! futures, control flow, cancellation.
 
-use super::support::{Gate, waiting};
+use super::support::{Gate, Mutex, waiting};
 use futures::StreamExt;
 use gmp::sync::{RecvError, SelectCase, SendError, TryRecvError, select_cases};
 use gmp::{chan, go, select};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 

@@ -4,12 +4,12 @@
 //! goroutine ends, none is polled by two threads at once, no future and no output leaks.
 //! `GMP_STRESS_SECONDS=60` makes it run for a minute; see CONTRIBUTING for the sanitizers.
 
-use super::support::{child, is_child, stress_seconds, test_seed, until};
+use super::support::{Mutex, child, is_child, stress_seconds, test_seed, until};
 use gmp::go;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 

@@ -1,6 +1,6 @@
 //! Timers, after Go's `sleep_test.go` and `tick_test.go`.
 
-use super::support::runtime;
+use super::support::{Mutex, runtime};
 use futures::StreamExt;
 use gmp::go;
 use std::future::poll_fn;
@@ -33,7 +33,7 @@ async fn far_deadlines_never_come_and_disturb_nobody() {
 /// `TestAfterQueuing`: on one P, however late it looks.
 #[gmp::test(procs = 1)]
 async fn in_the_order_of_their_deadlines() {
-    let order = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let order = Arc::new(Mutex::new(Vec::new()));
     let delays = [5u32, 3, 9, 3, 5, 5, 9, 5, 3, 10, 6, 2, 4];
     let start = Instant::now() + 5 * MS;
     let handles: Vec<_> = delays

@@ -3,7 +3,10 @@
 // Each binary uses a part of them.
 #![allow(dead_code)]
 
+mod lock;
 pub(crate) mod net;
+
+pub(crate) use self::lock::Mutex;
 
 #[cfg(unix)]
 use rustix::time::{ClockId, clock_gettime};
@@ -11,7 +14,6 @@ use std::future::Future;
 use std::io::Write;
 use std::pin::Pin;
 use std::process::{Command, Output};
-use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
