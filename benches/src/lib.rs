@@ -1,13 +1,13 @@
 //! gmp beside Tokio, smol and Go, on the same machine in the same run.
 //!
 //! Each workload runs on each contestant in a process of its own, interleaved over several rounds.
-//! [`table`] does that, with the programs that [`programs`] builds and finds. A [`row`] keeps the
-//! figures, a [`report`] all rows, and [`text`], [`markdown`] and [`html`] show it. [`verdict`] decides
+//! `table` does that, with the programs that `programs` builds and finds. A `row` keeps the
+//! figures, a `report` all rows, and `text`, `markdown` and `html` show it. `verdict` decides
 //! whether a row became worse than the baseline's.
 //!
-//! [`workload`], [`channels`], [`locks`], [`growth`] and [`churn`] are the workloads, [`contestant`] and
-//! [`link`] the interfaces that they run on. [`server`], [`load`] and [`mixed`] measure from another
-//! process. [`instructions`] counts instead of measuring time.
+//! `workload`, `channels`, `locks`, `growth` and `churn` are the workloads, `contestant` and
+//! `link` the interfaces that they run on. `server`, `load` and `mixed` measure from another
+//! process. `instructions` counts instead of measuring time.
 
 // The bin `soak` needs nothing of this, and is built without the peers under a sanitizer.
 #![cfg(feature = "peers")]
