@@ -66,6 +66,38 @@ const POINTERS_TO_OTHER_THINGS: &[(&str, &str)] = &[
     ("gmp-rt/src/g/heap.rs", "CURRENT.set(cache.map_or(ptr::null(), ptr::from_ref));"),
 ];
 
+/// The files whose atomics are loom's in the models, and the models that run them.
+const MODELS: &[(&str, &str)] = &[
+    ("gmp-rt/src/prim/raw_lock.rs", "gmp-rt/src/prim/raw_lock_loom.rs"),
+    ("gmp-rt/src/g/status.rs", "gmp-rt/src/g/loom.rs"),
+    ("gmp-rt/src/g/cell.rs", "gmp-rt/src/g/loom.rs"),
+    ("gmp-rt/src/g/mod.rs", "gmp-rt/src/g/loom.rs"),
+    ("gmp-rt/src/timer/mod.rs", "gmp-rt/src/timer/loom.rs"),
+    ("gmp-rt/src/p/mod.rs", "gmp-rt/src/sched/loom.rs"),
+    ("gmp-rt/src/p/runq.rs", "gmp-rt/src/p/loom.rs"),
+    ("gmp-rt/src/p/status.rs", "gmp-rt/src/p/loom.rs"),
+    ("gmp-rt/src/p/call.rs", "gmp-rt/src/p/loom.rs"),
+    ("gmp-rt/src/m/note.rs", "gmp-rt/src/m/loom.rs"),
+    ("gmp-rt/src/sched/mod.rs", "gmp-rt/src/sched/loom.rs"),
+    ("gmp-rt/src/sched/globq.rs", "gmp-rt/src/sched/loom.rs"),
+    ("gmp-rt/src/sched/idle.rs", "gmp-rt/src/sched/loom.rs"),
+    ("gmp-rt/src/sched/live.rs", "gmp-rt/src/sched/loom.rs"),
+    ("gmp-rt/src/sched/shutdown.rs", "gmp-rt/src/sched/loom.rs"),
+    ("gmp-rt/src/sched/net.rs", "gmp-rt/src/sched/net_loom.rs"),
+    ("gmp-net/src/poll_desc.rs", "gmp-net/src/poll_desc_loom.rs"),
+    ("gmp-sync/src/claim.rs", "gmp-sync/src/select/loom.rs"),
+    ("gmp-sync/src/context/scope.rs", "gmp-sync/src/context/loom.rs"),
+    ("gmp-sync/src/init.rs", "gmp-sync/src/init_loom.rs"),
+    ("gmp-sync/src/pool/aging.rs", "gmp-sync/src/pool/loom.rs"),
+    ("gmp-sync/src/pool/mod.rs", "gmp-sync/src/pool/loom.rs"),
+    ("gmp-sync/src/pool/shard.rs", "gmp-sync/src/pool/loom.rs"),
+    ("gmp-sync/src/pool/try_cell.rs", "gmp-sync/src/pool/loom.rs"),
+    ("gmp-sync/src/raw_mutex.rs", "gmp-sync/src/raw_mutex_loom.rs"),
+    ("gmp-sync/src/raw_rw_lock.rs", "gmp-sync/src/raw_rw_lock_loom.rs"),
+    ("gmp-sync/src/semaphore.rs", "gmp-sync/src/semaphore_loom.rs"),
+    ("gmp-sync/src/waitq.rs", "gmp-sync/src/cond_loom.rs"),
+];
+
 /// A source file of one of the crates, tests and models left out.
 struct Source {
     path: String,
@@ -216,6 +248,32 @@ fn pointers_to_cells_are_never_made_from_references() {
     for ((path, part), used) in POINTERS_TO_OTHER_THINGS.iter().zip(used) {
         if !used {
             complaints.push(format!("{path}: listed, but has no line with `{part}`"));
+        }
+    }
+    assert_none(&complaints);
+}
+
+#[test]
+fn files_with_atomics_have_models() {
+    let mut complaints = Vec::new();
+    for source in sources() {
+        let imports_atomics = source.code().any(|(_, line)| {
+            let line = line.trim_start();
+            let from_prim = line.contains("prim::") || source.path.contains("prim/raw_lock");
+            line.starts_with("use ")
+                && line.contains("Atomic")
+                && from_prim
+                && !line.contains("fixed::")
+        });
+        let listed = MODELS.iter().any(|(file, _)| *file == source.path);
+        if imports_atomics != listed {
+            complaints.push(format!("{}: atomics {imports_atomics}, models {listed}", source.path));
+        }
+    }
+    for (file, models) in MODELS {
+        let text = fs::read_to_string(root().join(models)).unwrap_or_default();
+        if !text.contains("fn loom_") && !text.contains("loom::model(") {
+            complaints.push(format!("{file}: no models in {models}"));
         }
     }
     assert_none(&complaints);

@@ -5,13 +5,19 @@
 //! and one that comes late, when the number belongs to another socket, does no harm: somebody tries
 //! in vain. That is why events carry no generation as Go's do.
 
-use crate::poll_desc::{PollDesc, Trust};
+use crate::poll_desc::{Fault, PollDesc, Trust};
+use gmp_rt::park::StoredWaker;
 use gmp_rt::prim::Ordering::Relaxed;
-use gmp_rt::prim::fixed::{AtomicU64, Mutex};
+use gmp_rt::prim::SleepMutex;
+use gmp_rt::prim::fixed::AtomicU64;
 use std::sync::OnceLock;
 
 /// Descriptors in the first chunk; each further one has twice as many.
-const FIRST: usize = 64;
+#[cfg(not(gmp_loom))]
+pub(crate) const FIRST: usize = 64;
+/// In the models one descriptor is enough.
+#[cfg(gmp_loom)]
+pub(crate) const FIRST: usize = 1;
 
 /// Enough chunks for every number that fits an `i32`, as a file descriptor does.
 const CHUNKS: usize = 26;
@@ -49,7 +55,7 @@ struct Free {
 #[derive(Debug)]
 pub(crate) struct PollCache {
     chunks: [OnceLock<Box<[PollDesc]>>; CHUNKS],
-    free: Mutex<Free>,
+    free: SleepMutex<Free>,
     /// How many are in use. Written under the lock.
     used: AtomicU64,
 }
@@ -58,7 +64,7 @@ impl PollCache {
     pub(crate) fn new() -> Self {
         Self {
             chunks: [const { OnceLock::new() }; CHUNKS],
-            free: Mutex::new(Free::default()),
+            free: SleepMutex::new(Free::default()),
             used: AtomicU64::new(0),
         }
     }
@@ -112,9 +118,13 @@ impl PollCache {
         (0..made).filter_map(|key| self.get(key))
     }
 
-    /// Gives out no more.
-    pub(crate) fn end(&self) {
+    /// Gives out no more, and lets every operation fail that waits or will wait.
+    pub(crate) fn end(&self, mut tell: impl FnMut(StoredWaker)) {
+        // First: a descriptor that is taken before this is among those that fail.
         self.free.lock().life = Life::Ended;
+        for desc in self.iter() {
+            desc.fail(Fault::Ended, &mut tell);
+        }
     }
 }
 
@@ -124,7 +134,11 @@ fn place(key: usize) -> (usize, usize) {
     (chunk, key - FIRST * ((1 << chunk) - 1))
 }
 
-#[cfg(test)]
+#[cfg(all(test, gmp_loom))]
+#[path = "poll_cache_loom.rs"]
+mod loom;
+
+#[cfg(all(test, not(gmp_loom)))]
 mod tests {
     use super::*;
 
@@ -149,7 +163,7 @@ mod tests {
         taken.into_iter().for_each(|index| cache.give_back(index));
         assert!(!cache.is_used());
         assert!(cache.take(Trust::Short).unwrap().key() < 200);
-        cache.end();
+        cache.end(drop);
         assert_eq!(cache.take(Trust::Short), None);
     }
 }

@@ -263,8 +263,7 @@ impl Side {
     /// Begins a new life. Edges meant for the last one may still come: they wake somebody in vain.
     fn reset(&self, trust: Trust) {
         let eager = if trust == Trust::Short { 0 } else { EAGER };
-        let word = self.word.load(Relaxed); // Relaxed: nobody else uses it but stray edges
-        self.word.store((word & !(EDGE - 1)).wrapping_add(EDGE) | eager, Relaxed);
+        self.change(|word| (word & !(EDGE - 1)).wrapping_add(EDGE) | eager);
     }
 
     /// The word before a try.

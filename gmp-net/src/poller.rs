@@ -2,7 +2,7 @@
 
 use crate::error::RuntimeEnded;
 use crate::poll_cache::{Index, PollCache};
-use crate::poll_desc::{Fault, PollDesc, Trust};
+use crate::poll_desc::{PollDesc, Trust};
 use crate::sys::Os;
 use gmp_rt::park::{self, Bell, Delay, Netpoll, Ready};
 use std::any::Any;
@@ -99,9 +99,6 @@ impl Netpoll for Poller {
     }
 
     fn shut(&self, ready: &mut Ready) {
-        self.descs.end();
-        for desc in self.descs.iter() {
-            desc.fail(Fault::Ended, |waker| ready.push(waker));
-        }
+        self.descs.end(|waker| ready.push(waker));
     }
 }

@@ -33,22 +33,38 @@ pub(crate) const MAX_FOREIGN_REFUSALS: u32 = 64;
 
 /// Passes over all Ps before a thief gives up; the last one also takes timers and `runnext`.
 /// Go: `stealTries`.
+#[cfg(not(gmp_loom))]
 pub(crate) const STEAL_PASSES: usize = 4;
+/// In the models one pass reaches every state.
+#[cfg(gmp_loom)]
+pub(crate) const STEAL_PASSES: usize = 1;
 
 /// How long a thief waits before it takes the `runnext` of a running P. Go: `usleep(3)`. The
 /// usual reason for a `runnext` is "ready another goroutine, then block", over in 50 ns.
 pub(crate) const RUNNEXT_BACKOFF: Duration = Duration::from_micros(3);
 
 /// Rounds of stealing a thief makes, a pause between, before it parks: at first, and where it finds something.
+#[cfg(not(gmp_loom))]
 pub(crate) const SPIN_ROUNDS: u32 = 24;
+/// In the models one round reaches every state.
+#[cfg(gmp_loom)]
+pub(crate) const SPIN_ROUNDS: u32 = 1;
 
 /// The same where it finds nothing. Each time it does not, it makes half as many the next time: on a machine whose
 /// CPUs are all wanted its rounds are at the cost of others. (Three quarters of the CPU time in user mode of a
 /// small server, 4.2 µs per request against Tokio's 1.1, while the client waited for a CPU.)
+#[cfg(not(gmp_loom))]
 pub(crate) const SPIN_ROUNDS_LEAST: u32 = 2;
+/// In the models one round reaches every state.
+#[cfg(gmp_loom)]
+pub(crate) const SPIN_ROUNDS_LEAST: u32 = 1;
 
 /// The same if no other P runs.
+#[cfg(not(gmp_loom))]
 pub(crate) const SPIN_ROUNDS_ALONE: u32 = 4;
+/// In the models one round reaches every state.
+#[cfg(gmp_loom)]
+pub(crate) const SPIN_ROUNDS_ALONE: u32 = 1;
 
 /// Looks at other Ps a thief makes in all rounds but the last, where there are so many Ps that those would take
 /// longer: a round over 16 Ps takes about as long as the pause after it, over 256 ten times that
@@ -89,7 +105,11 @@ pub(crate) const TIMER_CLOCK: u32 = 16;
 pub(crate) const TIMER_LOOKS: usize = 16;
 
 /// Most Ps a runtime may have.
+#[cfg(not(gmp_loom))]
 pub(crate) const MAX_PROCS: usize = 1024;
+/// In the models each runtime is made many thousand times.
+#[cfg(gmp_loom)]
+pub(crate) const MAX_PROCS: usize = 4;
 
 /// Default cap on threads of one runtime. Tokio's blocking pool: 512.
 pub(crate) const MAX_THREADS: usize = 512;
@@ -111,15 +131,34 @@ pub(crate) const BOX_ABOVE: usize = 16 * 1024;
 /// Bytes of one slab, and its alignment: a cell finds its slab by masking its address.
 pub(crate) const SLAB_BYTES: usize = 256 * 1024;
 
+/// Cell sizes: steps of 16 bytes up to 256, then four per doubling.
+#[cfg(not(gmp_loom))]
+pub(crate) const CELL_SIZES: [usize; 37] = [
+    80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256, 320, 384, 448, 512, 640, 768, 896,
+    1024, 1280, 1536, 1792, 2048, 2560, 3072, 3584, 4096, 5120, 6144, 7168, 8192, 10240, 12288,
+    14336, 16384, 20480,
+];
+/// In the models one size is enough, and a walk over all classes is short.
+#[cfg(gmp_loom)]
+pub(crate) const CELL_SIZES: [usize; 1] = [4096];
+
 /// Cells exchanged between a P and the centre at a time, for small classes. Go: 32.
+#[cfg(not(gmp_loom))]
 pub(crate) const CELL_BATCH: usize = 64;
+/// In the models two fill a magazine.
+#[cfg(gmp_loom)]
+pub(crate) const CELL_BATCH: usize = 2;
 
 /// Bytes a batch holds at most, for large classes.
 pub(crate) const CELL_BATCH_BYTES: usize = 32 * 1024;
 
 /// Batches kept whole in the centre, per class, before cells go back to their slabs. Each of their
 /// cells keeps a slab from going back to the OS, so not more than traffic between Ps needs.
+#[cfg(not(gmp_loom))]
 pub(crate) const TRANSFER_BATCHES: usize = 16;
+/// In the models the second magazine goes back to its slab.
+#[cfg(gmp_loom)]
+pub(crate) const TRANSFER_BATCHES: usize = 1;
 
 /// Bytes of empty slabs a class keeps for the next burst; what is beyond goes back to the OS.
 pub(crate) const KEEP_EMPTY_BYTES: usize = 4 * 1024 * 1024;

@@ -44,7 +44,7 @@ use crate::waiter::{Abandoned, End, Home, Waiter};
 use crate::waitq::{Fired, Queue, State};
 use crate::wakers::Wakers;
 use gmp_rt::park::{StorableWaker, poll_go_on};
-use gmp_rt::prim::{AtomicU32, Mutex, Ordering, spin_loop};
+use gmp_rt::prim::{self, AtomicU32, Mutex, Ordering, spin_loop};
 use pin_project_lite::pin_project;
 use std::ops::ControlFlow;
 use std::pin::Pin;
@@ -218,7 +218,7 @@ impl RawMutex {
         };
         if queue.is_empty() {
             self.nobody_waits();
-        } else if gave == Gave::Lock && !is_starving(since, Instant::now()) {
+        } else if gave == Gave::Lock && !is_starving(since, prim::now()) {
             // Relaxed: about the queue, whose lock is held.
             self.word.fetch_and(!STARVING, Ordering::Relaxed);
         }
@@ -445,7 +445,7 @@ impl<P: AsRaw> RawLock<P> {
         (woken, end): (Woken, End),
         waker: &mut StorableWaker<'_>,
     ) -> Poll<()> {
-        let now = Instant::now();
+        let now = prim::now();
         let ended = waiter.poll_wait_at(end, waker, |at, _, wait| {
             let mode = match end {
                 End::Front if is_starving(wait.since, now) => Mode::Starving,

@@ -1,13 +1,30 @@
 //! Models of the mutex: barging, waking, starving and handing over, against waits that are dropped.
 //!
-//! In the models a waiter starves as soon as it has been woken in vain once, so that the second mode is
-//! reached whenever a thread barges in.
+//! Each model runs in both modes. In normal mode the clock of the model moves by a microsecond with
+//! each read, so no waiter starves. In starving mode it moves by [`STARVING_AFTER`], so a waiter
+//! starves as soon as another thread took the lock that it was woken for.
+//!
+//! Each of these mutations was made to the shipped code and seen to fail in the models beside it,
+//! in both modes unless one is named.
+//!
+//! | mutation | models |
+//! |----------|--------|
+//! | `unlock` is relaxed | `barging_vs_waiter`, `try_lock_vs_waiter`, `unlock_vs_cancel` |
+//! | `give` leaves `WAITERS` when the queue is empty | all |
+//! | `take_or_wait` leaves `WOKEN` | `unlock_vs_cancel`, `unlock_vs_drop_of_woken_waiter` |
+//! | a cancelled waiter leaves `WOKEN` | `unlock_vs_cancel`, `unlock_vs_drop_of_woken_waiter` |
+//! | a cancelled waiter wakes nobody | `unlock_vs_cancel`, `unlock_vs_hand_over_by_another` |
+//! | a cancelled waiter keeps the lock | `unlock_vs_drop_of_woken_waiter`, starving |
+//! | `next` acts on a locked mutex | `unlock_vs_hand_over_by_another`, starving |
+//! | `next` is relaxed | `unlock_vs_hand_over_by_another`, starving |
 
 use crate::Mutex;
+use crate::tuning::STARVING_AFTER;
 use ::loom::cell::UnsafeCell;
 use ::loom::future::block_on;
 use ::loom::sync::Arc;
 use ::loom::thread;
+use gmp_rt::prim::set_clock_step;
 use std::pin::pin;
 use std::task::{Context, Waker};
 
@@ -34,10 +51,24 @@ fn poll_and_drop(mutex: &Watched) -> usize {
     usize::from(lock.poll(&mut cx).map(|guard| bump(&guard)).is_ready())
 }
 
-fn model(bound: usize, f: impl Fn() + Sync + Send + 'static) {
+/// Which mode a mutex gets to when a waiter was woken in vain.
+#[derive(Clone, Copy)]
+enum Clock {
+    /// Normal mode only.
+    Slow,
+    /// Starving mode.
+    Fast,
+}
+
+fn model(bound: usize, clock: Clock, f: fn()) {
     let mut builder = ::loom::model::Builder::new();
     builder.preemption_bound = Some(bound);
-    builder.check(f);
+    builder.check(move || {
+        if let Clock::Fast = clock {
+            set_clock_step(STARVING_AFTER);
+        }
+        f();
+    });
 }
 
 fn count(mutex: &Watched) -> usize {
@@ -47,95 +78,130 @@ fn count(mutex: &Watched) -> usize {
 }
 
 /// One barges in again and again; the other, woken in vain, gets it handed to.
+fn barging_vs_waiter() {
+    let mutex = watched();
+    let other = mutex.clone();
+    let waits = thread::spawn(move || lock_and_bump(&other));
+    for _ in 0..3 {
+        lock_and_bump(&mutex);
+    }
+    waits.join().unwrap();
+    assert_eq!(count(&mutex), 4);
+}
+
 #[test]
-fn loom_barging_and_starving() {
-    model(3, || {
-        let mutex = watched();
-        let other = mutex.clone();
-        let waits = thread::spawn(move || lock_and_bump(&other));
-        for _ in 0..3 {
-            lock_and_bump(&mutex);
-        }
-        waits.join().unwrap();
-        assert_eq!(count(&mutex), 4);
-    });
+fn loom_barging_vs_waiter_in_normal_mode() {
+    model(3, Clock::Slow, barging_vs_waiter);
+}
+
+#[test]
+fn loom_barging_vs_waiter_in_starving_mode() {
+    model(3, Clock::Fast, barging_vs_waiter);
 }
 
 /// Three who want it, one of whom gives up at its first poll or later: the others get it.
+fn unlock_vs_cancel() {
+    let mutex = watched();
+    let (dropped, waiting) = (mutex.clone(), mutex.clone());
+    let guard = mutex.try_lock().unwrap();
+    let drops = thread::spawn(move || poll_and_drop(&dropped));
+    let waits = thread::spawn(move || lock_and_bump(&waiting));
+    drop(guard);
+    // Barges in: who has been woken is woken in vain.
+    let barged = poll_and_drop(&mutex);
+    let had = drops.join().unwrap();
+    waits.join().unwrap();
+    assert_eq!(count(&mutex), 1 + had + barged);
+}
+
 #[test]
-fn loom_hand_off_against_cancel() {
-    model(2, || {
-        let mutex = watched();
-        let (dropped, waiting) = (mutex.clone(), mutex.clone());
-        let guard = mutex.try_lock().unwrap();
-        let drops = thread::spawn(move || poll_and_drop(&dropped));
-        let waits = thread::spawn(move || lock_and_bump(&waiting));
-        drop(guard);
-        // Barges in: who has been woken is woken in vain.
-        let barged = poll_and_drop(&mutex);
-        let had = drops.join().unwrap();
-        waits.join().unwrap();
-        assert_eq!(count(&mutex), 1 + had + barged);
-    });
+fn loom_unlock_vs_cancel_in_normal_mode() {
+    model(2, Clock::Slow, unlock_vs_cancel);
+}
+
+#[test]
+fn loom_unlock_vs_cancel_in_starving_mode() {
+    model(2, Clock::Fast, unlock_vs_cancel);
 }
 
 /// One has been woken, or handed the lock, and is dropped without having noticed: the next one
 /// in the queue gets it.
-#[test]
-fn loom_dropped_after_it_was_fired() {
-    model(3, || {
-        let mutex = watched();
-        let guard = mutex.try_lock().unwrap();
-        let mut dropped = Box::pin(mutex.lock());
-        let mut cx = Context::from_waker(Waker::noop());
-        assert!(dropped.as_mut().poll(&mut cx).is_pending());
-        let waiting = mutex.clone();
-        let waits = thread::spawn(move || lock_and_bump(&waiting));
+fn unlock_vs_drop_of_woken_waiter() {
+    let mutex = watched();
+    let guard = mutex.try_lock().unwrap();
+    let mut dropped = Box::pin(mutex.lock());
+    let mut cx = Context::from_waker(Waker::noop());
+    assert!(dropped.as_mut().poll(&mut cx).is_pending());
+    let waiting = mutex.clone();
+    let waits = thread::spawn(move || lock_and_bump(&waiting));
+    drop(guard);
+    // Woken in vain if this gets it: then it starves, and dropping that has it handed to it.
+    if let Some(guard) = mutex.try_lock() {
+        let _ = dropped.as_mut().poll(&mut cx);
         drop(guard);
-        // Woken in vain if this gets it: then it starves, and dropping that has it handed to it.
-        if let Some(guard) = mutex.try_lock() {
-            let _ = dropped.as_mut().poll(&mut cx);
-            drop(guard);
-        }
-        drop(dropped);
-        waits.join().unwrap();
-        assert_eq!(count(&mutex), 1);
-    });
+    }
+    drop(dropped);
+    waits.join().unwrap();
+    assert_eq!(count(&mutex), 1);
+}
+
+#[test]
+fn loom_unlock_vs_drop_of_woken_waiter_in_normal_mode() {
+    model(3, Clock::Slow, unlock_vs_drop_of_woken_waiter);
+}
+
+#[test]
+fn loom_unlock_vs_drop_of_woken_waiter_in_starving_mode() {
+    model(3, Clock::Fast, unlock_vs_drop_of_woken_waiter);
 }
 
 /// One that gives up hands the lock of another thread on: what was done under it is seen.
+fn unlock_vs_hand_over_by_another() {
+    let mutex = std::sync::Arc::new(Mutex::new(UnsafeCell::new(0)));
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut starving = Box::pin(mutex.lock());
+    let mut next = Box::pin(mutex.lock());
+    let guard = mutex.try_lock().unwrap();
+    assert!(starving.as_mut().poll(&mut cx).is_pending());
+    drop(guard);
+    let guard = mutex.clone().try_lock_owned().unwrap();
+    assert!(starving.as_mut().poll(&mut cx).is_pending());
+    assert!(next.as_mut().poll(&mut cx).is_pending());
+    let unlocks = thread::spawn(move || bump(&guard));
+    drop(starving);
+    let had = next.as_mut().poll(&mut cx).map(|guard| bump(&guard)).is_ready();
+    unlocks.join().unwrap();
+    assert!(had || next.as_mut().poll(&mut cx).is_ready());
+}
+
 #[test]
-fn loom_handed_over_by_a_third() {
-    model(3, || {
-        let mutex = std::sync::Arc::new(Mutex::new(UnsafeCell::new(0)));
-        let mut cx = Context::from_waker(Waker::noop());
-        let mut starving = Box::pin(mutex.lock());
-        let mut next = Box::pin(mutex.lock());
-        let guard = mutex.try_lock().unwrap();
-        assert!(starving.as_mut().poll(&mut cx).is_pending());
-        drop(guard);
-        let guard = mutex.clone().try_lock_owned().unwrap();
-        assert!(starving.as_mut().poll(&mut cx).is_pending());
-        assert!(next.as_mut().poll(&mut cx).is_pending());
-        let unlocks = thread::spawn(move || bump(&guard));
-        drop(starving);
-        let had = next.as_mut().poll(&mut cx).map(|guard| bump(&guard)).is_ready();
-        unlocks.join().unwrap();
-        assert!(had || next.as_mut().poll(&mut cx).is_ready());
-    });
+fn loom_unlock_vs_hand_over_by_another_in_normal_mode() {
+    model(3, Clock::Slow, unlock_vs_hand_over_by_another);
+}
+
+#[test]
+fn loom_unlock_vs_hand_over_by_another_in_starving_mode() {
+    model(3, Clock::Fast, unlock_vs_hand_over_by_another);
 }
 
 /// `try_lock` leaves those who wait their turn.
-#[test]
-fn loom_try_lock() {
-    model(3, || {
-        let mutex = watched();
-        let other = mutex.clone();
-        let tries = thread::spawn(move || {
-            (0..2).filter(|_| other.try_lock().map(|guard| bump(&guard)).is_some()).count()
-        });
-        lock_and_bump(&mutex);
-        let got = tries.join().unwrap();
-        assert_eq!(count(&mutex), 1 + got);
+fn try_lock_vs_waiter() {
+    let mutex = watched();
+    let other = mutex.clone();
+    let tries = thread::spawn(move || {
+        (0..2).filter(|_| other.try_lock().map(|guard| bump(&guard)).is_some()).count()
     });
+    lock_and_bump(&mutex);
+    let got = tries.join().unwrap();
+    assert_eq!(count(&mutex), 1 + got);
+}
+
+#[test]
+fn loom_try_lock_vs_waiter_in_normal_mode() {
+    model(3, Clock::Slow, try_lock_vs_waiter);
+}
+
+#[test]
+fn loom_try_lock_vs_waiter_in_starving_mode() {
+    model(3, Clock::Fast, try_lock_vs_waiter);
 }

@@ -4,11 +4,7 @@ use std::time::Duration;
 
 /// A waiter for a mutex that has waited longer gets it handed to, past all who come later.
 /// Go: `starvationThresholdNs`.
-#[cfg(not(gmp_loom))]
 pub(crate) const STARVING_AFTER: Duration = Duration::from_millis(1);
-/// In the models: at the first try that fails, for they have no clock.
-#[cfg(gmp_loom)]
-pub(crate) const STARVING_AFTER: Duration = Duration::ZERO;
 
 /// Looks at a held mutex before a goroutine parks. Go: `active_spin`.
 #[cfg(not(gmp_loom))]

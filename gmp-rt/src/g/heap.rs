@@ -32,18 +32,14 @@ use super::GSight;
 use super::ptr::GPtr;
 use super::slab::SlabRef;
 use super::waker::CountedG;
-use crate::prim::fixed::{Lazy, Mutex};
-use crate::tuning::{CELL_BATCH, CELL_BATCH_BYTES, KEEP_EMPTY_BYTES, SLAB_BYTES, TRANSFER_BATCHES};
+use crate::prim::{SleepMutex, process_wide, thread_wide};
+use crate::tuning::{
+    CELL_BATCH, CELL_BATCH_BYTES, CELL_SIZES as SIZES, KEEP_EMPTY_BYTES, SLAB_BYTES,
+    TRANSFER_BATCHES,
+};
 use crossbeam_queue::ArrayQueue;
 use std::cell::Cell;
 use std::ptr;
-
-/// Cell sizes: steps of 16 bytes up to 256, then four per doubling.
-const SIZES: [usize; 37] = [
-    80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256, 320, 384, 448, 512, 640, 768, 896,
-    1024, 1280, 1536, 1792, 2048, 2560, 3072, 3584, 4096, 5120, 6144, 7168, 8192, 10240, 12288,
-    14336, 16384, 20480,
-];
 
 /// The strictest alignment a cell has; a future that needs more is boxed.
 pub(crate) const CELL_ALIGN: usize = 16;
@@ -187,9 +183,9 @@ impl std::fmt::Debug for Cache {
     }
 }
 
-thread_local! {
+thread_wide! {
     /// The cache of the P this thread runs, or null.
-    static CURRENT: Cell<*const Cache> = const { Cell::new(ptr::null()) };
+    static CURRENT: Cell<*const Cache> = Cell::new(ptr::null());
 }
 
 /// Makes `cache` this thread's until the next call; `None` for none.
@@ -198,13 +194,13 @@ thread_local! {
 ///
 /// I2, I3: no other thread uses `cache` meanwhile, and it stays alive.
 pub(crate) unsafe fn install(cache: Option<&Cache>) {
-    CURRENT.set(cache.map_or(ptr::null(), ptr::from_ref));
+    CURRENT.with(|current| current.set(cache.map_or(ptr::null(), ptr::from_ref)));
 }
 
 #[inline]
 fn current<'a>() -> Option<&'a Cache> {
     // SAFETY: I3 — null or alive; the reference does not outlive the caller's use.
-    unsafe { CURRENT.get().as_ref() }
+    unsafe { CURRENT.with(Cell::get).as_ref() }
 }
 
 /// A free cell of `class`, with garbage in all fields but the status.
@@ -231,13 +227,15 @@ pub(super) unsafe fn free(cell: GPtr, class: SizeClass) {
     }
 }
 
-static HEAP: Lazy<Box<[Class]>> =
-    Lazy::new(|| (0..SIZES.len()).map(|n| Class::new(SizeClass(n as u8))).collect());
+process_wide! {
+    static HEAP: Box<[Class]> =
+        (0..SIZES.len()).map(|n| Class::new(SizeClass(n as u8))).collect();
+}
 
 struct Class {
     class: SizeClass,
     transfer: ArrayQueue<Magazine>,
-    centre: Mutex<Centre>,
+    centre: SleepMutex<Centre>,
 }
 
 /// The slabs of a class.
@@ -254,7 +252,7 @@ struct Centre {
 
 impl Class {
     fn new(class: SizeClass) -> Self {
-        Self { class, transfer: ArrayQueue::new(TRANSFER_BATCHES), centre: Mutex::default() }
+        Self { class, transfer: ArrayQueue::new(TRANSFER_BATCHES), centre: SleepMutex::default() }
     }
 
     #[cold]
@@ -420,4 +418,18 @@ pub(crate) struct HeapStats {
 pub(crate) fn stats() -> HeapStats {
     let slabs = HEAP.iter().map(|class| class.centre.lock().slabs.iter().flatten().count()).sum();
     HeapStats { mapped_bytes: slabs * SLAB_BYTES, slabs }
+}
+
+#[cfg(gmp_loom)]
+mod model_end {
+    //! Each execution of a model has a heap of its own, which ends with it.
+
+    impl Drop for super::Centre {
+        fn drop(&mut self) {
+            for slab in self.slabs.drain(..).flatten() {
+                // SAFETY: the execution is over: nobody refers to a cell any more.
+                unsafe { slab.unmap() };
+            }
+        }
+    }
 }

@@ -13,7 +13,10 @@
 //!   slab's free list or in a cache or batch, linked through `G::link`.
 //! - I4: a slab is unmapped only when all its cells are in its own free list.
 
+use super::list::Link;
 use super::ptr::GPtr;
+use super::status::Status;
+use crate::prim;
 use crate::sys::pages;
 use crate::tuning::SLAB_BYTES;
 use std::cell::Cell;
@@ -120,7 +123,13 @@ impl SlabRef {
             return None;
         }
         slab.mark.set(mark + 1);
-        Some(self.cell(mark))
+        let cell = self.cell(mark);
+        // SAFETY: I3 — fresh zeroed memory. Zeros are a free status word and an empty link.
+        unsafe {
+            prim::begin_zeroed(&raw mut (*cell.as_ptr()).status, Status::default);
+            prim::begin_zeroed(&raw mut (*cell.as_ptr()).link, Link::none);
+        }
+        Some(cell)
     }
 
     /// Takes back a cell.

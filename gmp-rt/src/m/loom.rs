@@ -2,7 +2,7 @@
 
 use super::note::{Note, Slept};
 use crate::netpoll::{Bell, Delay, Netpoll, Ready};
-use crate::prim::{AtomicUsize, Ordering};
+use crate::prim::{AtomicUsize, Ordering, current_thread};
 use ::loom::sync::{Arc, Condvar, Mutex};
 use ::loom::thread;
 
@@ -27,8 +27,7 @@ fn loom_wake_against_sleep() {
 
 /// Two wakers, whose wake-ups may count as one: the owner sees what both did.
 ///
-/// The threads are not joined: loom takes an unpark that comes during a join for a bug. Three
-/// preemptions are enough to reach every state of the one flag, and take seconds, not minutes.
+/// Three preemptions are enough to reach every state of the one flag, and take seconds, not minutes.
 #[test]
 fn loom_two_wakers() {
     let mut model = ::loom::model::Builder::new();
@@ -55,7 +54,7 @@ fn loom_stray_unpark() {
     ::loom::model(|| {
         let note = Arc::new(Note::for_this_thread());
         let data = Arc::new(AtomicUsize::new(0));
-        let me = thread::current();
+        let me = current_thread();
         let t = {
             let (note, data) = (note.clone(), data.clone());
             thread::spawn(move || {

@@ -38,7 +38,7 @@ use self::status::StatusWord;
 use crate::g::GoId;
 use crate::g::heap::Cache;
 use crate::prim::Ordering::{Acquire, Relaxed, Release};
-use crate::prim::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, CachePadded};
+use crate::prim::{AtomicBool, AtomicU64, CachePadded, fixed};
 use crate::timer::Timers;
 use crate::util::rand::Rand;
 use std::cell::Cell;
@@ -62,28 +62,49 @@ impl Counter {
     }
 }
 
+/// A [`Counter`] that is only a statistic or a hint: no other memory depends on it.
+///
+/// Std's type also in the models, which would else explore each stale value of each of them.
+#[derive(Debug, Default)]
+pub(crate) struct Tally(fixed::AtomicU64);
+
+impl Tally {
+    /// Adds `n`. Only the owner.
+    #[inline]
+    pub(crate) fn add(&self, n: u64) {
+        // No read-modify-write: there is one writer. Release: `stats` never shows an effect
+        // without its cause.
+        self.0.store(self.0.load(Relaxed) + n, Release);
+    }
+
+    /// Returns the count.
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Acquire)
+    }
+}
+
 /// What a P counts; the sum over all Ps is shown by `stats`.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) spawned: Counter,
     pub(crate) finished: Counter,
-    pub(crate) polls: Counter,
+    pub(crate) polls: Tally,
     /// Operations of gmp's own futures that could go on.
-    pub(crate) ops: Counter,
+    pub(crate) ops: Tally,
     /// Time slices begun: polls, but for those that go on with the slice of another.
-    pub(crate) slices: Counter,
-    pub(crate) steals: Counter,
-    pub(crate) stolen: Counter,
+    pub(crate) slices: Tally,
+    pub(crate) steals: Tally,
+    pub(crate) stolen: Tally,
     /// Goroutines taken from the global queue, when out of others.
-    pub(crate) taken: Counter,
+    pub(crate) taken: Tally,
     /// Locks found taken.
-    pub(crate) contended: Counter,
-    pub(crate) wakes: Counter,
-    pub(crate) parks: Counter,
-    pub(crate) overflows: Counter,
-    pub(crate) timers_fired: Counter,
+    pub(crate) contended: Tally,
+    pub(crate) wakes: Tally,
+    pub(crate) parks: Tally,
+    pub(crate) overflows: Tally,
+    pub(crate) timers_fired: Tally,
     /// Times the network was asked without waiting.
-    pub(crate) netpolls: Counter,
+    pub(crate) netpolls: Tally,
 }
 
 /// A processor as everybody sees it.
@@ -95,13 +116,13 @@ pub(crate) struct P {
     /// A request to the owner to come to the slow path at its next look.
     attention: AtomicBool,
     /// The slice is over: whoever runs should give way at its next await.
-    overtime: AtomicBool,
+    overtime: fixed::AtomicBool,
     /// The goroutine being polled; 0 between polls. A hint for reports.
-    goid: AtomicU64,
+    goid: fixed::AtomicU64,
     /// The OS thread that owns it, or owned it last. A hint for sysmon.
-    thread: AtomicU32,
+    thread: fixed::AtomicU32,
     /// The number of the M that owns it, or owned it last. A hint for reports.
-    m: AtomicUsize,
+    m: fixed::AtomicUsize,
     pub(crate) runq: CachePadded<RunQ>,
     pub(crate) timers: Arc<Timers>,
     pub(crate) counters: Counters,
@@ -198,10 +219,10 @@ impl P {
             status: StatusWord::spare(),
             calls: Calls::default(),
             attention: AtomicBool::new(false),
-            overtime: AtomicBool::new(false),
-            goid: AtomicU64::new(0),
-            thread: AtomicU32::new(0),
-            m: AtomicUsize::new(0),
+            overtime: fixed::AtomicBool::new(false),
+            goid: fixed::AtomicU64::new(0),
+            thread: fixed::AtomicU32::new(0),
+            m: fixed::AtomicUsize::new(0),
             runq: CachePadded(RunQ::new()),
             timers: Arc::new(Timers::new(runtime)),
             counters: Counters::default(),

@@ -7,7 +7,7 @@
 
 use super::held::Held;
 pub use super::lazy::Lazy;
-pub use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+pub use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::WaitTimeoutResult;
 use std::ops::{Deref, DerefMut};

@@ -2,11 +2,20 @@
 //!
 //! Ordinary builds get std. Under `--cfg gmp_loom` the same names come from loom, which then
 //! explores every interleaving and every weak-memory outcome of the models in the `loom.rs`
-//! files. Only numbers in `tuning.rs` differ between the two; no function has a loom twin,
-//! so what is proved is what ships. But for locks: `raw_lock` has models of its own, and all others take loom's.
+//! files. Numbers in `tuning.rs` differ between the two, and no function above this module has
+//! a loom twin: the models run what ships. The twins here are in `imp_loom.rs`:
 //!
-//! [`fixed`] holds std's own types for process-wide statics: loom's cannot be built in a
-//! `const`, and no model touches those statics.
+//! | primitive | in the models | what covers the shipped one |
+//! |-----------|---------------|------------------------------|
+//! | locks | loom's | the models of `raw_lock` |
+//! | [`Injector`] | a list behind a lock | crossbeam's own tests |
+//! | park and unpark | a flag behind a lock | std's contract; the weakest form that it allows |
+//! | [`now`] | a clock of the execution that moves when it is read | none needed: no order depends on it |
+//! | [`process_wide`] values | one per execution | `parking_lot`'s `Once` |
+//! | sysmon's alarm (`sys/alarm_loom.rs`) | goes off at any moment after it is set | the tests of `sys/alarm.rs` |
+//!
+//! [`fixed`] holds std's own types for process-wide statics, since loom's cannot be built in a
+//! `const`, and for hints on which no other memory depends. Loom explores neither.
 //!
 //! Public but hidden: `gmp-sync` and `gmp-net` build on the same shim.
 //!
@@ -57,6 +66,49 @@ mod imp {
     pub use std::thread::{Thread, current as current_thread, park as park_thread};
 
     pub use super::raw_lock::RawLock;
+
+    /// A lock that may be held during a system call: its waiters sleep until it is released.
+    pub use super::fixed::Mutex as SleepMutex;
+    /// A queue of many producers and many consumers.
+    pub(crate) use crossbeam_deque::Injector;
+
+    /// Declares a value of the process, made at its first use.
+    macro_rules! process_wide {
+        ($(#[$meta:meta])* static $name:ident: $type:ty = $value:expr;) => {
+            $(#[$meta])*
+            static $name: $crate::prim::fixed::Lazy<$type> =
+                $crate::prim::fixed::Lazy::new(|| $value);
+        };
+    }
+    pub(crate) use process_wide;
+
+    /// Declares a value of each thread, made at compile time.
+    macro_rules! thread_wide {
+        ($(#[$meta:meta])* static $name:ident: $type:ty = $value:expr;) => {
+            std::thread_local! {
+                $(#[$meta])*
+                static $name: $type = const { $value };
+            }
+        };
+    }
+    pub(crate) use thread_wide;
+
+    /// Reads the clock.
+    #[inline(always)]
+    pub fn now() -> std::time::Instant {
+        std::time::Instant::now()
+    }
+
+    /// The moment that [`util::clock`](crate::util::clock) counts from, read once.
+    pub(crate) use self::now as first_moment;
+
+    /// Begins the use of zeroed memory as the `T` that `_value` makes, which is all zeros.
+    ///
+    /// # Safety
+    ///
+    /// `_place` is valid for writes, and zeroed.
+    #[inline(always)]
+    pub(crate) unsafe fn begin_zeroed<T>(_place: *mut T, _value: impl FnOnce() -> T) {}
 
     /// Data behind a [`RawLock`].
     pub type Mutex<T> = parking_lot::lock_api::Mutex<RawLock, T>;
@@ -127,108 +179,8 @@ mod imp {
 }
 
 #[cfg(gmp_loom)]
-mod imp {
-    pub use loom::cell::UnsafeCell;
-    pub use loom::hint::spin_loop;
-    pub use loom::sync::atomic::{
-        AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, fence,
-    };
-    pub use loom::thread::{Thread, current as current_thread, park as park_thread};
-
-    use super::held::{self, Held};
-
-    /// A lock without data and without a guard, over loom's.
-    pub struct RawLock {
-        mutex: loom::sync::Mutex<()>,
-        /// The guard of who has locked it.
-        guard: std::cell::UnsafeCell<Option<loom::sync::MutexGuard<'static, ()>>>,
-    }
-
-    // SAFETY: `guard` is reached only by who has the lock.
-    unsafe impl Send for RawLock {}
-    // SAFETY: as above.
-    unsafe impl Sync for RawLock {}
-
-    impl RawLock {
-        /// An unlocked lock.
-        pub fn new() -> Self {
-            Self { mutex: loom::sync::Mutex::new(()), guard: std::cell::UnsafeCell::new(None) }
-        }
-
-        /// Locks.
-        pub fn lock(&self) {
-            let guard = self.mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            // SAFETY: the guard lies beside its mutex and is dropped by `unlock`; models never
-            // move or drop a locked one.
-            unsafe { *self.guard.get() = Some(std::mem::transmute(guard)) };
-            held::enter();
-        }
-
-        /// Unlocks.
-        ///
-        /// # Safety
-        ///
-        /// This thread has locked it.
-        pub unsafe fn unlock(&self) {
-            held::leave();
-            // SAFETY: ours, by the caller's promise.
-            drop(unsafe { (*self.guard.get()).take() });
-        }
-    }
-
-    impl std::fmt::Debug for RawLock {
-        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.write_str("RawLock")
-        }
-    }
-
-    /// Loom runs a model many times and expects the same of it each time: no chance.
-    pub fn chance(_random: u32) -> u32 {
-        0
-    }
-
-    /// Loom has no clock: a timed park is a chance for others to run, then a return.
-    pub fn park_thread_timeout(_timeout: std::time::Duration) {
-        loom::thread::yield_now();
-    }
-
-    /// [`loom::sync::Mutex`] without poisoning.
-    #[derive(Debug, Default)]
-    pub struct Mutex<T>(loom::sync::Mutex<T>);
-
-    impl<T> Mutex<T> {
-        /// Creates an unlocked mutex.
-        pub fn new(value: T) -> Self {
-            Self(loom::sync::Mutex::new(value))
-        }
-
-        /// Locks, ignoring poison.
-        pub fn lock(&self) -> MutexGuard<'_, T> {
-            let guard = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            MutexGuard { guard, _held: Held::new() }
-        }
-    }
-
-    /// The guard of a [`Mutex`].
-    #[derive(Debug)]
-    pub struct MutexGuard<'a, T> {
-        guard: loom::sync::MutexGuard<'a, T>,
-        _held: Held,
-    }
-
-    impl<T> std::ops::Deref for MutexGuard<'_, T> {
-        type Target = T;
-        fn deref(&self) -> &T {
-            &self.guard
-        }
-    }
-
-    impl<T> std::ops::DerefMut for MutexGuard<'_, T> {
-        fn deref_mut(&mut self) -> &mut T {
-            &mut self.guard
-        }
-    }
-}
+#[path = "imp_loom.rs"]
+mod imp;
 
 impl Default for RawLock {
     fn default() -> Self {

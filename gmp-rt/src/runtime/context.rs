@@ -5,6 +5,7 @@
 
 use super::Runtime;
 use super::builder::Builder;
+use crate::prim::thread_wide;
 use crate::sched::Sched;
 use crate::sched::current;
 use std::cell::RefCell;
@@ -13,13 +14,13 @@ use std::sync::{Arc, OnceLock};
 
 static DEFAULT: OnceLock<Runtime> = OnceLock::new();
 
-thread_local! {
+thread_wide! {
     /// The runtime of the innermost `block_on` that this thread is in.
     ///
     /// It has no destructor, so the destructors of other thread-locals can use it. Nothing leaks: it
     /// is `None` again when the outermost `block_on` has returned.
     static ENTERED: ManuallyDrop<RefCell<Option<Arc<Sched>>>> =
-        const { ManuallyDrop::new(RefCell::new(None)) };
+        ManuallyDrop::new(RefCell::new(None));
 }
 
 /// The scheduler a call without a handle means.

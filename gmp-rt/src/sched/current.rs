@@ -12,6 +12,7 @@ use super::ready::Place;
 use crate::g::GoId;
 use crate::m::M;
 use crate::p::OwnedP;
+use crate::prim::thread_wide;
 use crate::util::clock;
 use std::cell::Cell;
 use std::ptr;
@@ -50,8 +51,8 @@ pub(crate) struct Local {
     pub(super) allowance: Cell<u32>,
 }
 
-thread_local! {
-    static CURRENT: Cell<*const Local> = const { Cell::new(ptr::null()) };
+thread_wide! {
+    static CURRENT: Cell<*const Local> = Cell::new(ptr::null());
 }
 
 impl Local {
@@ -68,10 +69,10 @@ impl Local {
         struct Leave;
         impl Drop for Leave {
             fn drop(&mut self) {
-                CURRENT.set(ptr::null());
+                CURRENT.with(|current| current.set(ptr::null()));
             }
         }
-        CURRENT.set(self);
+        CURRENT.with(|current| current.set(self));
         let _leave = Leave;
         f()
     }
@@ -82,10 +83,10 @@ impl Local {
         struct Return(*const Local);
         impl Drop for Return {
             fn drop(&mut self) {
-                CURRENT.set(self.0);
+                CURRENT.with(|current| current.set(self.0));
             }
         }
-        let _return = Return(CURRENT.replace(ptr::null()));
+        let _return = Return(CURRENT.with(|current| current.replace(ptr::null())));
         f()
     }
 
@@ -135,7 +136,7 @@ impl Local {
 #[inline]
 pub(crate) fn with<R>(f: impl FnOnce(Option<&Local>) -> R) -> R {
     // SAFETY: I1 — null, or alive on this thread's stack below us; `f` cannot keep it.
-    f(unsafe { CURRENT.get().as_ref() })
+    f(unsafe { CURRENT.with(Cell::get).as_ref() })
 }
 
 /// [`with`], but `None` also on a thread that is inside a `block_on` of another runtime: for calls

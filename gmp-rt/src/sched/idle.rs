@@ -181,7 +181,7 @@ pub(crate) struct Lists {
     /// When the last P went idle.
     pub(crate) idle_since: u64,
     /// What sysmon does.
-    watch: Watch,
+    pub(super) watch: Watch,
     /// For the next M.
     pub(crate) next_m: MId,
 }

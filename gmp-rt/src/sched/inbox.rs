@@ -7,7 +7,8 @@
 //! (`SegQueue`: 141 ns, the same within noise).
 
 use crate::g::GRef;
-use crossbeam_deque::{Injector, Steal};
+use crate::prim::Injector;
+use crossbeam_deque::Steal;
 
 /// The inbox. See the [module](self).
 #[derive(Debug)]

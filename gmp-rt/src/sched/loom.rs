@@ -1,161 +1,584 @@
-//! Models of going to sleep against submitting work: the idle word and its fences, with the same
-//! calls in the same order as `ready.rs`, `park.rs` and `find.rs` make them.
+//! Models of the scheduler: the shipped `Sched`, Ps, queues, Ms and goroutines on threads of loom.
+//!
+//! A model makes a registered runtime without threads of the OS and runs `m_main` on threads of
+//! loom. Goroutines are real. A goroutine that must not wait for others blocks its thread on an
+//! [`Event`]; if a wake-up is lost, all threads wait, and loom reports a deadlock. Only the part
+//! of a model between `explore` and `stop_exploring` is explored, with the number of preemptions
+//! that its first argument says. The end comes after the last access of the race: loom goes back
+//! to an earlier access only when it meets a later one that depends on it. `prim` lists what
+//! differs from the shipped code.
+//!
+//! # What no model here covers
+//!
+//! - Starting threads: loom has no threads that can fail to start. `tests/it` covers it.
+//! - The registry: a lock around `Weak` pointers of std, which loom does not see into. All models
+//!   look up their runtime there. The stress tests and the sanitizers cover it.
+//! - Sysmon's rounds: they depend on real time and on `/proc`. The models call what a round does:
+//!   `displace`, `start_spinning`, `sleep_deep`.
+//! - Resizing: `set_procs` against an M that retires needs more preemptions than the time for a
+//!   model allows. The assertions of every model check that no P is lost.
+//! - [`GlobQ`](super::globq) without its lock: the length alone is read without it, and is
+//!   modelled.
+//!
+//! # Mutations
+//!
+//! Each was made to the shipped code and seen to fail in the model beside it.
+//!
+//! | mutation | model |
+//! |----------|-------|
+//! | no fence in `IdleWord::wake_wanted` | `external_spawn_vs_park`, `local_put_vs_park` |
+//! | no fence in `IdleWord::wake_wanted` | `external_wake_vs_park`, `close_vs_external_wake` |
+//! | no fence in `IdleWord::wake_wanted` | `token_given_up_vs_external_spawn` |
+//! | no fence in `IdleWord::parked` | `external_spawn_vs_park` |
+//! | no fence in `IdleWord::parked` | `token_given_up_vs_external_spawn` |
+//! | no fence in `IdleWord::found` | `external_spawn_vs_last_spinner_that_found_work` |
+//! | `Worker::sleep` does not check the queues | `external_spawn_vs_park` |
+//! | `Worker::sleep` does not check the queues | `external_wake_vs_park` |
+//! | `Worker::sleep` does not check the timers | `external_timer_vs_park` |
+//! | `tend` does not wake the M that it found | `external_timer_vs_park` |
+//! | `stop_spinning` does not check the queues | `external_spawn_vs_last_spinner_that_found_work` |
+//! | `put_outside` wakes before it queues | `external_spawn_vs_park` |
+//! | `put_outside` wakes before it queues | `close_vs_external_wake` |
+//! | `Local::put` wakes before it queues | `local_put_vs_park` |
+//! | `M::grant` wakes before it hands over | `external_spawn_vs_park` |
+//! | `M::grant` wakes before it hands over | `hand_off_vs_blocked_poll` |
+//! | no fence in `close` | `close_vs_local_spawn` |
+//! | an M that goes to sleep does not reap | `close_vs_local_spawn` |
+//! | `put_outside` does not check `closing` | `close_vs_external_spawn` |
+//! | `cancel_queued` does nothing | `close_vs_external_spawn` |
+//! | `stop` wakes no M | `close_vs_last_end` |
+//! | `reap` does not stop the threads | `close_vs_last_end` |
+//! | `rouse_sysmon` does nothing | `sysmon_sleep_vs_first_p`, `sysmon_sleeps_on_vs_first_p` |
+//! | `park` does not notice that its P was handed off | `hand_off_vs_end_of_poll` |
+//! | `regain` leaves the status | `hand_off_vs_end_of_poll` |
+//! | `live` reads what was spawned before what has ended | `count_vs_spawn_and_end` |
+//! | `displace` wakes no M | `hand_off_vs_blocked_poll` |
+//! | `regain` loses the P that it replaces | `hand_off_vs_end_of_poll` |
+//! | sysmon sleeps deeply while a P runs | `sysmon_sleep_vs_first_p` |
+//! | sysmon sleeps deeply while a P runs | `sysmon_sleeps_on_vs_first_p` |
+//!
+//! These change nothing that a program can see. `give_up_p` without its `wakep`, or with the
+//! `wakep` first: the M checks all queues in `sleep` right after. `IdleWord::park` in two steps:
+//! the fence and the check of the queues come after both. `stop` without its second look at
+//! `live`: an M that is still in the pool takes the late goroutine. `hush_sysmon` without its look
+//! at `all_idle`: the M that takes the P rouses sysmon again in `acquire_p`.
+//!
+//! No model finds these: `start_spinning` gives up its token without a look at the queues, and
+//! `hush_sysmon` clears the alarm without a change of the state. They need more preemptions than
+//! the time for a model allows.
 
-use super::idle::{IdleWord, Recheck};
-use crate::prim::{AtomicUsize, Mutex, Ordering};
-use ::loom::sync::Arc;
+use super::current;
+use super::lull::Watch;
+use super::run::m_main;
+use super::sysmon::Sysmon;
+use super::{Config, Sched, registry};
+use crate::g::join::JoinHandle;
+use crate::g::origin::Origin;
+use crate::m::Grant;
+use crate::p::{P, PStatus};
+use crate::prim::{self, advance_clock};
+use crate::runtime::context;
+use crate::time::Alarm;
+use crate::tuning::SYSMON_MAX_NAP;
+use crate::util::clock;
+use ::loom::future::block_on;
+use ::loom::sync::{Condvar, Mutex};
 use ::loom::thread;
+use ::loom::{explore, stop_exploring};
+use std::future::poll_fn;
+use std::panic::Location;
+use std::sync::Arc;
+use std::task::{Poll, Wake, Waker};
+use std::time::Duration;
 
-/// One P that is idle or about to be, and a queue that is a number.
-struct Model {
-    word: IdleWord,
-    /// Published with `Release`, as the tail of a ring is.
-    queue: AtomicUsize,
-    idle: Mutex<usize>,
-    /// Ms that were woken.
-    woken: AtomicUsize,
-}
+/// Stack of a thread of the models, in words. Loom's default is 32 KiB.
+const STACK_WORDS: usize = 32 * 1024;
 
-impl Model {
-    fn new() -> Arc<Self> {
-        Arc::new(Self {
-            word: IdleWord::new(),
-            queue: AtomicUsize::new(0),
-            idle: Mutex::new(0),
-            woken: AtomicUsize::new(0),
-        })
-    }
-
-    /// `Local::put` and `wakep`.
-    fn submit(&self) {
-        let before = self.queue.load(Ordering::Relaxed);
-        self.queue.store(before + 1, Ordering::Release);
-        self.wakep();
-    }
-
-    fn wakep(&self) {
-        if let Some(unit) = self.word.wake_wanted() {
-            let mut idle = self.idle.lock();
-            if *idle > 0 {
-                *idle -= 1;
-                self.word.unpark();
-                drop(idle);
-                self.woken.fetch_add(1, Ordering::Relaxed);
-                // The woken M finds the work and stops looking.
-                let _ = self.word.found(unit);
-            } else {
-                drop(idle);
-                let _ = self.word.found(unit);
-            }
-        }
-    }
-
-    /// `Worker::park` up to the decision to sleep; `true` if it would sleep.
-    fn park(&self, spinning: bool) -> bool {
-        let unit = spinning.then(|| self.word.spin_anyway());
-        {
-            let mut idle = self.idle.lock();
-            *idle += 1;
-            self.word.park(unit);
-        }
-        self.word.parked();
-        self.queue.load(Ordering::Relaxed) == 0
-    }
-}
-
-/// An M that goes to sleep either sees the work or is woken for it.
-fn sleeps_only_without_work(spinning: bool) {
-    ::loom::model(move || {
-        let model = Model::new();
-        let parker = model.clone();
-        let t = thread::spawn(move || parker.park(spinning));
-        model.submit();
-        let slept = t.join().unwrap();
-        let woken = model.woken.load(Ordering::Relaxed);
-        assert!(!slept || woken == 1, "work is queued, the M sleeps and was not woken");
+/// Runs `f` for every interleaving of its part between [`explore`] and [`stop_exploring`] that
+/// has at most `preemptions` preemptions. `LOOM_MAX_PREEMPTIONS` overrides that number.
+fn model(preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
+    let mut builder = ::loom::model::Builder::new();
+    builder.preemption_bound = builder.preemption_bound.or(Some(preemptions));
+    builder.max_branches = 10_000;
+    builder.expect_explicit_explore = true;
+    let f = Arc::new(f);
+    builder.check(move || {
+        let f = f.clone();
+        spawn(move || f()).join().unwrap();
     });
 }
 
-/// A spinning M goes to sleep while work comes.
-#[test]
-fn loom_submit_against_last_spinner() {
-    sleeps_only_without_work(true);
+/// Starts a thread whose stack is large enough for a scheduler.
+fn spawn<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> thread::JoinHandle<T> {
+    thread::Builder::new().stack_size(STACK_WORDS).spawn(f).unwrap()
 }
 
-/// An M that was not spinning goes to sleep while work comes.
-#[test]
-fn loom_submit_against_parker() {
-    sleeps_only_without_work(false);
+/// A registered runtime, and the Ms that were started for it.
+struct Runtime {
+    sched: Arc<Sched>,
+    ms: Vec<thread::JoinHandle<()>>,
 }
 
-/// A P is idle. The one spinner finds other work and stops, while new work comes: either the
-/// submitter wakes an M, or the spinner does.
-#[test]
-fn loom_submit_against_spinner_that_found_work() {
-    ::loom::model(|| {
-        let model = Model::new();
-        {
-            let mut idle = model.idle.lock();
-            *idle += 1;
-            model.word.park(None);
-        }
-        let unit = model.word.spin_anyway();
-        let spinner = model.clone();
-        let t = thread::spawn(move || {
-            if spinner.word.found(unit) == Recheck::AsLast
-                && spinner.queue.load(Ordering::Relaxed) > 0
-            {
-                spinner.wakep();
-            }
+impl Runtime {
+    /// Makes a runtime of `procs` Ps without Ms.
+    fn new(procs: usize) -> Self {
+        // No thread of the OS is ever started: the thread limit is reached from the beginning.
+        let config = Config { procs, max_threads: 0, ..Config::default() };
+        let sched = registry::register(|id| Sched::new(id, config)).unwrap();
+        Self { sched, ms: Vec::new() }
+    }
+
+    /// Starts an M as `start_thread` does, on a thread of loom. The M spins first.
+    fn start_m(&mut self) {
+        let unit = self.sched.idle.word.spin_anyway();
+        let (p, id) = self.sched.idle.with(|lists| {
+            lists.threads += 1;
+            (self.sched.idle.take_p(lists).unwrap(), lists.threads)
         });
-        model.submit();
-        t.join().unwrap();
-        assert!(model.woken.load(Ordering::Relaxed) >= 1, "an idle P, work, and nobody was woken");
+        let sched = self.sched.clone();
+        self.ms.push(spawn(move || m_main(sched, id, Grant { p, unit })));
+    }
+
+    /// Starts an M and waits until it sleeps.
+    fn start_sleeping_m(&mut self) {
+        self.start_m();
+        while self.sched.idle.with(|lists| lists.pool.len()) < self.ms.len() {
+            thread::yield_now();
+        }
+    }
+
+    /// Sets an alarm that does not go off, so that an M sleeps for it.
+    fn set_far_alarm(&self) -> Alarm {
+        let at = prim::now() + Duration::from_secs(3600);
+        context::enter(&self.sched, || Alarm::at(at, Waker::noop()))
+    }
+
+    /// Starts a goroutine from a thread without a P.
+    fn go<T: Send + 'static>(&self, f: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+        self.sched.spawn_outside(f, origin())
+    }
+
+    /// Closes the runtime and waits for its Ms.
+    fn end(self) {
+        self.sched.close();
+        self.join();
+    }
+
+    /// Waits for the Ms of a runtime that was closed.
+    fn join(self) {
+        self.ms.into_iter().for_each(|m| m.join().unwrap());
+        assert_eq!(self.sched.live(), 0, "goroutines are left");
+        let (rights, procs, spare) =
+            self.sched.idle.with(|lists| (lists.rights, lists.procs, lists.spare.len()));
+        let counts = self.sched.idle.word.counts();
+        assert_eq!(counts, (rights, 0), "an active P or a spinning token is lost");
+        assert_eq!(rights, procs, "the number of active Ps is wrong");
+        assert_eq!(rights + spare, self.sched.ps.len(), "a spare P is lost");
+    }
+}
+
+fn origin() -> Origin {
+    Origin::site_only(Location::caller())
+}
+
+/// Starts a goroutine from a goroutine.
+fn go<T: Send + 'static>(f: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+    current::with(|local| local.unwrap().spawn(f, origin()))
+}
+
+/// Something that happens once; waiting for it blocks the thread.
+#[derive(Clone, Default)]
+struct Event(Arc<(Mutex<bool>, Condvar)>);
+
+impl Event {
+    fn set(&self) {
+        *self.0.0.lock().unwrap() = true;
+        self.0.1.notify_all();
+    }
+
+    fn is_set(&self) -> bool {
+        *self.0.0.lock().unwrap()
+    }
+
+    fn wait(&self) {
+        let mut is_set = self.0.0.lock().unwrap();
+        while !*is_set {
+            is_set = self.0.1.wait(is_set).unwrap();
+        }
+    }
+}
+
+impl Wake for Event {
+    fn wake(self: Arc<Self>) {
+        self.set();
+    }
+}
+
+/// The only M goes to sleep while an external thread spawns a goroutine.
+#[test]
+fn loom_external_spawn_vs_park() {
+    model(3, || {
+        let mut runtime = Runtime::new(1);
+        explore();
+        runtime.start_m();
+        let main = runtime.go(async {});
+        block_on(main).unwrap();
+        stop_exploring();
+        runtime.end();
     });
 }
 
-/// Two submitters wake one M once.
+/// A goroutine fills the ring of its P and then blocks its thread, while an M goes to sleep.
 #[test]
-fn loom_two_submitters_wake_one() {
-    ::loom::model(|| {
-        let model = Model::new();
-        assert!(model.park(false));
-        let other = model.clone();
-        let t = thread::spawn(move || other.wakep());
-        model.wakep();
-        t.join().unwrap();
-        assert_eq!(model.woken.load(Ordering::Relaxed), 1);
-        assert_eq!(model.word.counts(), (0, 0));
-    });
-}
-
-/// Somebody claims a spinning unit to start an M, finds no idle P and gives it up, while a P goes
-/// idle and a submitter relies on the unit: who gives it up looks again.
-#[test]
-fn loom_unit_given_up_looks_again() {
-    ::loom::model(|| {
-        let model = Model::new();
-        let starter = model.clone();
-        let a = thread::spawn(move || {
-            let unit = starter.word.spin_anyway();
-            let mut idle = starter.idle.lock();
-            if *idle > 0 {
-                *idle -= 1;
-                starter.word.unpark();
-                starter.woken.fetch_add(1, Ordering::Relaxed);
-            }
-            drop(idle);
-            let last = starter.word.found(unit) == Recheck::AsLast;
-            if last && starter.queue.load(Ordering::Relaxed) > 0 {
-                starter.wakep();
-            }
+fn loom_local_put_vs_park() {
+    model(1, || {
+        let mut runtime = Runtime::new(2);
+        let (started, go_on) = (Event::default(), Event::default());
+        let (starts, waits) = (started.clone(), go_on.clone());
+        runtime.start_sleeping_m();
+        let main = runtime.go(async move {
+            starts.set();
+            waits.wait();
+            let ran = Event::default();
+            let first = ran.clone();
+            go(async move { first.set() });
+            // Moves the first from `runnext` to the ring.
+            go(async {});
+            ran.wait();
         });
-        let parker = model.clone();
-        let b = thread::spawn(move || parker.park(false));
-        model.submit();
-        a.join().unwrap();
-        let slept = b.join().unwrap();
-        let woken = model.woken.load(Ordering::Relaxed);
-        assert!(!slept || woken >= 1, "work is queued, the M sleeps and was not woken");
+        started.wait();
+        explore();
+        runtime.start_m();
+        go_on.set();
+        block_on(main).unwrap();
+        stop_exploring();
+        runtime.end();
+    });
+}
+
+/// The only spinning M finds a goroutine, while an external thread spawns another and a P is idle.
+/// The goroutine that was found blocks its thread until the other has run.
+#[test]
+fn loom_external_spawn_vs_last_spinner_that_found_work() {
+    model(1, || {
+        let mut runtime = Runtime::new(2);
+        let ran = Event::default();
+        let awaited = ran.clone();
+        runtime.start_sleeping_m();
+        explore();
+        runtime.start_m();
+        let first = runtime.go(async move { awaited.wait() });
+        let _second = runtime.go(async move { ran.set() });
+        block_on(first).unwrap();
+        stop_exploring();
+        runtime.end();
+    });
+}
+
+/// Sysmon claims a spinning token to wake an M and finds no idle P, while an external thread
+/// spawns a goroutine and relies on the token, and the only M goes to sleep.
+#[test]
+fn loom_token_given_up_vs_external_spawn() {
+    model(2, || {
+        let mut runtime = Runtime::new(1);
+        let (started, go_on) = (Event::default(), Event::default());
+        let (starts, waits) = (started.clone(), go_on.clone());
+        runtime.start_sleeping_m();
+        runtime.go(async move {
+            starts.set();
+            waits.wait();
+        });
+        started.wait();
+        explore();
+        go_on.set();
+        let sched = runtime.sched.clone();
+        let sysmon = spawn(move || {
+            let _ = sched.start_spinning(sched.idle.word.spin_anyway());
+        });
+        let main = runtime.go(async {});
+        block_on(main).unwrap();
+        sysmon.join().unwrap();
+        stop_exploring();
+        runtime.end();
+    });
+}
+
+/// The only M goes to sleep while an external thread sets a timer.
+#[test]
+fn loom_external_timer_vs_park() {
+    model(3, || {
+        let mut runtime = Runtime::new(1);
+        let rang = Event::default();
+        let waker = Waker::from(Arc::new(rang.clone()));
+        explore();
+        runtime.start_m();
+        let alarm = context::enter(&runtime.sched, || {
+            let soon = clock::instant(clock::after(Duration::from_micros(50))).unwrap();
+            Alarm::at(soon, &waker)
+        });
+        rang.wait();
+        stop_exploring();
+        drop(alarm);
+        runtime.end();
+    });
+}
+
+/// An external thread wakes a goroutine while its M parks it and goes to sleep.
+#[test]
+fn loom_external_wake_vs_park() {
+    model(2, || {
+        let mut runtime = Runtime::new(1);
+        let (slot, polled) = (Arc::<Mutex<Option<Waker>>>::default(), Event::default());
+        let (shared, polls_once) = (slot.clone(), polled.clone());
+        let mut polls = 0;
+        runtime.start_sleeping_m();
+        let main = runtime.go(poll_fn(move |cx| {
+            polls += 1;
+            if polls == 2 {
+                return Poll::Ready(());
+            }
+            *shared.lock().unwrap() = Some(cx.waker().clone());
+            polls_once.set();
+            explore();
+            Poll::Pending
+        }));
+        polled.wait();
+        let waker = slot.lock().unwrap().take().unwrap();
+        waker.wake();
+        block_on(main).unwrap();
+        stop_exploring();
+        runtime.end();
+    });
+}
+
+/// A goroutine ends while an external thread closes its runtime: the M exits.
+#[test]
+fn loom_close_vs_last_end() {
+    model(3, || {
+        let mut runtime = Runtime::new(1);
+        let (started, go_on) = (Event::default(), Event::default());
+        let (starts, waits) = (started.clone(), go_on.clone());
+        runtime.start_sleeping_m();
+        runtime.go(async move {
+            starts.set();
+            waits.wait();
+        });
+        started.wait();
+        explore();
+        go_on.set();
+        runtime.end();
+    });
+}
+
+/// A goroutine spawns one that waits for ever, while an external thread closes the runtime.
+#[test]
+fn loom_close_vs_local_spawn() {
+    model(2, || {
+        let mut runtime = Runtime::new(1);
+        let (started, go_on) = (Event::default(), Event::default());
+        let (starts, waits) = (started.clone(), go_on.clone());
+        runtime.start_sleeping_m();
+        runtime.go(async move {
+            starts.set();
+            waits.wait();
+            go(std::future::pending::<()>());
+        });
+        started.wait();
+        explore();
+        go_on.set();
+        runtime.end();
+    });
+}
+
+/// An external thread spawns a goroutine that waits for ever, while another closes the runtime.
+#[test]
+fn loom_close_vs_external_spawn() {
+    model(2, || {
+        let mut runtime = Runtime::new(1);
+        runtime.start_sleeping_m();
+        let sched = runtime.sched.clone();
+        explore();
+        let other = spawn(move || {
+            let handle = sched.spawn_outside(std::future::pending::<()>(), origin());
+            assert!(block_on(handle).is_err(), "not cancelled");
+        });
+        runtime.sched.close();
+        other.join().unwrap();
+        runtime.join();
+    });
+}
+
+/// An external thread wakes a parked goroutine, while another closes the runtime.
+#[test]
+fn loom_close_vs_external_wake() {
+    model(2, || {
+        let mut runtime = Runtime::new(1);
+        let (slot, polled) = (Arc::<Mutex<Option<Waker>>>::default(), Event::default());
+        let (shared, polls) = (slot.clone(), polled.clone());
+        runtime.start_sleeping_m();
+        runtime.go(poll_fn(move |cx| {
+            *shared.lock().unwrap() = Some(cx.waker().clone());
+            polls.set();
+            Poll::<()>::Pending
+        }));
+        polled.wait();
+        let waker = slot.lock().unwrap().take().unwrap();
+        explore();
+        let other = spawn(move || waker.wake());
+        runtime.end();
+        other.join().unwrap();
+    });
+}
+
+/// A goroutine is spawned and ends while another thread counts: one that lives is always counted.
+#[test]
+fn loom_count_vs_spawn_and_end() {
+    model(3, || {
+        let sched = Runtime::new(1).sched;
+        sched.live.add_spawned();
+        let other = sched.clone();
+        explore();
+        let ends = spawn(move || {
+            other.live.add_spawned();
+            other.live.add_finished();
+        });
+        let live = sched.live();
+        assert!(live == 1 || live == 2, "{live} goroutines are counted");
+        ends.join().unwrap();
+        stop_exploring();
+    });
+}
+
+/// Sysmon hands off the P of a goroutine whose poll ends in the same moment: what the goroutine
+/// queued on its P runs, and no P is lost.
+#[test]
+fn loom_hand_off_vs_end_of_poll() {
+    model(1, || {
+        let mut runtime = Runtime::new(2);
+        let (started, queued) = (Event::default(), Arc::<Mutex<Vec<JoinHandle<()>>>>::default());
+        let (starts, queues) = (started.clone(), queued.clone());
+        runtime.start_sleeping_m();
+        runtime.start_sleeping_m();
+        // One M has no P.
+        runtime.sched.set_procs(1).unwrap();
+        runtime.go(async move {
+            *queues.lock().unwrap() = vec![go(async {}), go(async {})];
+            starts.set();
+            explore();
+        });
+        started.wait();
+        let is_running = |p: &&Arc<P>| p.status() == PStatus::Running;
+        if let Some(p) = runtime.sched.ps.iter().find(is_running) {
+            runtime.sched.displace(p, || true);
+        }
+        let queued = std::mem::take(&mut *queued.lock().unwrap());
+        queued.into_iter().for_each(|handle| block_on(handle).unwrap());
+        stop_exploring();
+        runtime.end();
+    });
+}
+
+/// Sysmon hands off the P of a goroutine that blocks its thread until one runs that it queued.
+#[test]
+fn loom_hand_off_vs_blocked_poll() {
+    model(1, || {
+        let mut runtime = Runtime::new(2);
+        let (started, ran) = (Event::default(), Event::default());
+        let starts = started.clone();
+        runtime.start_sleeping_m();
+        runtime.start_sleeping_m();
+        // One M has no P.
+        runtime.sched.set_procs(1).unwrap();
+        let main = runtime.go(async move {
+            let first = ran.clone();
+            go(async move { first.set() });
+            // Moves the first from `runnext` to the ring.
+            go(async {});
+            starts.set();
+            explore();
+            ran.wait();
+        });
+        started.wait();
+        let is_running = |p: &&Arc<P>| p.status() == PStatus::Running;
+        let p = runtime.sched.ps.iter().find(is_running).unwrap();
+        assert!(runtime.sched.displace(p, || true));
+        block_on(main).unwrap();
+        stop_exploring();
+        runtime.end();
+    });
+}
+
+/// Starts sysmon without its rounds: it goes to deep sleep again and again, and sets `awake` when
+/// it is awake while `running` is set.
+fn start_sysmon(runtime: &Runtime, running: Event, awake: Event) -> thread::JoinHandle<()> {
+    let sched = runtime.sched.clone();
+    spawn(move || {
+        let mut sysmon = Sysmon::new(sched);
+        loop {
+            let _slept = sysmon.sleep_deep();
+            if running.is_set() {
+                return awake.set();
+            }
+            thread::yield_now();
+        }
+    })
+}
+
+/// A goroutine that blocks its thread starts to run, while sysmon goes to deep sleep.
+#[test]
+fn loom_sysmon_sleep_vs_first_p() {
+    model(2, || {
+        let mut runtime = Runtime::new(1);
+        runtime.start_sleeping_m();
+        let (running, awake) = (Event::default(), Event::default());
+        let (runs, watched) = (running.clone(), awake.clone());
+        explore();
+        let sysmon = start_sysmon(&runtime, running, awake);
+        let main = runtime.go(async move {
+            runs.set();
+            watched.wait();
+        });
+        block_on(main).unwrap();
+        sysmon.join().unwrap();
+        stop_exploring();
+        runtime.end();
+    });
+}
+
+/// All sleep again and let sysmon sleep on, while a goroutine that blocks its thread comes.
+#[test]
+fn loom_sysmon_sleeps_on_vs_first_p() {
+    model(1, || {
+        // Two Ps: as long as one of them is idle, sysmon's wake-up can be put off.
+        let mut runtime = Runtime::new(2);
+        let alarm = runtime.set_far_alarm();
+        runtime.start_sleeping_m();
+        runtime.start_sleeping_m();
+        let (running, awake) = (Event::default(), Event::default());
+        let (runs, watched) = (running.clone(), awake.clone());
+        let sysmon = start_sysmon(&runtime, running, awake);
+        while runtime.sched.idle.with(|lists| lists.watch) != Watch::Asleep {
+            thread::yield_now();
+        }
+        // After so long a rest the next wake-up of sysmon can be put off.
+        advance_clock(SYSMON_MAX_NAP);
+        let (started, go_on) = (Event::default(), Event::default());
+        let (starts, waits) = (started.clone(), go_on.clone());
+        runtime.go(async move {
+            starts.set();
+            waits.wait();
+        });
+        started.wait();
+        explore();
+        go_on.set();
+        let main = runtime.go(async move {
+            runs.set();
+            watched.wait();
+        });
+        block_on(main).unwrap();
+        sysmon.join().unwrap();
+        stop_exploring();
+        drop(alarm);
+        runtime.end();
     });
 }

@@ -1,7 +1,7 @@
 //! How an M goes to sleep and comes back, without losing a wake-up.
 //!
 //! In this order: the P on the idle list and the M into the pool; fence; all queues and timers
-//! once more; sleep. The README has the proof.
+//! once more, and whether the runtime closes; sleep. The README has the proof.
 
 use super::Sched;
 use super::idle::{Lists, Sleeper, Spinning};
@@ -55,9 +55,6 @@ impl Worker<'_> {
     /// Gives up the P and sleeps. `None`: it has a P again, look for work.
     pub(super) fn park(&mut self) -> Option<Step> {
         let sched = &self.local.sched;
-        if sched.reap() {
-            return None;
-        }
         if let Some(p) = self.local.release_p() {
             p.counters.parks.add(1);
             let unit = self.unit.take();
@@ -105,6 +102,10 @@ impl Worker<'_> {
         let (sched, m) = (&local.sched, &local.m);
         loop {
             sched.idle.word.parked();
+            // After the fence: either this M sees `closing`, or `close` sees all that this M did.
+            if sched.is_closing() {
+                local.outside(|| sched.reap());
+            }
             let next = sched.next_timer();
             let nothing = next > clock::now() && !sched.any_work() && self.ready.is_empty();
             let awake = if nothing {
@@ -266,9 +267,8 @@ impl Sched {
     /// Sees to it that somebody wakes for a timer at `when` that no running P will come to: an M
     /// from the pool, a new one if a P is free for it, at last sysmon.
     pub(crate) fn tend(self: &Arc<Self>, when: u64) -> Started {
-        // Pairs with the fence after an M entered the pool: either it sees the timer, or we
-        // see it in the pool.
-        self.idle.word.parked();
+        // An M enters the pool under the same lock and reads the timers after that. So either that M
+        // sees the timer, or this thread sees the M in the pool.
         let tender = self.idle.with(|lists| match lists.sleeper {
             Some(sleeper) if sleeper.until <= when => Tender::Found,
             Some(sleeper) => lists.pool.iter().find(|m| m.id == sleeper.m).cloned().into(),

@@ -7,8 +7,8 @@
 use super::Sched;
 use super::idle::Lists;
 use crate::p::{OwnedP, P, PStatus};
-use crate::prim::AtomicUsize;
 use crate::prim::Ordering::Relaxed;
+use crate::prim::fixed::AtomicUsize;
 use crate::sys::cpu_limit::Machine;
 use crate::tuning::MAX_PROCS;
 use std::fmt;

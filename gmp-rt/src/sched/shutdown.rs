@@ -2,8 +2,9 @@
 //!
 //! 1. *Close*: no new goroutines; a spawn gives a handle that says "cancelled".
 //! 2. *Reap*: abort every goroutine of the runtime. Those that wait become runnable and are
-//!    dropped by the Ms; those inside a poll are dropped when it returns. An M reaps again before
-//!    it sleeps, which catches a goroutine that was being spawned as the runtime closed.
+//!    dropped by the Ms; those inside a poll are dropped when it returns. Before an M sleeps it
+//!    makes a SeqCst fence and reaps again if the runtime closes. So either this M or `close`,
+//!    which has the same fence, sees a goroutine that was spawned or ended as the runtime closed.
 //! 3. *Stop*: whoever ends the last goroutine tells all Ms to exit.
 //!
 //! Nobody has to wait for that. [`Sched::shutdown`] does, up to a limit; what is left then is
@@ -14,9 +15,9 @@ use super::current;
 use crate::g::status::Phase;
 use crate::g::{cell, heap};
 use crate::m::MId;
-use crate::prim::fixed::Ordering::{Relaxed, SeqCst};
-use crate::prim::fixed::{AtomicBool, Condvar, Mutex};
-
+use crate::prim::AtomicBool;
+use crate::prim::Ordering::{Relaxed, SeqCst};
+use crate::prim::fixed::{Condvar, Mutex};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -39,7 +40,8 @@ impl Sched {
     /// Closes, and starts the end. Does not wait.
     pub(crate) fn close(self: &Arc<Self>) {
         self.exit.closing.store(true, SeqCst);
-        // Pairs with the fence in `wakep`, between a goroutine's count and the look at `closing`.
+        // Pairs with the fence in `wakep`, between a goroutine's count and the look at `closing`,
+        // and with the fence of an M before it sleeps.
         self.idle.word.parked();
         self.reap();
     }
@@ -59,19 +61,16 @@ impl Sched {
         }
     }
 
-    /// If the runtime is closing, aborts what lives; `true` if that made goroutines runnable.
-    pub(super) fn reap(&self) -> bool {
-        if !self.is_closing() {
-            return false;
-        }
-        let mut submitted = false;
+    /// Aborts every goroutine of this runtime, which is closing. Stops its threads if none is left.
+    ///
+    /// An M that has no P calls this [outside](super::current::Local::outside).
+    pub(super) fn reap(&self) {
         heap::for_each(|g| {
             if g.runtime() == self.id {
-                submitted |= g.abort();
+                g.abort();
             }
         });
         self.after_complete();
-        submitted
     }
 
     /// A goroutine has ended: if it was the last of a closing runtime, stops the threads.

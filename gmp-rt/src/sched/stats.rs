@@ -2,7 +2,7 @@
 
 use super::Sched;
 use crate::g::heap;
-use crate::p::{Counter, Counters};
+use crate::p::Counters;
 
 /// A snapshot of a runtime's counters. Taken without stopping anyone: the numbers need not add up.
 ///
@@ -67,9 +67,8 @@ pub struct Stats {
 impl Sched {
     /// The counters as they are now.
     pub(crate) fn stats(&self) -> Stats {
-        let sum = |pick: fn(&Counters) -> &Counter| -> u64 {
-            self.ps.iter().map(|p| pick(&p.counters).get()).sum()
-        };
+        let sum =
+            |pick: fn(&Counters) -> u64| -> u64 { self.ps.iter().map(|p| pick(&p.counters)).sum() };
         let (idle_procs, spinning_threads) = self.idle.word.counts();
         let (threads, idle_threads) = self.idle.with(|lists| (lists.threads, lists.pool.len()));
         Stats {
@@ -83,17 +82,17 @@ impl Sched {
             global_queue: self.globq.len() + self.inbox.len(),
             local_queues: self.ps.iter().map(|p| p.runq.len()).sum(),
             timers: self.ps.iter().map(|p| p.timers.len()).sum(),
-            spawned: self.live.spawned() + sum(|c| &c.spawned),
-            finished: self.live.finished() + sum(|c| &c.finished),
-            polls: sum(|c| &c.polls),
-            steals: sum(|c| &c.steals),
-            stolen: sum(|c| &c.stolen),
-            wakes: sum(|c| &c.wakes),
-            parks: sum(|c| &c.parks),
-            overflows: sum(|c| &c.overflows),
+            spawned: self.live.spawned() + sum(|c| c.spawned.get()),
+            finished: self.live.finished() + sum(|c| c.finished.get()),
+            polls: sum(|c| c.polls.get()),
+            steals: sum(|c| c.steals.get()),
+            stolen: sum(|c| c.stolen.get()),
+            wakes: sum(|c| c.wakes.get()),
+            parks: sum(|c| c.parks.get()),
+            overflows: sum(|c| c.overflows.get()),
             stalls: self.stall_count(),
-            timers_fired: sum(|c| &c.timers_fired),
-            netpolls: self.net.polls() + sum(|c| &c.netpolls),
+            timers_fired: sum(|c| c.timers_fired.get()),
+            netpolls: self.net.polls() + sum(|c| c.netpolls.get()),
             heap_bytes: heap::stats().mapped_bytes,
         }
     }

@@ -191,7 +191,7 @@ impl Sysmon {
 
     /// Sleeps until somebody takes a P; `false` if somebody did just now, or there is something that nobody
     /// else will wake for.
-    fn sleep_deep(&mut self) -> bool {
+    pub(super) fn sleep_deep(&mut self) -> bool {
         if let Some(width) = self.width.reset() {
             self.sched.set_width(width);
         }

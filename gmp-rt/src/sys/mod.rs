@@ -18,10 +18,14 @@ pub(crate) mod quit;
 #[path = "quit_none.rs"]
 pub(crate) mod quit;
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(gmp_loom)))]
 pub(crate) mod alarm;
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(gmp_loom)]
+#[path = "alarm_loom.rs"]
+pub(crate) mod alarm;
+
+#[cfg(not(any(target_os = "linux", gmp_loom)))]
 #[path = "alarm_none.rs"]
 pub(crate) mod alarm;
 

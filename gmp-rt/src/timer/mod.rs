@@ -11,7 +11,7 @@
 //!
 //! | id | op | pairs with | makes visible |
 //! |----|----|-----------|----------------|
-//! | O1 | SeqCst store of `next` in [`Timers::publish`], then the caller's SeqCst fence | SeqCst fence, then load in [`Timers::next_when`], by an M about to sleep | that there is an earlier timer: either the M sees it, or the caller sees the M |
+//! | O1 | SeqCst store of `next` in [`Timers::publish`], then the lock of the idle lists in `Sched::tend` | the same lock as an M enters the pool, then load in [`Timers::next_when`] | that there is an earlier timer: either the M sees it, or the caller sees the M |
 
 pub(crate) mod wheel;
 
@@ -66,7 +66,7 @@ impl Timers {
     /// A moment before which none is due; `u64::MAX` if there is none.
     #[inline]
     pub(crate) fn next_when(&self) -> u64 {
-        self.next.load(Relaxed) // O1: the fence is the caller's
+        self.next.load(Relaxed) // O1: the lock is the caller's
     }
 
     /// Whether a timer that was set here for `when` is known to have fired, or to be about to: it is not in the wheel, and

@@ -3,6 +3,7 @@
 //! A `u64` fits an atomic, an [`Instant`] does not. It lasts 584 years; later instants clamp to
 //! [`FOREVER`], which no timer ever reaches.
 
+use crate::prim;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -12,13 +13,13 @@ pub(crate) const FOREVER: u64 = u64::MAX;
 /// Moment 0, and 1 ns before it: so that 0 is never a real moment and can mean "none".
 fn epoch() -> Instant {
     static EPOCH: OnceLock<Instant> = OnceLock::new();
-    *EPOCH.get_or_init(Instant::now)
+    *EPOCH.get_or_init(prim::first_moment)
 }
 
 /// The moment now; never 0.
 #[inline]
 pub(crate) fn now() -> u64 {
-    of(Instant::now())
+    of(prim::now())
 }
 
 /// The moment of `at`; 1 if before the epoch, [`FOREVER`] if too late to tell.
