@@ -63,7 +63,7 @@ const POINTERS_TO_OTHER_THINGS: &[(&str, &str)] = &[
     // A box that is leaked: the pointer covers all of it.
     ("gmp-rt/src/g/origin.rs", "NonNull::from(Box::leak("),
     // A cache, which is used through shared references only.
-    ("gmp-rt/src/g/heap.rs", "CURRENT.set(cache.map_or(ptr::null(), ptr::from_ref));"),
+    ("gmp-rt/src/g/heap.rs", "current.set(cache.map_or(ptr::null(), ptr::from_ref))"),
 ];
 
 /// The files whose atomics are loom's in the models, and the models that run them.
