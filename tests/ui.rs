@@ -1,8 +1,8 @@
 //! What the compiler says when the macros and types are used wrongly.
 //!
-//! Every file in `tests/ui/fail` must fail to compile with the messages in the `.stderr` file beside
-//! it; every file in `tests/ui/pass` must compile without a warning and run. `GMP_UI_BLESS=1` writes
-//! the `.stderr` files anew.
+//! Every file in `tests/ui/fail` must fail to compile with the messages in the `.stderr` file
+//! beside it; every file in `tests/ui/pass` must compile without a warning and run.
+//! `GMP_UI_BLESS=1` writes the `.stderr` files anew.
 //!
 //! The files are compiled by `rustc` alone, against the library that cargo has just built for this
 //! test. A package for each of them would build all dependencies once more.

@@ -1,8 +1,8 @@
 //! Instructions per operation, counted by valgrind's callgrind: figures without noise.
 //!
-//! A workload runs with [`FEW`] rounds and with [`MORE`]. The difference divided by the operations of
-//! the extra rounds is the figure. Each runtime has one worker thread, because valgrind runs one thread
-//! at a time. Go is left out, because valgrind does not run it.
+//! A workload runs with [`FEW`] rounds and with [`MORE`]. The difference divided by the operations
+//! of the extra rounds is the figure. Each runtime has one worker thread, because valgrind runs one
+//! thread at a time. Go is left out, because valgrind does not run it.
 
 use crate::entrant::{Allocator, Entrant, Runtime};
 use crate::options::Options;

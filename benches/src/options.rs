@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_baseline_with_nine_rounds_is_confirmed_unless_told_otherwise() {
+    fn a_baseline_with_nine_rounds_is_confirmed_by_default() {
         assert_eq!(parse("--baseline old").unwrap().confirm, Confirm::Rerun);
         assert_eq!(parse("--baseline old --no-confirm").unwrap().confirm, Confirm::Skip);
         assert_eq!(parse("--baseline old --rounds 8").unwrap().confirm, Confirm::Skip);

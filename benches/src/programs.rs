@@ -66,7 +66,8 @@ pub(crate) fn smol_threads() -> String {
     std::thread::available_parallelism().map_or(1, usize::from).to_string()
 }
 
-/// Builds and finds the programs of all entrants. Says on stderr which entrants are left out and why.
+/// Builds and finds the programs of all entrants. Says on stderr which entrants are left out and
+/// why.
 pub(crate) fn find(baseline: Option<&Path>) -> Result<Vec<Program>, String> {
     for setting in SETTINGS.iter().filter(|setting| std::env::var_os(setting).is_some()) {
         eprintln!("{setting} is ignored: every contestant runs with its defaults");
@@ -110,8 +111,8 @@ fn baseline_of(base: &Path, allocator: Allocator) -> PathBuf {
 
 /// The program of the Rust contestants, one for each allocator.
 ///
-/// Cargo builds both from the sources of this checkout, so that they never differ in anything but the
-/// allocator. Without cargo, this program stands for itself, and mimalloc is left out.
+/// Cargo builds both from the sources of this checkout, so that they never differ in anything but
+/// the allocator. Without cargo, this program stands for itself, and mimalloc is left out.
 fn build_contestants() -> Result<Vec<(Allocator, PathBuf)>, String> {
     let own = std::env::current_exe().map_err(|error| format!("own path: {error}"))?;
     Ok(match cargo_build() {

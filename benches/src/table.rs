@@ -142,8 +142,8 @@ fn run_once(program: &Program, name: &str) -> Result<Answer, String> {
     Ok(Answer::Figures(vec![figure]))
 }
 
-/// Measures the suspected rows again: by instructions if one thread does the work, else by a rerun of
-/// the row alone.
+/// Measures the suspected rows again: by instructions if one thread does the work, else by a rerun
+/// of the row alone.
 fn confirm(workload: &Workload, programs: &[Program], rows: &mut [Row]) -> Result<(), String> {
     for allocator in Allocator::ALL {
         let suspected = |row: &Row| row.verdict(allocator) == Some(Verdict::Suspected);
@@ -207,8 +207,9 @@ mod tests {
         }
     }
 
-    /// Held from the writing of a script to the end of its process: a script that is open for writing
-    /// cannot be started, and a process that another test forks meanwhile would keep it open.
+    /// Held from the writing of a script to the end of its process: a script that is open for
+    /// writing cannot be started, and a process that another test forks meanwhile would keep it
+    /// open.
     static SCRIPTS: Mutex<()> = Mutex::new(());
 
     /// A folder of programs that are shell scripts.

@@ -1,9 +1,10 @@
 //! The rule that decides whether a row became worse "beyond noise".
 //!
 //! A row is suspected if, over at least [`ROUNDS`] interleaved rounds, the median of the new build
-//! is worse by more than [`MARGIN`] and lies outside the baseline's spread. A suspected row is rerun
-//! alone with [`CONFIRM_ROUNDS`] rounds. It is worse beyond noise if the rerun gives the same answer.
-//! A row whose work runs on one thread is confirmed by instruction counts instead of a rerun.
+//! is worse by more than [`MARGIN`] and lies outside the baseline's spread. A suspected row is
+//! rerun alone with [`CONFIRM_ROUNDS`] rounds. It is worse beyond noise if the rerun gives the same
+//! answer. A row whose work runs on one thread is confirmed by instruction counts instead of a
+//! rerun.
 
 use crate::row::{median, spread};
 

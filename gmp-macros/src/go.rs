@@ -70,8 +70,8 @@ impl Parse for Go {
     }
 }
 
-/// Parses `option = value` and the comma behind it. Returns `None` if something else comes next, such
-/// as an assignment that is the first of several statements.
+/// Parses `option = value` and the comma behind it. Returns `None` if something else comes next,
+/// such as an assignment that is the first of several statements.
 fn parse_option(input: ParseStream<'_>) -> Result<Option<(Ident, Expr)>> {
     let ahead = input.fork();
     let is_option = ahead.parse::<Ident>().is_ok()

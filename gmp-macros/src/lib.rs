@@ -62,7 +62,8 @@ pub fn test(options: TokenStream, item: TokenStream) -> TokenStream {
     entry::expand(entry::Entry::Test, options.into(), item.into()).into()
 }
 
-/// What `gmp::go!` expands to; that macro says how to use it, and passes the path of its crate in front.
+/// What `gmp::go!` expands to; that macro says how to use it, and passes the path of its crate in
+/// front.
 #[doc(hidden)]
 #[proc_macro]
 pub fn go(body: TokenStream) -> TokenStream {

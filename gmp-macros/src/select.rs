@@ -226,7 +226,8 @@ impl Case {
             Pat::Or(pattern) => quote!((#pattern)),
             pattern => quote!(#pattern),
         };
-        // The statements of a block, not the block: braces inside braces would be reported as unused.
+        // The statements of a block, not the block: braces inside braces would be reported as
+        // unused.
         let body = match &self.body {
             Expr::Block(block) if block.label.is_none() && block.attrs.is_empty() => {
                 let statements = &block.block.stmts;

@@ -1,4 +1,4 @@
-//! Whether the value of a body can be a future, as far as its syntax tells.
+//! Decides from its syntax whether the value of a body can be a future.
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;

@@ -12,8 +12,8 @@ use std::task::{Context, Poll};
 /// Any descriptor that the OS can wait for: a pipe, an eventfd, a timerfd, inotify, a socket of a kind
 /// that has no type here.
 ///
-/// Made non-blocking as it goes in. `T` must not swap its descriptor for another while it is in here: an
-/// operation on the other one would not be woken.
+/// Made non-blocking as it goes in. `T` must not swap its descriptor for another while it is in
+/// here: an operation on the other one would not be woken.
 ///
 /// # Examples
 ///

@@ -210,7 +210,7 @@ impl<T: AsFd> Fd<T> {
 
     /// Notes that the budget has deferred an operation: the budget never changes a result, so a
     /// deadline that passes before the next poll does not count. A task that keeps nothing between
-    /// polls cannot be told.
+    /// polls cannot keep this note.
     #[cold]
     fn defer(&self, direction: Direction, ticket: &mut Ticket) {
         if *ticket != Ticket::POLL {

@@ -26,8 +26,8 @@ macro_rules! halves {
 
         #[doc = concat!("The writing half of a [`", stringify!($stream), "`](crate::", stringify!($stream), "), for a goroutine of its own.")]
         ///
-        /// Dropping it finishes writing: the other end reads the end of the stream. `as_ref()` gives
-        /// the whole stream.
+        /// Dropping it finishes writing: the other end reads the end of the stream. `as_ref()`
+        /// gives the whole stream.
         #[derive(Debug)]
         pub struct OwnedWriteHalf {
             stream: std::sync::Arc<$stream>,

@@ -45,7 +45,7 @@ fn wait(cache: &PollCache, index: Index, ticket: &mut Ticket, waker: &Waker) -> 
     }
 }
 
-/// The kernel told of an edge of descriptor `key`.
+/// Delivers an edge of descriptor `key`, as the kernel does.
 fn edge(cache: &PollCache, key: usize) {
     if let Some(desc) = cache.get(key) {
         desc.read.edge(Tells::Data, StoredWaker::wake);

@@ -2,7 +2,8 @@
 
 pub mod probe;
 
-/// Starts a goroutine, as Go's `go` statement does, and returns its [`JoinHandle`](crate::JoinHandle).
+/// Starts a goroutine, as Go's `go` statement does, and returns its
+/// [`JoinHandle`](crate::JoinHandle).
 ///
 /// | form | runs |
 /// |------|------|

@@ -68,9 +68,9 @@ pub fn note_wait(cx: &Context<'_>, reason: WaitReason, resource: usize) {
 /// Checks whether a future that is ready may return `Ready`, or the goroutine yields first.
 ///
 /// A primitive that can proceed without waiting calls it with `ready!`. If the time slice of the
-/// goroutine is over, it returns `Pending`, and the goroutine is queued behind all others and polled
-/// again. Otherwise it costs one load. So a goroutine whose channel is never empty does not keep
-/// its P.
+/// goroutine is over, it returns `Pending`, and the goroutine is queued behind all others and
+/// polled again. Otherwise it costs one load. So a goroutine whose channel is never empty does not
+/// keep its P.
 ///
 /// `Pending` from here means "poll again", never "not ready". After it all further checks of the
 /// same poll are refused, so a combinator sees all futures of gmp pending and decides nothing.

@@ -388,7 +388,8 @@ impl<P: AsRaw> RawLock<P> {
         at: impl FnOnce() -> P,
         cx: &Context<'_>,
     ) -> Poll<()> {
-        // Before the first change: a clone that panics must not leave `WOKEN` without an owner (I2).
+        // Before the first change: a clone that panics must not leave `WOKEN` without an owner
+        // (I2).
         match StorableWaker::of_goroutine(cx.waker()) {
             Some(mut waker) => Self::spin_or_wait(slot, at, &mut waker),
             None => Self::poll_foreign(slot, at, cx),

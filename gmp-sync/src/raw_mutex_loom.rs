@@ -107,7 +107,7 @@ fn unlock_vs_cancel() {
     let drops = thread::spawn(move || poll_and_drop(&dropped));
     let waits = thread::spawn(move || lock_and_bump(&waiting));
     drop(guard);
-    // Barges in: who has been woken is woken in vain.
+    // Barges in: the woken waiter finds the lock taken.
     let barged = poll_and_drop(&mutex);
     let had = drops.join().unwrap();
     waits.join().unwrap();

@@ -30,8 +30,8 @@ pub(crate) const RENDEZVOUS: Duration = Duration::from_millis(1);
 pub(crate) const RENDEZVOUS: Duration = Duration::ZERO;
 
 /// How much longer such a receive waits for a sender that has confirmed and evaluates its value. A
-/// receive that leaves it would be told "empty" while the sender is told "sent". Chosen: no value
-/// should take so long, and a call that does not wait must return.
+/// receive that leaves it returns "empty" although the sender returns "sent". Chosen: longer than
+/// the evaluation of a value, and a bound for a call that must return.
 #[cfg(not(gmp_loom))]
 pub(crate) const COMMITTED: Duration = Duration::from_millis(100);
 /// In the models it is never over.

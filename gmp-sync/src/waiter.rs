@@ -157,7 +157,8 @@ impl<H: Home> Waiter<H> {
     }
 
     /// As [`poll_wait`](Self::poll_wait), joining the queue at this end; the attempt gets the home
-    /// as well. A caller that changes shared state before this call makes `waker` before that change.
+    /// as well. A caller that changes shared state before this call makes `waker` before that
+    /// change.
     #[inline]
     pub(crate) fn poll_wait_at<R>(
         self: Pin<&mut Self>,

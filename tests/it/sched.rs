@@ -272,8 +272,8 @@ fn yield_gives_way_to_all() {
 
 /// A goroutine whose slice is over goes behind the goroutines on the ring.
 ///
-/// On one P only the preempted goroutine is polled before the others have run, so the count of polls
-/// is the number of its slices.
+/// On one P only the preempted goroutine is polled before the others have run, so the count of
+/// polls is the number of its slices.
 #[test]
 fn a_preempted_goroutine_runs_after_the_ring() {
     let runtime = runtime(1);

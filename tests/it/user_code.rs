@@ -5,8 +5,8 @@
 //! 1. User code never runs while a lock of gmp is held.
 //! 2. A panic in user code loses no wake-up of another waiter and leaves no lock held.
 //! 3. A panic in user code ends neither a worker thread nor sysmon.
-//! 4. The process aborts only where Rust itself aborts: a panic in a panic hook, in the destructor of
-//!    a thread-local, or in a destructor that runs because of another panic.
+//! 4. The process aborts only where Rust itself aborts: a panic in a panic hook, in the destructor
+//!    of a thread-local, or in a destructor that runs because of another panic.
 //!
 //! *Contained* means: the panic hook reports the panic, and then the panic ends. A payload whose
 //! destructor panics is contained too; the payload of that second panic is leaked.
@@ -206,7 +206,7 @@ fn a_key_may_use_its_own_single_flight() {
     .unwrap();
 }
 
-/// A key that panics in `Hash` or `Eq` if it is told to.
+/// A key that panics in `Hash` or `Eq` on request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
     None,
@@ -432,7 +432,7 @@ fn a_cause_that_panics_in_its_drop_costs_no_waiter_its_wake_up() {
         let (counts, waker) = counting();
         assert!(poll(&mut done, &waker).is_pending());
         let canceled = catch_unwind(AssertUnwindSafe(|| canceller.cancel()));
-        assert!(canceled.is_err(), "the cause is dropped by the one who cancels");
+        assert!(canceled.is_err(), "the caller that cancels drops the cause");
         assert_eq!(counts.0.load(Ordering::SeqCst), 1);
         assert!(wait.recv_timeout(HUNG).is_ok());
     })

@@ -34,8 +34,8 @@ async fn compute_in_chunks(chunks: Arc<AtomicU64>) {
     }
 }
 
-/// A goroutine that an external thread, a timer or a socket wakes does not wait for the global check,
-/// which comes every 61 polls.
+/// A goroutine that an external thread, a timer or a socket wakes does not wait for the global
+/// check, which comes every 61 polls.
 #[test]
 fn external_events_run_before_long_polls() {
     let _alone = alone();

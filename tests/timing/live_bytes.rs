@@ -1,7 +1,7 @@
 //! The bytes that this process has allocated and not freed.
 //!
-//! Tests of memory assert on this figure and on the bytes of the goroutine heap, not on the resident
-//! set: that also holds code pages and whatever the allocator keeps for later.
+//! Tests of memory assert on this figure and on the bytes of the goroutine heap, not on the
+//! resident set: that also holds code pages and whatever the allocator keeps for later.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,7 +1,7 @@
 //! A machine with more runnable threads than CPUs.
 //!
-//! Threads then wait for a CPU. A thread that waits for a CPU is neither blocked nor CPU-bound: taking
-//! its P away would only add one more thread that waits.
+//! Threads then wait for a CPU. A thread that waits for a CPU is neither blocked nor CPU-bound:
+//! taking its P away would only add one more thread that waits.
 
 use crate::alone;
 use gmp::go;

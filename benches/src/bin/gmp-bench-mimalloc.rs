@@ -1,4 +1,5 @@
-//! The Rust contestants with mimalloc as their allocator. `gmp-bench` builds and starts this program.
+//! The Rust contestants with mimalloc as their allocator. `gmp-bench` builds and starts this
+//! program.
 
 use std::process::ExitCode;
 

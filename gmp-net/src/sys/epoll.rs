@@ -3,16 +3,17 @@
 //! The bell is an eventfd of our own, edge-triggered and never read: every write to it is an event. It
 //! would take centuries of writes to overflow its counter.
 //!
-//! A descriptor costs two calls of `epoll_ctl` in its life: one that adds it and one that deletes it.
-//! `polling` adds without `EPOLLRDHUP`, so [`Os::add`] adds streams itself, with that flag. Without it a
-//! read that got less than it asked for would not tell whether the end follows, and each message would
-//! cost one more read (see `poll_desc`). Everything else is added through `polling`.
+//! A descriptor costs two calls of `epoll_ctl` in its life: one that adds it and one that deletes
+//! it. `polling` adds without `EPOLLRDHUP`, so [`Os::add`] adds streams itself, with that flag.
+//! Without it a read that got less than it asked for would not tell whether the end follows, and
+//! each message would cost one more read (see `poll_desc`). Everything else is added through
+//! `polling`.
 //!
-//! Closing a descriptor does not replace the deletion. epoll forgets a descriptor only when the last
-//! reference to its open file is gone. Another reference can exist at any time: a duplicate that the
-//! user made, or the copy in a process that another thread has just forked. The registration would then
-//! stay, report events for a key that belongs to another socket, and make a later registration of the
-//! same file under the same number fail.
+//! Closing a descriptor does not replace the deletion. epoll forgets a descriptor only when the
+//! last reference to its open file is gone. Another reference can exist at any time: a duplicate
+//! that the user made, or the copy in a process that another thread has just forked. The
+//! registration would then stay, report events for a key that belongs to another socket, and make a
+//! later registration of the same file under the same number fail.
 
 use super::{EVENTS, Edge};
 use crate::poll_desc::{Tells, Trust};

@@ -47,8 +47,8 @@ impl Os {
     ///
     /// The caller calls [`delete`](Self::delete) before it closes it.
     pub(crate) fn add(&self, fd: BorrowedFd<'_>, key: usize, _: Trust) -> io::Result<()> {
-        // SAFETY: the caller deletes it before it is closed. A type that swaps its descriptor prevents
-        // that; kernels with edge-triggered events forget a descriptor that is closed.
+        // SAFETY: the caller deletes it before it is closed. A type that swaps its descriptor
+        // prevents that; kernels with edge-triggered events forget a descriptor that is closed.
         unsafe { self.poller.add_with_mode(&fd, Event::all(key), PollMode::Edge) }
     }
 

@@ -1,10 +1,10 @@
 //! Wakers that a primitive keeps in its queue.
 //!
-//! The waker of a goroutine runs no code but gmp's. A foreign waker runs user code when it is cloned,
-//! woken or dropped. That code may panic, or call the same primitive. So a primitive
+//! The waker of a goroutine runs no code but gmp's. A foreign waker runs user code when it is
+//! cloned, woken or dropped. That code may panic, or call the same primitive. So a primitive
 //!
-//! 1. makes a [`StorableWaker`] before it takes its lock. A foreign waker is cloned there. If the clone
-//!    panics, the panic leaves the poll before anything has changed.
+//! 1. makes a [`StorableWaker`] before it takes its lock. A foreign waker is cloned there. If the
+//!    clone panics, the panic leaves the poll before anything has changed.
 //! 2. [stores](StorableWaker::store) the waker under the lock, which runs no user code.
 //! 3. wakes and drops the [`StoredWaker`] after the lock is released. A panic of a foreign waker is
 //!    contained: the caller, the other waiters and the scheduler do not notice it.
@@ -59,7 +59,8 @@ impl Drop for StoredWaker {
     }
 }
 
-// Not inlined, as the two calls through the vtable would not be: the futures that hold a waker stay small.
+// Not inlined, as the two calls through the vtable would not be: the futures that hold a waker stay
+// small.
 #[inline(never)]
 fn wake(waker: Waker) {
     match waker::into_goroutine(waker) {
@@ -97,7 +98,7 @@ fn drop_foreign(waker: Waker) {
 /// use std::sync::{Arc, Mutex};
 /// use std::task::Poll;
 ///
-/// /// Whether the gate is open, and who waits for that.
+/// /// Whether the gate is open, and the waker of the task that waits for it.
 /// #[derive(Default)]
 /// struct Gate(Mutex<(bool, Option<StoredWaker>)>);
 ///

@@ -27,7 +27,8 @@ fn loom_wake_against_sleep() {
 
 /// Two wakers, whose wake-ups may count as one: the owner sees what both did.
 ///
-/// Three preemptions are enough to reach every state of the one flag, and take seconds, not minutes.
+/// Three preemptions are enough to reach every state of the one flag, and take seconds, not
+/// minutes.
 #[test]
 fn loom_two_wakers() {
     let mut model = ::loom::model::Builder::new();

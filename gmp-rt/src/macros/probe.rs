@@ -1,7 +1,7 @@
 //! What the expansion of `go!` uses. Not for programs.
 //!
-//! The value of a block or of a closure is awaited if it is a future. The macro cannot see types, so
-//! it calls `(&Probe(&future)).tag()`. If the output is a future, [`IsNested::tag`] fits without
+//! The value of a block or of a closure is awaited if it is a future. The macro cannot see types,
+//! so it calls `(&Probe(&future)).tag()`. If the output is a future, [`IsNested::tag`] fits without
 //! another reference, and is preferred. Otherwise [`IsPlain::tag`] is called.
 
 use crate::ambient::spawn_from;

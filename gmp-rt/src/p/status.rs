@@ -1,8 +1,9 @@
 //! Who may run goroutines with a P: the right to run, as one small word.
 //!
-//! It changes under the lock of the idle lists, also when sysmon displaces a P whose M does not come
-//! back; so an M that holds the lock knows what it has. [`StatusKey`] is the evidence, which lies
-//! behind that lock. Without the lock an M may be displaced any time, and finds out when it looks. A marked blocking call is no status: see [`call`](super::call).
+//! It changes under the lock of the idle lists, also when sysmon displaces a P whose M does not
+//! come back; so an M that holds the lock knows what it has. [`StatusKey`] is the evidence, which
+//! lies behind that lock. Without the lock an M may be displaced any time, and finds out when it
+//! looks. A marked blocking call is no status: see [`call`](super::call).
 //!
 //! | status | right to run | who holds the [`OwnedP`](super::OwnedP) |
 //! |--------|--------------|------------------------------------------|
@@ -33,7 +34,7 @@ pub(crate) enum PStatus {
 }
 
 /// Evidence that the lock of the idle lists is held. The lists own the only one of a runtime, so
-/// whoever can borrow it has the lock.
+/// a thread that can borrow it has the lock.
 #[derive(Debug)]
 pub(crate) struct StatusKey(());
 

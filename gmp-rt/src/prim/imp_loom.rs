@@ -15,11 +15,11 @@ pub use loom::sync::atomic::{
 /// A lock without data and without a guard, over loom's.
 pub struct RawLock {
     mutex: loom::sync::Mutex<()>,
-    /// The guard of who has locked it.
+    /// The guard of the thread that has locked it.
     guard: std::cell::UnsafeCell<Option<loom::sync::MutexGuard<'static, ()>>>,
 }
 
-// SAFETY: `guard` is reached only by who has the lock.
+// SAFETY: only the thread that has the lock reaches `guard`.
 unsafe impl Send for RawLock {}
 // SAFETY: as above.
 unsafe impl Sync for RawLock {}

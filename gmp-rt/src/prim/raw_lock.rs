@@ -10,9 +10,10 @@
 //! 2. gives its CPU away: the one with the lock has probably lost its own, perhaps to us;
 //! 3. sleeps for a moment, longer each time, up to a millisecond.
 //!
-//! So no wake-up can be lost, and a holder that stands still costs its waiters that time and at most a millisecond
-//! more. Nothing is woken or dropped under such a lock, and nothing called that may wait (wakers are cloned, sysmon's alarm is
-//! set), so a holder stands still only if the OS takes its CPU. Builds with debug assertions check it: see `held.rs`.
+//! So no wake-up can be lost, and a holder that stands still costs its waiters that time and at
+//! most a millisecond more. Nothing is woken or dropped under such a lock, and nothing called that
+//! may wait (wakers are cloned, sysmon's alarm is set), so a holder stands still only if the OS
+//! takes its CPU. Builds with debug assertions check it: see `held.rs`.
 //!
 //! The sleep is in a futex that nobody wakes: sysmon tells by it a thread that waits for a lock from one that
 //! waits for the world ([`crate::sys::thread_state`]).

@@ -123,8 +123,13 @@ impl Builder {
     /// [`BuildError`] says what is wrong and what to do: a number of procs or threads that cannot
     /// be, no thread to be had from the OS, or 4096 runtimes alive already.
     pub fn build(self) -> Result<Runtime, BuildError> {
+        self.build_with(env::procs())
+    }
+
+    /// [`build`](Self::build) with a number of procs that stands for the environment's.
+    pub(super) fn build_with(self, env_procs: Option<usize>) -> Result<Runtime, BuildError> {
         let mut config = self.config;
-        let set = self.procs.or_else(env::procs);
+        let set = self.procs.or(env_procs);
         config.auto_procs = set.is_none();
         config.procs = set.unwrap_or_else(|| procs::default_procs(&config.machine));
         procs::check(config.procs).map_err(|error| BuildError(Kind::Procs(error)))?;

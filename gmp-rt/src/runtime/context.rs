@@ -17,8 +17,8 @@ static DEFAULT: OnceLock<Runtime> = OnceLock::new();
 thread_wide! {
     /// The runtime of the innermost `block_on` that this thread is in.
     ///
-    /// It has no destructor, so the destructors of other thread-locals can use it. Nothing leaks: it
-    /// is `None` again when the outermost `block_on` has returned.
+    /// It has no destructor, so the destructors of other thread-locals can use it. Nothing leaks:
+    /// it is `None` again when the outermost `block_on` has returned.
     static ENTERED: ManuallyDrop<RefCell<Option<Arc<Sched>>>> =
         ManuallyDrop::new(RefCell::new(None));
 }

@@ -19,7 +19,8 @@ const SOON: Duration = Duration::from_secs(5);
 fn runtime(root: &Path) -> Runtime {
     let mut builder = Builder::new();
     builder.config.machine = Machine { root: root.into(), affinity: || 64 };
-    builder.build().unwrap()
+    // Without the environment, whose `GMPMAXPROCS` would count instead of the machine.
+    builder.build_with(None).unwrap()
 }
 
 /// Waits until `runtime` has `procs` Ps. It is busy meanwhile: who sleeps follows when woken.

@@ -560,7 +560,7 @@ fn loom_sysmon_sleeps_on_vs_first_p() {
         while runtime.sched.idle.with(|lists| lists.watch) != Watch::Asleep {
             thread::yield_now();
         }
-        // After so long a rest the next wake-up of sysmon can be put off.
+        // After a deep sleep of this length the next wake-up of sysmon can be put off.
         advance_clock(SYSMON_MAX_NAP);
         let (started, go_on) = (Event::default(), Event::default());
         let (starts, waits) = (started.clone(), go_on.clone());

@@ -267,8 +267,8 @@ impl Sched {
     /// Sees to it that somebody wakes for a timer at `when` that no running P will come to: an M
     /// from the pool, a new one if a P is free for it, at last sysmon.
     pub(crate) fn tend(self: &Arc<Self>, when: u64) -> Started {
-        // An M enters the pool under the same lock and reads the timers after that. So either that M
-        // sees the timer, or this thread sees the M in the pool.
+        // An M enters the pool under the same lock and reads the timers after that. So either that
+        // M sees the timer, or this thread sees the M in the pool.
         let tender = self.idle.with(|lists| match lists.sleeper {
             Some(sleeper) if sleeper.until <= when => Tender::Found,
             Some(sleeper) => lists.pool.iter().find(|m| m.id == sleeper.m).cloned().into(),

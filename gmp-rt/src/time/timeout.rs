@@ -79,7 +79,8 @@ impl<F: Future> Future for Timeout<F> {
         if *this.state == State::Elapsed {
             return Poll::Ready(Err(Elapsed(())));
         }
-        // The future comes before the clock: a future that is ready counts, however late it is polled.
+        // The future comes before the clock: a future that is ready counts, however late it is
+        // polled.
         if let Poll::Ready(output) = this.future.as_mut().poll(cx) {
             return Poll::Ready(Ok(output));
         }

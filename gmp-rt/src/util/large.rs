@@ -1,8 +1,8 @@
 //! Large futures and closures move once: to the heap, at the entry of the call that takes them.
 //!
 //! Each call that passes a value on may copy it to its own frame, in debug builds for certain. A
-//! future of some 100 KiB overflows a stack that way. So each public function that takes a future or
-//! a closure to run checks its size first, and passes a box on.
+//! future of some 100 KiB overflows a stack that way. So each public function that takes a future
+//! or a closure to run checks its size first, and passes a box on.
 
 use crate::tuning::BOX_ABOVE;
 

@@ -14,7 +14,7 @@
 //!
 //! The alternative is to wake the receive and let it take its value from the buffer. The order
 //! would then hold for all receivers in all cases, at the price of one more lock per hand-over. A
-//! count of untaken values, with which no receiver would be told "closed" too early, needs an
+//! count of untaken values, with which no receive would return "closed" too early, needs an
 //! atomic operation per hand-over. Both are paid by each receive, for the sake of receives that are
 //! dropped. So the operations of this crate that give up a receive decide under the lock
 //! ([`Recv::give_up`]) and keep its value, and drops are documented.
@@ -149,7 +149,7 @@ impl<T> Sender<T> {
     /// Sends a value if that is possible at once.
     ///
     /// A receiver that waits as a stream has room for one value, even if the channel has no buffer.
-    /// The value lies in the channel until that stream, or another receiver, takes it.
+    /// The value stays in the channel until that stream, or another receiver, takes it.
     ///
     /// # Errors
     ///
@@ -229,7 +229,7 @@ impl<T> Receiver<T> {
     /// another receiver may have run between the hand-over and the drop:
     ///
     /// - It may have received values that were sent later.
-    /// - If the channel was closed, it may have been told that the channel is closed and empty. The
+    /// - If the channel was closed, it may have returned that the channel is closed and empty. The
     ///   value that came back is then found by the next receive, or dropped with the last receiver.
     ///
     /// [`gmp::timeout`](gmp_rt::timeout()) around a receive, an abort of a goroutine and a future

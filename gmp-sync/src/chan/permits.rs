@@ -15,7 +15,7 @@
 //!
 //! So no send is committed before a receiver, or a slot, is committed to it. A receiver that is
 //! dropped between the steps 2 and 3 is like one that is dropped with a value: the value goes to
-//! the next receiver, and lies in the buffer until then. `try_recv` and `recv_timeout` do not leave
+//! the next receiver, and stays in the buffer until then. `try_recv` and `recv_timeout` do not leave
 //! between these steps, unless the value takes longer than [`COMMITTED`](crate::tuning::COMMITTED).
 //!
 //! Summonses and permits are anonymous: the sender that comes first gets the first receiver.
@@ -23,8 +23,8 @@
 //! # Streams
 //!
 //! A stream cannot wait in `promised`, because it may never be polled again. A parked stream counts
-//! as one more slot instead, for all who cannot wait with their value: `try_send`, select and
-//! sinks. If all receivers leave before the sender confirms, that summons is withdrawn, too.
+//! as one more slot instead, for senders that cannot wait with their value: `try_send`, select
+//! and sinks. If all receivers leave before the sender confirms, that summons is withdrawn, too.
 //!
 //! # Invariants
 //!

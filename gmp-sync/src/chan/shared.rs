@@ -148,8 +148,8 @@ impl<'a, T> Locked<'a, T> {
         result
     }
 
-    /// Prepares a foreign waker to be stored under this lock. It is cloned while the lock is released,
-    /// since it may run any code: the caller has to check the channel again.
+    /// Prepares a foreign waker to be stored under this lock. It is cloned while the lock is
+    /// released, since it may run any code: the caller has to check the channel again.
     pub(super) fn prepare_foreign(self, waker: &Waker) -> (StorableWaker<'_>, Self) {
         let chan = self.0;
         drop(self);

@@ -300,7 +300,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Decides for case `index`, whose value a sender has been told to bring. Without a waker the
+    /// Decides for case `index`, whose value a summoned sender brings. Without a waker the
     /// caller has to collect the value itself.
     ///
     /// # Safety

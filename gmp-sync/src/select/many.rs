@@ -111,7 +111,8 @@ type Boxed<'a, O> = Pin<Box<dyn Made<'a, O> + Send + 'a>>;
 /// The cases that are operations, with their places among all cases.
 struct Arms<'a, O>(Vec<(usize, Boxed<'a, O>)>);
 
-// SAFETY: the vector is private, and not changed while the engine has it; each arm is pinned in its box.
+// SAFETY: the vector is private, and not changed while the engine has it; each arm is pinned in its
+// box.
 unsafe impl<O> List for Arms<'_, O> {
     fn count(&self) -> usize {
         self.0.len()

@@ -1,7 +1,7 @@
 //! `Calls`: the calls in flight, found by the hash of their key.
 //!
-//! Nothing here runs user code, so all of it may be called under the lock. A call is found by its hash
-//! and its address. The caller hashes and compares keys without the lock.
+//! Nothing here runs user code, so all of it may be called under the lock. A call is found by its
+//! hash and its address. The caller hashes and compares keys without the lock.
 
 use super::call::Call;
 use std::collections::HashMap;
@@ -41,8 +41,8 @@ impl<K, V> Calls<K, V> {
         all_known
     }
 
-    /// Removes `call` if it is there. The result is to be dropped after the lock is released: it may
-    /// be the last reference to the key.
+    /// Removes `call` if it is there. The result is to be dropped after the lock is released: it
+    /// may be the last reference to the key.
     pub(super) fn remove(&mut self, call: &Arc<Call<K, V>>) -> Option<Arc<Call<K, V>>> {
         let calls = self.0.get_mut(&call.hash())?;
         let at = calls.iter().position(|other| Arc::ptr_eq(other, call))?;

@@ -7,8 +7,8 @@
 //! hit all callers: here it hits the one whose function panicked, and the next tries.
 //!
 //! Keys are hashed and compared without a lock: that is user code, which may panic or use the same
-//! group. A caller clones the calls with the same hash under the lock and compares their keys without
-//! it. Then it checks under the lock that no other call with this hash was added meanwhile.
+//! group. A caller clones the calls with the same hash under the lock and compares their keys
+//! without it. Then it checks under the lock that no other call with this hash was added meanwhile.
 //!
 //! Lock order: the calls, then a call.
 
@@ -103,8 +103,8 @@ impl<K, V> Shared<K, V> {
         let _removed = self.with(|calls| calls.remove(call));
     }
 
-    /// Returns the call for `key`, if one is in flight. `different` collects the calls that have the
-    /// same hash and another key.
+    /// Returns the call for `key`, if one is in flight. `different` collects the calls that have
+    /// the same hash and another key.
     fn find<Q>(
         &self,
         (hash, key): (u64, &Q),

@@ -68,7 +68,8 @@ impl Phases {
         if world.options.build == Build::Plain {
             series.push(("resident bytes", judged.iter().map(|s| s.rss as f64).collect()));
         }
-        // Threads of a runtime follow its size, which operations change: their bound is in `settle`.
+        // Threads of a runtime follow its size, which operations change: their bound is in
+        // `settle`.
         for (name, samples) in series {
             if let Some(growth) = growing(&samples, threshold) {
                 violation(format!(
@@ -147,7 +148,8 @@ fn threads_at_rest(options: &Options) -> usize {
     largest_size(options) + 3
 }
 
-/// Waits until descriptors, timers and threads are back to what an idle run has, and takes a sample.
+/// Waits until descriptors, timers and threads are back to what an idle run has, and takes a
+/// sample.
 ///
 /// Descriptors: as many as after the first phase, which has opened the pollers. Threads: those of
 /// the soak and [`threads_at_rest`]; all others end after [`THREAD_KEEP_ALIVE`].

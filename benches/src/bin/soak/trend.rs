@@ -6,8 +6,8 @@
 //! 2. the growth over the window exceeds the scatter of the samples around the slope, and
 //! 3. the slope exceeds the threshold that the caller derives from the load.
 //!
-//! The second half of the run must grow by itself as well: a cache that fills up once has a trend in
-//! the whole run, but none in its second half.
+//! The second half of the run must grow by itself as well: a cache that fills up once has a trend
+//! in the whole run, but none in its second half.
 
 /// Fewest samples that are judged: fewer cannot reach the score of [`SIGNIFICANT`].
 pub(crate) const FEWEST: usize = 11;

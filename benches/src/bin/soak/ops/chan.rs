@@ -39,8 +39,8 @@ pub(crate) async fn traffic(mut cx: Cx) {
     let count = 1 + cx.rand.size(30);
     let ledger = Ledger::new(senders, count, fault);
     let cancels = cx.rand.once_in(2);
-    // The end of a guest cancels receivers as well. A cancelled receive gives its value back, perhaps
-    // after another receiver has received a later one: see `Receiver::recv`.
+    // The end of a guest cancels receivers as well. A cancelled receive gives its value back,
+    // perhaps after another receiver has received a later one: see `Receiver::recv`.
     let may_cancel = cancels || cx.home.lifetime == Lifetime::Guest;
     let order = match may_cancel && receivers > 1 {
         true => Order::Unknown,

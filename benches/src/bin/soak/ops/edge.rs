@@ -23,8 +23,8 @@ pub(crate) async fn go_closure(cx: Cx) {
 pub(crate) async fn try_send_to_stream(mut cx: Cx) {
     let (tx, mut rx) = gmp::chan(0);
     let child = cx.spawn(async move { rx.next().await });
-    // Ends because the receiver comes to wait, or because it is dropped with its runtime. The watchdog
-    // reports an operation that does not end.
+    // Ends because the receiver comes to wait, or because it is dropped with its runtime. The
+    // watchdog reports an operation that does not end.
     while let Err(gmp::sync::TrySendError::Full(_)) = tx.try_send(6) {
         gmp::yield_now().await;
     }
@@ -77,8 +77,8 @@ pub(crate) async fn sink_close(cx: Cx) {
 /// The size of a large future.
 const BIG: usize = 128 << 10;
 
-/// A large future is boxed before it moves. Guests have stacks of 1 MiB, on which the caller's copy of
-/// the future lies.
+/// A large future is boxed before it moves. Guests have stacks of 1 MiB, on which the caller's copy
+/// of the future lies.
 pub(crate) async fn big_future(mut cx: Cx) {
     let child = cx.spawn(async {
         let mut large = [1u8; BIG];

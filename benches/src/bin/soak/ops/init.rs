@@ -49,7 +49,7 @@ pub(crate) async fn once(mut cx: Cx) {
     }
 }
 
-/// A cell is set once, whoever sets it, and everybody reads the same value.
+/// A cell is set once, and all readers see the same value.
 pub(crate) async fn once_cell(mut cx: Cx) {
     let cell = Arc::new(OnceCell::<Box<u64>>::new());
     let mut children = Vec::new();

@@ -7,7 +7,7 @@ use gmp::signal::{SignalKind, signal};
 use rustix::process::{Signal, getpid, kill_process};
 use std::time::Duration;
 
-/// Every listener that exists before a signal is told of it. The run itself holds a listener, so
+/// Every listener that exists before a signal receives it. The run itself holds a listener, so
 /// the signal never has its default effect.
 pub(crate) async fn signals(mut cx: Cx) {
     let mut children = Vec::new();

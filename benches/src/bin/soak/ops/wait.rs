@@ -71,7 +71,7 @@ impl Drop for Enough {
     }
 }
 
-/// Waiters of a condition see the change that the signal tells of.
+/// Waiters of a condition see the change that the signal announces.
 pub(crate) async fn cond(mut cx: Cx) {
     let shared: Tickets = Arc::new((Mutex::new(0), Cond::new()));
     let enough = Enough(shared.clone());
