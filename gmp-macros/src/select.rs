@@ -254,8 +254,8 @@ impl Select {
             return quote!(match #home::forever().await {});
         }
         let out = format_ident!("__GmpSelected");
-        let list = Ident::new("list", Span::mixed_site());
-        let value = Ident::new("value", Span::mixed_site());
+        let [list, value, selected] =
+            ["list", "value", "selected"].map(|name| Ident::new(name, Span::mixed_site()));
         let names: Vec<Ident> = (0..self.cases.len()).map(|n| format_ident!("Case{n}")).collect();
         let cases = self.cases.iter().rev().fold(quote!(#home::Nil), |tail, case| {
             let case = case.guarded(home);
@@ -290,16 +290,19 @@ impl Select {
             #[allow(clippy::allow_attributes, non_camel_case_types)]
             enum #out<#(#names),*> { #(#names(#names),)* #default }
             match {
-                let selected = match #cases {
+                // A variable of its own, not the value of the block: rustc drops no such value if
+                // the drop of a case that was not chosen panics.
+                let #selected;
+                match #cases {
                     #list => {
                         let mut #list = ::core::pin::pin!(#list);
-                        match #home::choose(#list.as_mut(), #home::Will::#will).await {
+                        #selected = match #home::choose(#list.as_mut(), #home::Will::#will).await {
                             #(#outputs,)*
                             #rest,
-                        }
+                        };
                     }
-                };
-                match selected {
+                }
+                match #selected {
                     #(#held,)*
                     #default_held
                 }

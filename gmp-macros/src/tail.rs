@@ -1,14 +1,19 @@
 //! Decides from its syntax whether the value of a body can be a future.
+//!
+//! A body that diverges has no type that a probe could look at, so it must be found here. If in
+//! doubt a body counts as a value: a probe of a diverging body is a compile error, and a future that
+//! is not found would silently not run.
 
-use proc_macro2::{TokenStream, TokenTree};
-use quote::ToTokens;
-use syn::{Expr, Macro, Stmt};
+use proc_macro2::{Ident, TokenStream, TokenTree};
+use syn::visit::{self, Visit};
+use syn::{Block, Expr, Item, Macro, Stmt};
 
 /// Macros that never return.
 const DIVERGING_MACROS: [&str; 4] = ["panic", "todo", "unimplemented", "unreachable"];
 
-/// Functions of the standard library that never return.
-const DIVERGING_CALLS: [&str; 4] = ["abort", "exit", "panic_any", "resume_unwind"];
+/// Functions of the standard library that never return, with the module that they are called by.
+const DIVERGING_CALLS: [(&str, &str); 4] =
+    [("panic", "panic_any"), ("panic", "resume_unwind"), ("process", "abort"), ("process", "exit")];
 
 /// The value of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,10 +25,24 @@ pub(crate) enum Tail {
 }
 
 impl Tail {
-    /// The value of a block with these statements.
+    /// The value of a body with these statements.
     pub(crate) fn of(statements: &[Stmt]) -> Self {
+        let mut returns = Returns(Self::NoFuture);
+        statements.iter().for_each(|statement| returns.visit_stmt(statement));
+        Self::of_block(statements).or(returns.0)
+    }
+
+    /// The value of a body that is one expression.
+    pub(crate) fn of_expression(expression: &Expr) -> Self {
+        let mut returns = Returns(Self::NoFuture);
+        returns.visit_expr(expression);
+        Self::of_value(expression).or(returns.0)
+    }
+
+    /// The value of a block, `return` left out.
+    fn of_block(statements: &[Stmt]) -> Self {
         match statements.last() {
-            Some(Stmt::Expr(expression, None)) => Self::of_expression(expression),
+            Some(Stmt::Expr(expression, None)) => Self::of_value(expression),
             Some(Stmt::Macro(statement)) if statement.semi_token.is_none() => {
                 Self::of_macro(&statement.mac)
             }
@@ -31,8 +50,8 @@ impl Tail {
         }
     }
 
-    /// The value of `expression`.
-    pub(crate) fn of_expression(expression: &Expr) -> Self {
+    /// The value of an expression, `return` left out.
+    fn of_value(expression: &Expr) -> Self {
         match expression {
             Expr::Assign(_)
             | Expr::Break(_)
@@ -41,35 +60,43 @@ impl Tail {
             | Expr::Lit(_)
             | Expr::Return(_)
             | Expr::While(_) => Self::NoFuture,
-            Expr::Loop(repeated) if has_break(repeated.to_token_stream()) => Self::Value,
-            Expr::Loop(_) => Self::NoFuture,
-            Expr::Block(block) if block.label.is_none() => Self::of(&block.block.stmts),
-            Expr::Unsafe(block) => Self::of(&block.block.stmts),
+            Expr::Loop(repeated) => {
+                let label = repeated.label.as_ref().map(|label| &label.name.ident);
+                let mut breaks = Breaks { label, nested: 0, found: false };
+                visit::visit_block(&mut breaks, &repeated.body);
+                Self::unless(!breaks.found)
+            }
+            Expr::Block(block) if block.label.is_none() => Self::of_block(&block.block.stmts),
+            Expr::Unsafe(block) => Self::of_block(&block.block.stmts),
             Expr::If(branch) => match &branch.else_branch {
                 None => Self::NoFuture,
                 Some((_, other)) => {
-                    Self::of(&branch.then_branch.stmts).or(Self::of_expression(other))
+                    Self::of_block(&branch.then_branch.stmts).or(Self::of_value(other))
                 }
             },
             Expr::Match(choice) => choice
                 .arms
                 .iter()
-                .fold(Self::NoFuture, |tail, arm| tail.or(Self::of_expression(&arm.body))),
+                .fold(Self::NoFuture, |tail, arm| tail.or(Self::of_value(&arm.body))),
             Expr::Macro(call) => Self::of_macro(&call.mac),
             Expr::Call(call) => Self::of_call(&call.func),
-            Expr::Paren(inner) => Self::of_expression(&inner.expr),
-            Expr::Group(inner) => Self::of_expression(&inner.expr),
+            Expr::Paren(inner) => Self::of_value(&inner.expr),
+            Expr::Group(inner) => Self::of_value(&inner.expr),
             _ => Self::Value,
         }
     }
 
     fn of_macro(call: &Macro) -> Self {
-        Self::unless(last_is_one_of(&call.path, &DIVERGING_MACROS))
+        let name = call.path.segments.last().map(|segment| &segment.ident);
+        Self::unless(name.is_some_and(|name| DIVERGING_MACROS.iter().any(|known| name == known)))
     }
 
+    /// A call by its name alone is a value: it may be a function of the user.
     fn of_call(function: &Expr) -> Self {
-        let diverges = |path| last_is_one_of(path, &DIVERGING_CALLS);
-        Self::unless(matches!(function, Expr::Path(function) if diverges(&function.path)))
+        let Expr::Path(function) = function else { return Self::Value };
+        let mut names = function.path.segments.iter().rev().map(|segment| &segment.ident);
+        let (Some(name), Some(module)) = (names.next(), names.next()) else { return Self::Value };
+        Self::unless(DIVERGING_CALLS.iter().any(|known| module == known.0 && name == known.1))
     }
 
     fn unless(diverges: bool) -> Self {
@@ -82,16 +109,103 @@ impl Tail {
     }
 }
 
-fn last_is_one_of(path: &syn::Path, names: &[&str]) -> bool {
-    path.segments.last().is_some_and(|segment| names.iter().any(|name| segment.ident == name))
+/// Finds the value that a body returns by `return`.
+struct Returns(Tail);
+
+impl<'a> Visit<'a> for Returns {
+    fn visit_expr_return(&mut self, exit: &'a syn::ExprReturn) {
+        if let Some(value) = &exit.expr {
+            self.0 = self.0.or(Tail::of_value(value));
+        }
+        visit::visit_expr_return(self, exit);
+    }
+
+    fn visit_macro(&mut self, call: &'a Macro) {
+        if has_return_with_value(call.tokens.clone()) {
+            self.0 = Tail::Value;
+        }
+    }
+
+    fn visit_expr_closure(&mut self, _: &'a syn::ExprClosure) {}
+    fn visit_expr_async(&mut self, _: &'a syn::ExprAsync) {}
+    fn visit_item(&mut self, _: &'a Item) {}
 }
 
-fn has_break(tokens: TokenStream) -> bool {
+/// Finds a `break` that ends one loop.
+struct Breaks<'a> {
+    label: Option<&'a Ident>,
+    /// Loops between that one and the place.
+    nested: u32,
+    found: bool,
+}
+
+impl<'a> Visit<'a> for Breaks<'_> {
+    fn visit_expr_break(&mut self, exit: &'a syn::ExprBreak) {
+        self.found |= match &exit.label {
+            None => self.nested == 0,
+            Some(label) => self.label == Some(&label.ident),
+        };
+        visit::visit_expr_break(self, exit);
+    }
+
+    fn visit_expr_loop(&mut self, inner: &'a syn::ExprLoop) {
+        self.visit_nested(&inner.body);
+    }
+
+    fn visit_expr_while(&mut self, inner: &'a syn::ExprWhile) {
+        self.visit_expr(&inner.cond);
+        self.visit_nested(&inner.body);
+    }
+
+    fn visit_expr_for_loop(&mut self, inner: &'a syn::ExprForLoop) {
+        self.visit_expr(&inner.expr);
+        self.visit_nested(&inner.body);
+    }
+
+    /// A macro may be a `select!` whose cases break.
+    fn visit_macro(&mut self, call: &'a Macro) {
+        self.found |= mentions_break(call.tokens.clone());
+    }
+
+    fn visit_expr_closure(&mut self, _: &'a syn::ExprClosure) {}
+    fn visit_expr_async(&mut self, _: &'a syn::ExprAsync) {}
+    fn visit_item(&mut self, _: &'a Item) {}
+}
+
+impl Breaks<'_> {
+    fn visit_nested(&mut self, body: &Block) {
+        self.nested += 1;
+        self.visit_block(body);
+        self.nested -= 1;
+    }
+}
+
+fn mentions_break(tokens: TokenStream) -> bool {
     tokens.into_iter().any(|token| match token {
         TokenTree::Ident(ident) => ident == "break",
-        TokenTree::Group(group) => has_break(group.stream()),
+        TokenTree::Group(group) => mentions_break(group.stream()),
         TokenTree::Punct(_) | TokenTree::Literal(_) => false,
     })
+}
+
+/// Whether the tokens have a `return` with something behind it.
+fn has_return_with_value(tokens: TokenStream) -> bool {
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        let found = match token {
+            TokenTree::Ident(ident) if ident == "return" => match tokens.peek() {
+                None => false,
+                Some(TokenTree::Punct(next)) => !matches!(next.as_char(), ';' | ','),
+                Some(_) => true,
+            },
+            TokenTree::Group(group) => has_return_with_value(group.stream()),
+            _ => false,
+        };
+        if found {
+            return true;
+        }
+    }
+    false
 }
 
 #[cfg(test)]
@@ -106,6 +220,12 @@ mod tests {
             "{ f(); }",
             "{ let n = 1; }",
             "{ loop { f(); } }",
+            "{ loop { while c() { break; } w().await; } }",
+            "{ loop { for n in v { if n { break } } } }",
+            "{ 'outer: loop { loop { break; } } }",
+            "{ loop { let f = || loop { break; }; } }",
+            "{ loop { return; } }",
+            "{ if c { return; } loop { select! { _ = f() => return, } } }",
             "{ while c { f() } }",
             "{ for n in v { f(n) } }",
             "{ if c { f() } }",
@@ -131,6 +251,13 @@ mod tests {
             "{ if c { panic!() } else { f() } }",
             "{ match c { true => return, false => f() } }",
             "{ loop { break f(); } }",
+            "{ 'outer: loop { loop { break 'outer; } } }",
+            "{ loop { select! { _ = f() => break, } } }",
+            "{ f(); return g(); }",
+            "{ if c { return f(1) } else { return f(2) } }",
+            "{ loop { if c { return f(); } } }",
+            "{ abort(7) }",
+            "{ exit(1) }",
             "{ vec![f()] }",
             "f(1)",
         ];

@@ -183,18 +183,19 @@ impl<T: AsFd> Fd<T> {
                         if left == Left::Nothing {
                             side.drained(seen);
                         }
+                        ticket.tried();
                         return Poll::Ready(Ok(result));
                     }
                     Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                     Err(error) if error.kind() != ErrorKind::WouldBlock => {
+                        ticket.tried();
                         return Poll::Ready(Err(error));
                     }
                     Err(_) => {}
                 }
             }
             if *ticket == Ticket::DEFERRED {
-                // The try is made: from now on the deadline counts.
-                *ticket = Ticket::NONE;
+                ticket.tried();
                 continue;
             }
             match side.wait(seen, ticket, cx.waker()) {
@@ -313,7 +314,7 @@ impl<T: AsFd> Fd<T> {
         usize::try_from(self.registered).unwrap_or(0)
     }
 
-    fn unregister(&mut self) {
+    fn unregister(&self) {
         if let Some(deadlines) = self.deadlines.get() {
             deadlines.end();
         }
@@ -325,11 +326,18 @@ impl<T: AsFd> Fd<T> {
 
 impl<T: AsFd> Drop for Fd<T> {
     fn drop(&mut self) {
+        /// Gives the index back, also if the user's `as_fd` panics. Nobody waits on it: a waiter
+        /// borrows the `Fd`.
+        struct GiveBack<'a>(&'a Poller, Index);
+        impl Drop for GiveBack<'_> {
+            fn drop(&mut self) {
+                self.0.give_back(self.1);
+            }
+        }
+        let _give_back = GiveBack(&self.poller, self.index);
         if self.io.is_some() {
             self.unregister();
         }
-        // Nobody waits on it: who does borrows us.
-        self.poller.give_back(self.index);
     }
 }
 

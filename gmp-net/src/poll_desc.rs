@@ -140,6 +140,14 @@ impl Ticket {
     /// Of an operation that the budget of its goroutine has deferred before it was tried. It is on
     /// no list. A deadline that passes meanwhile does not prevent the try.
     pub(crate) const DEFERRED: Self = Self(u64::MAX - 1);
+
+    /// Notes that a deferred operation was tried: from now on the deadline counts.
+    #[inline]
+    pub(crate) fn tried(&mut self) {
+        if *self == Self::DEFERRED {
+            *self = Self::NONE;
+        }
+    }
 }
 
 #[derive(Debug, Default)]

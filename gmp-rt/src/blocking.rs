@@ -23,8 +23,11 @@ use crate::util::large::box_closure;
 /// }));
 /// assert!(text.unwrap().unwrap().contains("[package]"));
 /// ```
-pub fn blocking<R, F: FnOnce() -> R>(f: F) -> R {
-    box_closure!(f: F => block::blocking(f))
+pub fn blocking<R>(f: impl FnOnce() -> R) -> R {
+    fn run<R, F: FnOnce() -> R>(f: F) -> R {
+        box_closure!(f: F => block::blocking(f))
+    }
+    run(f)
 }
 
 /// Runs `f`, which blocks, in a goroutine of its own that gives up its P at once.

@@ -33,6 +33,7 @@
 //! | initialisers of `Once`, `OnceCell`, `Lazy` | the caller, without a lock | leaves the call; `Lazy` repeats the panic | `sync_once::` |
 //! | `Pool` constructor | the caller, without a lock | leaves `get` | `items_that_panic_do_not_stop_a_pool` |
 //! | drop of a `Pool` item | the caller of `age`, or a goroutine | leaves `age`; all other items are aged before | `items_that_panic_do_not_stop_a_pool` |
+//! | drop of a case of `select!` that is not chosen | the poll of the select | leaves the poll; permit and value of the chosen case are given back or dropped | `a_case_that_panics_in_its_drop_costs_no_permit`, `a_case_that_panics_in_its_drop_leaks_no_value` |
 //! | member of an `ErrGroup` | a goroutine of its own | ends the member: `GroupError::Panicked` | `err_group::` |
 //! | io traits, `AsFd` | the poll, without a lock | leaves the poll | as any panic of a poll |
 //! | destructor of a thread-local | any thread | Rust aborts; calls of gmp work in it | `thread_local_destructors_may_call_gmp` |
@@ -276,7 +277,8 @@ fn items_that_panic_do_not_stop_a_pool() {
         assert!(catch_unwind(AssertUnwindSafe(|| drop(pool.get()))).is_err());
         // From several threads, so that several shards have items.
         (0..8).for_each(|_| put(&pool, Bomb(0)));
-        put(&pool, Bomb(1));
+        // Several in one shard, too.
+        (0..8).for_each(|_| put(&pool, Bomb(1)));
         pool.age();
         assert!(catch_unwind(AssertUnwindSafe(|| pool.age())).is_err());
         assert!(pool.try_get().is_none(), "an item was not aged");
@@ -286,6 +288,87 @@ fn items_that_panic_do_not_stop_a_pool() {
     // the last one.
     for _ in 0..16 {
         in_time("Pool", round).unwrap();
+    }
+}
+
+/// A future that is never ready and panics when it is dropped.
+struct PendingBomb;
+
+impl Future for PendingBomb {
+    type Output = ();
+    fn poll(self: Pin<&mut Self>, _: &mut Cx<'_>) -> Poll<()> {
+        Poll::Pending
+    }
+}
+
+impl Drop for PendingBomb {
+    fn drop(&mut self) {
+        panic!("expected by the test");
+    }
+}
+
+/// The chosen send gives its permit back, so the receiver gets the next value.
+#[test]
+fn a_case_that_panics_in_its_drop_costs_no_permit() {
+    in_time("select", || {
+        runtime(1).block_on(async {
+            let (tx, rx) = gmp::chan::<u32>(0);
+            let receiver = gmp::go!({ rx.recv().await });
+            super::support::waiting("chan receive", 1).await;
+            let sends = tx.clone();
+            let selects = gmp::go!({
+                gmp::select! {
+                    _ = sends.send(1) => {}
+                    () = PendingBomb => {}
+                }
+            });
+            assert!(selects.await.unwrap_err().is_panic());
+            tx.send(2).await.unwrap();
+            assert_eq!(receiver.await.unwrap(), Ok(2));
+        });
+    })
+    .unwrap();
+}
+
+/// The value of the chosen receive is dropped, once.
+#[test]
+fn a_case_that_panics_in_its_drop_leaks_no_value() {
+    let alive = Arc::new(());
+    let (tx, rx) = gmp::chan(1);
+    tx.try_send(alive.clone()).unwrap();
+    let selects = gmp::spawn(async move {
+        gmp::select! {
+            _ = rx.recv() => {}
+            () = PendingBomb => {}
+        }
+    });
+    assert!(gmp::block_on(selects).unwrap_err().is_panic());
+    assert_eq!(Arc::strong_count(&alive), 1);
+}
+
+/// A future that `block_on` drops starts goroutines on the runtime of the `block_on`.
+#[test]
+fn block_on_drops_its_future_inside_the_runtime() {
+    struct Spawns(mpsc::Sender<gmp::JoinHandle<usize>>);
+    impl Drop for Spawns {
+        fn drop(&mut self) {
+            self.0.send(gmp::spawn(async { gmp::max_procs() })).unwrap();
+        }
+    }
+    let (tx, rx) = mpsc::channel();
+    let runtime = runtime(3);
+    for block_on_handle in [false, true] {
+        let spawns = Spawns(tx.clone());
+        let future = gmp::timeout(Duration::ZERO, async move {
+            let _spawns = spawns;
+            std::future::pending::<()>().await;
+        });
+        let elapsed = match block_on_handle {
+            true => runtime.handle().block_on(future),
+            false => runtime.block_on(future),
+        };
+        assert!(elapsed.is_err());
+        assert_eq!(gmp::block_on(rx.recv().unwrap()).unwrap(), 3);
     }
 }
 

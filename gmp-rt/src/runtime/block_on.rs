@@ -1,11 +1,11 @@
 //! Running a future on the calling thread.
 
-use crate::m::note::{Note, Slept};
+use crate::m::note::Note;
 use crate::prim::debug_assert_no_lock_held;
-use crate::sched::block;
+use crate::sched::{block, budget};
 use crate::util::clock;
-use crate::util::large::is_large;
-use std::pin::{Pin, pin};
+use crate::util::large::box_future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
@@ -39,14 +39,11 @@ impl Wake for ThreadWaker {
 /// assert_eq!(len, 8);
 /// ```
 pub fn block_on<F: Future>(future: F) -> F::Output {
-    if const { is_large::<F>() } {
-        return block_on_pinned(Box::pin(future).as_mut());
-    }
-    block_on_pinned(pin!(future))
+    box_future!(future: F => block_on_owned(future))
 }
 
-/// [`block_on`] for a future that has its place.
-pub(super) fn block_on_pinned<F: Future>(future: Pin<&mut F>) -> F::Output {
+/// [`block_on`] for a future that is not large.
+pub(super) fn block_on_owned<F: Future>(future: F) -> F::Output {
     match block_on_until(clock::FOREVER, future) {
         Some(output) => output,
         None => unreachable!("the end of time"),
@@ -56,23 +53,29 @@ pub(super) fn block_on_pinned<F: Future>(future: Pin<&mut F>) -> F::Output {
 /// Runs a future on the calling thread, for at most `limit`. Returns `None` if it is not ready
 /// then.
 pub(crate) fn block_on_for<F: Future>(limit: Duration, future: F) -> Option<F::Output> {
-    block_on_until(clock::after(limit), pin!(future))
+    block_on_until(clock::after(limit), future)
 }
 
-fn block_on_until<F: Future>(until: u64, mut future: Pin<&mut F>) -> Option<F::Output> {
-    block::block_on(|| {
+/// The future is dropped inside the blocking call: its destructor may block, too.
+fn block_on_until<F: Future>(until: u64, future: F) -> Option<F::Output> {
+    block::block_on(move || {
+        let mut future = pin!(future);
         let thread = Arc::new(ThreadWaker(Note::for_this_thread()));
         let waker = Waker::from(thread.clone());
         let mut cx = Context::from_waker(&waker);
         loop {
             debug_assert_no_lock_held("polls a future");
+            budget::begin_inner_poll();
             if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
                 return Some(output);
             }
             match until {
                 clock::FOREVER => thread.0.sleep(),
-                until if thread.0.sleep_until(until) == Slept::TimedOut => return None,
-                _ => {}
+                // Also for a future that wakes itself in each poll.
+                until if clock::now() >= until => return None,
+                until => {
+                    let _ = thread.0.sleep_until(until);
+                }
             }
         }
     })

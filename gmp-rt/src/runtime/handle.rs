@@ -1,13 +1,12 @@
 //! A reference to a runtime.
 
-use super::block_on::block_on_pinned;
+use super::block_on::block_on_owned;
 use super::{Stats, context};
 use crate::g::join::JoinHandle;
 use crate::g::origin::Origin;
 use crate::sched::{ProcsError, Sched, current};
-use crate::util::large::{box_future, is_large};
+use crate::util::large::box_future;
 use std::panic::Location;
-use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 /// A reference to a [`Runtime`](crate::Runtime), for starting goroutines from anywhere.
@@ -88,15 +87,8 @@ impl Handle {
 
     /// Runs a future on this thread; goroutines that it starts run on this runtime.
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
-        if const { is_large::<F>() } {
-            return self.block_on_pinned(Box::pin(future).as_mut());
-        }
-        self.block_on_pinned(pin!(future))
-    }
-
-    /// [`block_on`](Self::block_on) for a future that has its place.
-    pub(super) fn block_on_pinned<F: Future>(&self, future: Pin<&mut F>) -> F::Output {
-        context::enter(&self.sched, || block_on_pinned(future))
+        // The future is dropped inside as well: its destructor may start goroutines.
+        box_future!(future: F => context::enter(&self.sched, move || block_on_owned(future)))
     }
 
     /// How many goroutines may run at the same time.

@@ -21,10 +21,9 @@ use crate::g::origin::Origin;
 use crate::sched::Sched;
 use crate::throw::say;
 use crate::tuning::DROP_GRACE;
-use crate::util::large::{box_future, is_large};
+use crate::util::large::box_future;
 use std::fmt;
 use std::panic::Location;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -141,10 +140,7 @@ impl Runtime {
 
     /// Runs a future on this thread; goroutines that it starts run on this runtime.
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
-        if const { is_large::<F>() } {
-            return self.handle.block_on_pinned(Box::pin(future).as_mut());
-        }
-        self.handle.block_on_pinned(pin!(future))
+        box_future!(future: F => self.handle.block_on(future))
     }
 
     /// How many goroutines may run at the same time.

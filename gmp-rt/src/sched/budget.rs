@@ -12,7 +12,9 @@
 //! 3. A combinator of gmp that decides because a future is pending makes the deciding poll with an
 //!    allowance ([`poll_deciding`]), if the poll before may have been refused ([`was_refused`]).
 //! 4. Only a future whose `Pending` leads to another poll is refused. A waker without data cannot
-//!    name a task; `now_or_never` and `Waker::noop` poll once with such a waker, and decide.
+//!    name a task; `now_or_never` and `Waker::noop` poll once with such a waker, and decide. A
+//!    combinator between them that has wakers of its own, such as `FuturesUnordered`, hides that:
+//!    its futures may be refused.
 //!
 //! Rule 2 has a bound, because a poll may refuse to end: it may poll by hand in a loop, or run
 //! another executor. After [`MAX_REFUSALS`], or [`MAX_FOREIGN_REFUSALS`] with a foreign waker, a
@@ -48,23 +50,49 @@ pub(crate) fn was_refused() -> bool {
 
 /// Runs `poll`, the last poll before a decision, with an allowance.
 ///
-/// [`DECIDING_CHECKS`] checks are not refused. After these the slice counts, which begins here. So
-/// a future that is ready is found ready, and one that goes on for ever is still interrupted.
+/// [`DECIDING_CHECKS`] checks are not refused. After these the slice counts. If it was over, a new
+/// one begins here. So a future that is ready is found ready, and one that goes on for ever is still
+/// interrupted.
 pub(crate) fn poll_deciding<R>(poll: impl FnOnce() -> R) -> R {
-    /// Ends the allowance, also if `poll` panics. The goroutine then yields at its next check.
-    struct Restore<'a>(&'a Local, u32);
+    /// Ends the allowance, also if `poll` panics. If the slice was over before, the goroutine yields
+    /// at its next check.
+    struct Restore<'a> {
+        local: &'a Local,
+        allowance: u32,
+        was_overtime: bool,
+    }
     impl Drop for Restore<'_> {
         fn drop(&mut self) {
-            self.0.allowance.set(self.1);
-            self.0.p().ask_yield();
+            self.local.allowance.set(self.allowance);
+            if self.was_overtime {
+                self.local.p().ask_yield();
+            }
         }
     }
     current::with(|local| {
         let Some(local) = local else { return poll() };
-        let _restore = Restore(local, local.allowance.replace(DECIDING_CHECKS));
-        local.p().begin_slice();
+        let was_overtime = local.p().is_overtime();
+        let allowance = local.allowance.replace(DECIDING_CHECKS);
+        let _restore = Restore { local, allowance, was_overtime };
+        if was_overtime {
+            local.p().begin_slice();
+        }
         poll()
     })
+}
+
+/// Ends the refusals of the last poll, if there were any. For an executor that runs inside a poll of
+/// a goroutine, before each of its own polls: rule 2 counts the checks of one poll.
+pub(crate) fn begin_inner_poll() {
+    current::with(|local| {
+        if let Some(local) = local
+            && local.yielding.get() == Yield::Global
+        {
+            local.yielding.set(Yield::No);
+            local.refusals.set(0);
+            local.p().begin_slice();
+        }
+    });
 }
 
 impl Local {

@@ -166,6 +166,46 @@ fn a_poll_that_never_ends_is_not_refused_for_ever() {
     });
 }
 
+/// Yields inside of a poll that never ends do not start the count of refusals again.
+#[test]
+fn yields_do_not_prolong_refusals() {
+    on_one_p(async {
+        end_slice();
+        let mut future = pin!(ready_at_once());
+        poll_fn(|cx| {
+            while future.as_mut().poll(cx).is_pending() {
+                let _ = pin!(yield_now()).poll(cx);
+            }
+            Poll::Ready(())
+        })
+        .await;
+    });
+}
+
+/// The first ready future wins in a nested executor, however many checks a poll makes.
+#[test]
+fn an_executor_inside_a_goroutine_decides_within_one_poll() {
+    let first = on_one_p(async {
+        end_slice();
+        let (a, b, c) = (pin!(ready_at_once()), pin!(ready_at_once()), pin!(ready_at_once()));
+        match block_on(select(select(a, b), c)) {
+            Either::Left((Either::Left(_), _)) => "a",
+            Either::Left((Either::Right(_), _)) => "b",
+            Either::Right(_) => "c",
+        }
+    });
+    assert_eq!(first, "a");
+}
+
+/// A deciding poll inside of a slice costs no yield.
+#[test]
+fn a_deciding_poll_does_not_end_the_slice() {
+    on_one_p(async {
+        assert_eq!(super::poll_deciding(|| 7), 7);
+        assert!(has_yielded(), "no check is refused from now on");
+    });
+}
+
 #[test]
 fn an_executor_inside_a_goroutine_is_not_refused_for_ever() {
     on_one_p(async {

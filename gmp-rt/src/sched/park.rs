@@ -242,8 +242,13 @@ impl Lists {
         self.poller.is_some() || network == Network::None
     }
 
-    /// Whether the M `id` is to end; then it is out of the pool, and not counted any more.
+    /// Whether the M `id`, which is awake, is to end; then it is out of the pool, and not counted
+    /// any more.
+    ///
+    /// From here on it sleeps for no timer: a thread that sets one wakes it or another M, until it
+    /// has read the timers again.
     fn may_exit(&mut self, id: MId, awake: Awake) -> bool {
+        self.forget_sleeper(id);
         let surplus = awake == Awake::Tired && self.threads > self.limit;
         let exits = (self.stopping || surplus) && self.leave_pool(id);
         if exits {
@@ -267,8 +272,8 @@ impl Sched {
     /// Sees to it that somebody wakes for a timer at `when` that no running P will come to: an M
     /// from the pool, a new one if a P is free for it, at last sysmon.
     pub(crate) fn tend(self: &Arc<Self>, when: u64) -> Started {
-        // An M enters the pool under the same lock and reads the timers after that. So either that
-        // M sees the timer, or this thread sees the M in the pool.
+        // An M enters the pool, and stops to be the sleeper, under the same lock, and reads the
+        // timers after that. So either that M sees the timer, or this thread sees the M in the pool.
         let tender = self.idle.with(|lists| match lists.sleeper {
             Some(sleeper) if sleeper.until <= when => Tender::Found,
             Some(sleeper) => lists.pool.iter().find(|m| m.id == sleeper.m).cloned().into(),

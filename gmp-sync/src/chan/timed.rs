@@ -29,7 +29,11 @@ pub(super) async fn recv<T>(
             return Poll::Ready(result.map_err(|_| RecvTimeoutError::Closed));
         }
         loop {
-            ready!(late.as_mut().poll(cx));
+            // After the limit it waits for a sender alone, which may have left.
+            let has_left = stage != Stage::Limit && !recv.as_mut().is_promised();
+            if !has_left {
+                ready!(late.as_mut().poll(cx));
+            }
             let leave = match stage {
                 // It needs time to run, or a loop of short receives starves it.
                 Stage::Limit if recv.as_mut().is_promised() => {
@@ -55,6 +59,7 @@ pub(super) async fn recv<T>(
 }
 
 /// What a receive with a time limit waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// A value.
     Limit,

@@ -221,10 +221,13 @@ impl<T> Shared<T> {
             if left == Rest::Items {
                 aged.rest = left;
             }
-            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(old))) {
-                match aged.panic {
-                    None => aged.panic = Some(payload),
-                    Some(_) => drop_payload(payload),
+            // One by one: a second panic inside the drop of a list would abort the process.
+            for item in old {
+                if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(item))) {
+                    match aged.panic {
+                        None => aged.panic = Some(payload),
+                        Some(_) => drop_payload(payload),
+                    }
                 }
             }
         }

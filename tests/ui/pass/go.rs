@@ -13,6 +13,10 @@ fn plain(n: u32) -> u32 {
     n + 1
 }
 
+fn value_is(n: u32) -> bool {
+    std::hint::black_box(n) == 1
+}
+
 async fn value<T>(handle: JoinHandle<T>) -> T {
     handle.await.unwrap()
 }
@@ -33,6 +37,16 @@ fn endless(flag: bool) -> [JoinHandle<()>; 3] {
         }
     };
     let bare = go! { loop { gmp::yield_now().await; if flag { break; } } };
+    // An inner loop ends, the outer one does not.
+    go!({
+        loop {
+            while flag {
+                break;
+            }
+            gmp::yield_now().await;
+        }
+    })
+    .detach();
     [server, statements, bare]
 }
 
@@ -65,6 +79,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert_eq!(value(go!({ async { 7 } })).await, 7);
     assert_eq!(value(go!({ double(5) })).await, 10);
     assert_eq!(value(started!({ double(5) })).await, 10);
+    // A future that is returned, and a function with the name of one that never returns.
+    async fn abort(n: u32) -> u32 {
+        n
+    }
+    assert_eq!(value(go!({ if value_is(1) { return double(6); } return double(7); })).await, 12);
+    assert_eq!(value(go!({ abort(8) })).await, 8);
     // Statements.
     let ran = Arc::new(AtomicU32::new(0));
     let counter = ran.clone();
