@@ -219,7 +219,8 @@ async fn tokios_traits_on_halves_and_other_descriptors() {
     through_tokios(to_server, from_client).await;
     let (mut one, mut other) = UnixStream::pair().unwrap();
     through_tokios(&one, &other).await;
-    through_tokios(UnixStream::split(&mut one).1, UnixStream::split(&mut other).0).await;
+    through_tokios(UnixStream::split(&mut other).1, UnixStream::split(&mut one).0).await;
+    let (one, other) = UnixStream::pair().unwrap();
     through_tokios(other, one).await;
     let (one, other) = UnixStream::pair().unwrap();
     let ((_open, to_other), (from_one, _too)) = (one.into_split(), other.into_split());
