@@ -8,10 +8,10 @@
 //! | primitive | in the models | what covers the shipped one |
 //! |-----------|---------------|------------------------------|
 //! | locks | loom's | the models of `raw_lock` |
-//! | [`Injector`] | a list behind a lock | crossbeam's own tests |
+//! | `Injector` | a list behind a lock | crossbeam's own tests |
 //! | park and unpark | a flag behind a lock | std's contract; the weakest form that it allows |
 //! | [`now`] | a clock of the execution that moves when it is read | none needed: no order depends on it |
-//! | [`process_wide`] values | one per execution | `parking_lot`'s `Once` |
+//! | `process_wide!` values | one per execution | `parking_lot`'s `Once` |
 //! | sysmon's alarm (`sys/alarm_loom.rs`) | goes off at any moment after it is set | the tests of `sys/alarm.rs` |
 //!
 //! [`fixed`] holds std's own types for process-wide statics, since loom's cannot be built in a
