@@ -8,6 +8,7 @@
 //!
 //! - I1: the value is written once, inside the `Once`, and read only after the `Once` is done.
 
+use parking_lot::{Once, OnceState};
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -15,7 +16,7 @@ use std::ops::Deref;
 
 /// A value that the first access makes. For statics: it is never dropped.
 pub struct Lazy<T> {
-    once: parking_lot::Once,
+    once: Once,
     value: UnsafeCell<MaybeUninit<T>>,
     make: fn() -> T,
 }
@@ -28,7 +29,21 @@ impl<T> Lazy<T> {
     /// A value that `make` makes at the first access.
     pub const fn new(make: fn() -> T) -> Self {
         let value = UnsafeCell::new(MaybeUninit::uninit());
-        Self { once: parking_lot::Once::new(), value, make }
+        Self { once: Once::new(), value, make }
+    }
+
+    /// Makes the value, unless another thread does: then this waits for it.
+    ///
+    /// # Panics
+    ///
+    /// If `make` panics, or has panicked.
+    #[cold]
+    fn make_once(&self) {
+        self.once.call_once(|| {
+            let value = (self.make)();
+            // SAFETY: I1 — the `Once` runs this once, and nobody reads before it is done.
+            unsafe { (*self.value.get()).write(value) };
+        });
     }
 }
 
@@ -37,11 +52,12 @@ impl<T> Deref for Lazy<T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        self.once.call_once(|| {
-            let value = (self.make)();
-            // SAFETY: I1 — the `Once` runs this once, and nobody reads before it is done.
-            unsafe { (*self.value.get()).write(value) };
-        });
+        // `state` loads with Acquire: it pairs with the Release of the `Once` that is done. A
+        // `call_once` that finds another thread at work synchronises by a fence, which
+        // ThreadSanitizer does not model; so the state is loaded again after it.
+        while self.once.state() != OnceState::Done {
+            self.make_once();
+        }
         // SAFETY: I1 — the `Once` is done.
         unsafe { (*self.value.get()).assume_init_ref() }
     }

@@ -3,11 +3,11 @@
 //! A value that makes no sense is named on stderr, once, and ignored: a typo must not keep a
 //! service from starting, nor go unnoticed.
 
+use crate::prim::fixed::Lazy;
 use crate::sched::dead::OnDeadlock;
 use crate::sched::trace::TraceConfig;
 use crate::throw::say;
 use crate::tuning::MAX_PROCS;
-use std::sync::LazyLock;
 use std::time::Duration;
 
 /// What `GMPDEBUG` asks for.
@@ -27,7 +27,7 @@ pub(crate) struct Debug {
 
 /// What `GMPDEBUG` asks for, read once.
 pub(crate) fn debug() -> &'static Debug {
-    static DEBUG: LazyLock<Debug> = LazyLock::new(|| {
+    static DEBUG: Lazy<Debug> = Lazy::new(|| {
         let text = std::env::var("GMPDEBUG").unwrap_or_default();
         parse_debug(&text, |complaint| say!("gmp: GMPDEBUG: {complaint}; ignored"))
     });
@@ -75,7 +75,7 @@ fn parse_debug(text: &str, mut complain: impl FnMut(String)) -> Debug {
 
 /// The number of Ps that `GMPMAXPROCS` asks for, read once.
 pub(super) fn procs() -> Option<usize> {
-    static PROCS: LazyLock<Option<usize>> = LazyLock::new(|| {
+    static PROCS: Lazy<Option<usize>> = Lazy::new(|| {
         let text = std::env::var("GMPMAXPROCS").unwrap_or_default();
         parse_procs(&text, |complaint| say!("gmp: GMPMAXPROCS={text}: {complaint}"))
     });

@@ -125,6 +125,8 @@ impl Runtime {
         // No thread of the OS is ever started: the thread limit is reached from the beginning.
         let config = Config { procs, max_threads: 0, ..Config::default() };
         let sched = registry::register(|id| Sched::new(id, config)).unwrap();
+        // Which is not to be reported in each execution of a model.
+        sched.threads.failure_reported.0.call_once(|| {});
         Self { sched, ms: Vec::new() }
     }
 

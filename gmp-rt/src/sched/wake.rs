@@ -29,13 +29,14 @@ pub(crate) enum Started {
 #[derive(Debug, Default)]
 pub(crate) struct Threads {
     handles: Mutex<HashMap<MId, thread::JoinHandle<()>>>,
-    failure_told: OnceTold,
+    /// Done once a refused thread is reported.
+    pub(super) failure_reported: ReportOnce,
 }
 
 #[derive(Debug)]
-struct OnceTold(Once);
+pub(super) struct ReportOnce(pub(super) Once);
 
-impl Default for OnceTold {
+impl Default for ReportOnce {
     fn default() -> Self {
         Self(Once::new())
     }
@@ -193,7 +194,7 @@ impl Sched {
         if self.take_back(grant) {
             return;
         }
-        self.threads.failure_told.0.call_once(|| {
+        self.threads.failure_reported.0.call_once(|| {
             say!("gmp: cannot start another thread ({why}); going on with those there are");
         });
     }

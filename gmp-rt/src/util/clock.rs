@@ -3,8 +3,7 @@
 //! A `u64` fits an atomic, an [`Instant`] does not. It lasts 584 years; later instants clamp to
 //! [`FOREVER`], which no timer ever reaches.
 
-use crate::prim;
-use std::sync::OnceLock;
+use crate::prim::{self, fixed::Lazy};
 use std::time::{Duration, Instant};
 
 /// A moment that never comes.
@@ -12,8 +11,8 @@ pub(crate) const FOREVER: u64 = u64::MAX;
 
 /// Moment 0, and 1 ns before it: so that 0 is never a real moment and can mean "none".
 fn epoch() -> Instant {
-    static EPOCH: OnceLock<Instant> = OnceLock::new();
-    *EPOCH.get_or_init(prim::first_moment)
+    static EPOCH: Lazy<Instant> = Lazy::new(prim::first_moment);
+    *EPOCH
 }
 
 /// The moment now; never 0.
