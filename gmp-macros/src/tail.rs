@@ -1,8 +1,8 @@
 //! Decides from its syntax whether the value of a body can be a future.
 //!
 //! A body that diverges has no type that a probe could look at, so it must be found here. If in
-//! doubt a body counts as a value: a probe of a diverging body is a compile error, and a future that
-//! is not found would silently not run.
+//! doubt a body counts as a value: a probe of a diverging body is a compile error, and a future
+//! that is not found would silently not run.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use syn::visit::{self, Visit};

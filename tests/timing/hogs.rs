@@ -36,13 +36,14 @@ fn a_timer_fires_before_a_cpu_bound_slice_ends() {
                 gmp::sleep_until(due).await;
                 due.elapsed()
             });
+            let before = Instant::now();
             gmp::yield_now().await;
-            let start = Instant::now();
             compute(9 * MS);
-            (sleeper, gmp::goid(), start.elapsed())
+            (sleeper, gmp::goid(), before)
         });
-        let (sleeper, goid, took) = gmp::block_on(hog).unwrap();
-        hogs.insert(goid.expect("a goroutine"), took);
+        let (sleeper, goid, before) = gmp::block_on(hog).unwrap();
+        // The poll lies within this time, also if its thread loses its CPU on the way in or out.
+        hogs.insert(goid.expect("a goroutine"), before.elapsed());
         gmp::block_on(sleeper).unwrap()
     };
     // It is 8 ms each time if the timer waits for the whole slice.
@@ -50,8 +51,7 @@ fn a_timer_fires_before_a_cpu_bound_slice_ends() {
     // Joins sysmon, which runs the hook.
     runtime.shutdown(Duration::from_secs(60)).unwrap();
     for goid in stalled.lock().unwrap().iter() {
-        // A thread that loses its CPU computes for longer than it means to.
-        assert!(hogs[goid] > 9 * MS + MS / 2, "{:?} was reported as a stall", hogs[goid]);
+        assert!(hogs[goid] >= 10 * MS, "{:?} was reported as a stall", hogs[goid]);
     }
 }
 

@@ -51,11 +51,11 @@ pub(crate) fn was_refused() -> bool {
 /// Runs `poll`, the last poll before a decision, with an allowance.
 ///
 /// [`DECIDING_CHECKS`] checks are not refused. After these the slice counts. If it was over, a new
-/// one begins here. So a future that is ready is found ready, and one that goes on for ever is still
-/// interrupted.
+/// one begins here. So a future that is ready is found ready, and one that goes on for ever is
+/// still interrupted.
 pub(crate) fn poll_deciding<R>(poll: impl FnOnce() -> R) -> R {
-    /// Ends the allowance, also if `poll` panics. If the slice was over before, the goroutine yields
-    /// at its next check.
+    /// Ends the allowance, also if `poll` panics. If the slice was over before, the goroutine
+    /// yields at its next check.
     struct Restore<'a> {
         local: &'a Local,
         allowance: u32,
@@ -81,8 +81,8 @@ pub(crate) fn poll_deciding<R>(poll: impl FnOnce() -> R) -> R {
     })
 }
 
-/// Ends the refusals of the last poll, if there were any. For an executor that runs inside a poll of
-/// a goroutine, before each of its own polls: rule 2 counts the checks of one poll.
+/// Ends the refusals of the last poll, if there were any. For an executor that runs inside a poll
+/// of a goroutine, before each of its own polls: rule 2 counts the checks of one poll.
 pub(crate) fn begin_inner_poll() {
     current::with(|local| {
         if let Some(local) = local

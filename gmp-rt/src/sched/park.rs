@@ -273,7 +273,8 @@ impl Sched {
     /// from the pool, a new one if a P is free for it, at last sysmon.
     pub(crate) fn tend(self: &Arc<Self>, when: u64) -> Started {
         // An M enters the pool, and stops to be the sleeper, under the same lock, and reads the
-        // timers after that. So either that M sees the timer, or this thread sees the M in the pool.
+        // timers after that. So either that M sees the timer, or this thread sees the M in the
+        // pool.
         let tender = self.idle.with(|lists| match lists.sleeper {
             Some(sleeper) if sleeper.until <= when => Tender::Found,
             Some(sleeper) => lists.pool.iter().find(|m| m.id == sleeper.m).cloned().into(),

@@ -149,7 +149,8 @@ impl<T> Sender<T> {
     /// Sends a value if that is possible at once.
     ///
     /// A receiver that waits as a stream has room for one value, even if the channel has no buffer.
-    /// Of several such receivers all are woken by one value, and then wait again. The value stays in the channel until that stream, or another receiver, takes it.
+    /// Of several such receivers all are woken by one value, and then wait again. The value stays
+    /// in the channel until that stream, or another receiver, takes it.
     ///
     /// # Errors
     ///
@@ -251,7 +252,8 @@ impl<T> Receiver<T> {
     /// In a goroutine that is a blocking call: other goroutines go on without this thread. A sender
     /// that is driven by this very thread cannot run meanwhile: the call returns
     /// [`TryRecvError::Empty`] and the sender waits on. A sender on a busy machine may not run in
-    /// time either. The calls that find it are [`recv`](Self::recv) and a `select!` with a `default`.
+    /// time either. The calls that find it are [`recv`](Self::recv) and a `select!` with a
+    /// `default`.
     ///
     /// # Errors
     ///
@@ -277,8 +279,8 @@ impl<T> Receiver<T> {
     ///
     /// A value that is handed over in the last moment is returned: a send never succeeds while its
     /// receiver times out. If a sender in [`select!`](macro@crate::select) is on its way with its
-    /// value when the limit is over, this waits for it as [`try_recv`](Self::try_recv) does: up to a
-    /// millisecond, and up to 100 ms more while the sender evaluates its value.
+    /// value when the limit is over, this waits for it as [`try_recv`](Self::try_recv) does: up to
+    /// a millisecond, and up to 100 ms more while the sender evaluates its value.
     ///
     /// # Errors
     ///

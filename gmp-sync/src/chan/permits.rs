@@ -15,8 +15,9 @@
 //!
 //! So no send is committed before a receiver, or a slot, is committed to it. A receiver that is
 //! dropped between the steps 2 and 3 is like one that is dropped with a value: the value goes to
-//! the next receiver, and stays in the buffer until then. `try_recv` and `recv_timeout` do not leave
-//! between these steps, unless the value takes longer than [`COMMITTED`](crate::tuning::COMMITTED).
+//! the next receiver, and stays in the buffer until then. `try_recv` and `recv_timeout` do not
+//! leave between these steps, unless the value takes longer than
+//! [`COMMITTED`](crate::tuning::COMMITTED).
 //!
 //! Summonses and permits are anonymous: the sender that comes first gets the first receiver.
 //!
