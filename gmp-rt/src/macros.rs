@@ -13,7 +13,9 @@ pub mod probe;
 /// | `go!(move \|\| …)`, `go!(async move \|\| …)` | the closure, which takes no arguments and must not block for long |
 /// | `go!(name = "…", …)` | any of these, with a name for dumps and reports |
 ///
-/// If the value of a block or of a closure is a future, the goroutine awaits it too.
+/// If the value of a block or of a closure is a future, the goroutine awaits it too. So the type of
+/// that value must be known inside: write `go!({ numbers.sum::<u64>() })`, not a type for the
+/// handle. A block that ends in a call of a function that never returns needs a `;` behind the call.
 ///
 /// # Examples
 ///

@@ -1,5 +1,5 @@
-//! How senders and receivers of all kinds meet on one channel: nothing is lost, no sender is told
-//! "sent" without a receiver or a slot, no pair starves.
+//! How senders and receivers of all kinds meet on one channel: nothing is lost, no send
+//! returns "sent" without a receiver or a slot, no pair starves.
 
 use super::support::runtime;
 use futures::{SinkExt, StreamExt};

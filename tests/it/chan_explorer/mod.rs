@@ -11,7 +11,7 @@
 //!
 //! - conservation: what was sent is received once, or still there at the end; what was not sent is
 //!   not received; every value is dropped once;
-//! - agreement: nobody is told "empty", "full", "closed" or "timeout", and no default is chosen,
+//! - agreement: no operation returns "empty", "full", "closed" or "timeout", or takes its default,
 //!   while the operation was possible; without a buffer a select has sent only if a receiver was
 //!   there;
 //! - order: of two values, the one that was sent first is received first, unless another receiver may

@@ -445,7 +445,7 @@ impl World {
         match done {
             Done::Sent(id) => {
                 let met = !kind.sends_later() || self.cap > 0 || self.has_receiver(index, start);
-                assert!(met, "{index} is told that it has sent, but nobody receives");
+                assert!(met, "{index} has sent, but no receiver is there");
                 self.settle(id, Fate::Sent);
             }
             Done::Default => {
@@ -512,7 +512,7 @@ impl World {
         })
     }
 
-    /// A receiver is told that all was received, as it was at the time `since`.
+    /// Checks that all was received at the time `since`, at which a receive returned "closed".
     fn judge_closed(&self, by: Option<usize>, since: u32) {
         if self.may_hold(by, since) {
             return;
