@@ -36,6 +36,7 @@ const LAYERS: &[&[&str]] = &[
 const PROOF_FILES: &[&str] = &[
     "gmp-rt/src/prim/raw_lock.rs",
     "gmp-rt/src/g/status.rs",
+    "gmp-rt/src/p/ring.rs",
     "gmp-rt/src/p/runq.rs",
     "gmp-rt/src/p/status.rs",
     "gmp-rt/src/m/note.rs",
@@ -74,6 +75,7 @@ const MODELS: &[(&str, &str)] = &[
     ("gmp-rt/src/g/mod.rs", "gmp-rt/src/g/loom.rs"),
     ("gmp-rt/src/timer/mod.rs", "gmp-rt/src/timer/loom.rs"),
     ("gmp-rt/src/p/mod.rs", "gmp-rt/src/sched/loom.rs"),
+    ("gmp-rt/src/p/ring.rs", "gmp-rt/src/p/loom.rs"),
     ("gmp-rt/src/p/runq.rs", "gmp-rt/src/p/loom.rs"),
     ("gmp-rt/src/p/status.rs", "gmp-rt/src/p/loom.rs"),
     ("gmp-rt/src/p/call.rs", "gmp-rt/src/p/loom.rs"),

@@ -14,10 +14,24 @@ pub(crate) const RUNQ_CAP: usize = 4;
 /// Every so many ticks a P looks at the global queue first. Go: `schedtick%61`.
 pub(crate) const GLOBAL_TICK: u64 = 61;
 
-/// A P whose polls are so long that it does not come to that tick in this time is asked to look around after its
-/// poll: at the network, timers, the inbox and the global queue. (Two goroutines that compute for 5 ms at a time
-/// beside an echo server on two Ps: 72 answers in 3 s without, see the row `mixed`.)
-pub(crate) const TURN: Duration = Duration::from_millis(1);
+/// A P looks for newcomers whenever it has polled for about this long. Chosen: less than waking a
+/// thread takes, and a hundred times as long as the look.
+pub(crate) const SERVICE_PERIOD: Duration = Duration::from_micros(50);
+
+/// Polls between two services at most: 5 to 10 µs of the shortest. (With 61 the row `ping_pong`
+/// takes 3 % longer.)
+pub(crate) const SERVICE_POLLS: u32 = 4 * GLOBAL_TICK as u32;
+
+/// Operations within polls between two services at most: about 20 µs of the shortest.
+pub(crate) const SERVICE_OPS: u32 = 1024;
+
+/// Newcomers that run for longer let the own goroutines of their P run in between.
+pub(crate) const NEWCOMER_TURN: Duration = Duration::from_millis(1);
+
+/// Sysmon asks a P for a service that has made none for this long: its polls have become longer.
+/// (Two goroutines that compute for 5 ms at a time beside an echo server on two Ps: 72 answers in 3
+/// s without, see the row `mixed`.)
+pub(crate) const SERVICE_OVERDUE: Duration = Duration::from_millis(1);
 
 /// Budget checks that a deciding poll passes after the end of the slice. Chosen: more futures than
 /// a combinator races, and less than a millisecond of channel operations.
@@ -85,6 +99,10 @@ pub(crate) const STILL_LOOKS: usize = 16;
 /// waking one takes. If the guess was wrong, sysmon sees what is left lying.
 pub(crate) const WAKE_WORTH: Duration = Duration::from_micros(50);
 
+/// A spawn wakes a thread for a lone `runnext` at most once in this time, on each P. A wake-up for
+/// nothing takes about 10 µs of CPU in all, so this is 1 % of a core.
+pub(crate) const SPAWN_WAKE: Duration = Duration::from_millis(1);
+
 /// `spin_loop` hints between two rounds.
 pub(crate) const SPIN_PAUSES: u32 = 48;
 
@@ -92,16 +110,8 @@ pub(crate) const SPIN_PAUSES: u32 = 48;
 /// `forcePreemptNS`.
 pub(crate) const SLICE: Duration = Duration::from_millis(10);
 
-/// A P without timers looks at the clock once in so many looks for a goroutine, to stamp waits (a
-/// multiple of [`TIMER_CLOCK`]).
-pub(crate) const STAMP_CLOCK: u32 = 64;
-
-/// A P with timers looks at the clock once in so many ticks (a power of two). A clock reading
-/// costs as much as a whole tick, so it is not taken at each.
-pub(crate) const TIMER_CLOCK: u32 = 16;
-
-/// Of more Ps than this, not all look at the timers of all in a fair turn: about so many looks in one, on
-/// average. 256 looks take 0.5 to 2.5 µs (`gmp-bench --bin scaling`), the 61 slices between two turns as much.
+/// Of more Ps than this, a service looks at the timers of so many, in turn. 256 looks take 0.5 to
+/// 2.5 µs (`gmp-bench --bin scaling`).
 pub(crate) const TIMER_LOOKS: usize = 16;
 
 /// Most Ps a runtime may have.

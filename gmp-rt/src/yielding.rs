@@ -55,11 +55,14 @@ fn mark(cx: &Context<'_>) -> bool {
     let Some(g) = goroutine_of(cx.waker()) else { return false };
     current::with(|local| match local {
         Some(local) if local.goid.get() == g.goid() => {
-            if local.yielding.get() != Yield::Global {
-                local.refusals.set(0);
+            // A goroutine that is interrupted for newcomers goes behind them anyway.
+            if local.yielding.get() != Yield::Behind {
+                if local.yielding.get() != Yield::Global {
+                    local.refusals.set(0);
+                }
+                let overtime = local.p().is_overtime();
+                local.yielding.set(if overtime { Yield::Global } else { Yield::Local });
             }
-            let overtime = local.p().is_overtime();
-            local.yielding.set(if overtime { Yield::Global } else { Yield::Local });
             true
         }
         _ => false,

@@ -109,6 +109,25 @@ fn loom_overflow_against_thief() {
     });
 }
 
+/// The owner runs newcomers while a thief takes some: every goroutine comes out exactly once.
+#[test]
+fn loom_newcomers_against_thief() {
+    ::loom::model(|| {
+        let q = Arc::new(RunQ::new());
+        let me = owner(&q);
+        me.put_newcomer(fake(1)).unwrap();
+        me.put_tail(fake(2)).unwrap();
+        let victim = q.clone();
+        let t = thread::spawn(move || thief(victim, StealNext::No));
+        me.put_newcomer(fake(3)).unwrap();
+        let mut seen: Vec<usize> = me.get_newcomer().map(number).into_iter().collect();
+        seen.extend(t.join().unwrap());
+        seen.extend(std::iter::from_fn(|| me.get_newcomer().map(number)));
+        seen.extend(drain(&me));
+        assert_each_once(seen, 3);
+    });
+}
+
 /// `runnext` is taken by the owner or by a thief, not by both, not by none.
 #[test]
 fn loom_runnext_against_thief() {

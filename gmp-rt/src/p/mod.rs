@@ -18,7 +18,10 @@
 pub(crate) mod call;
 pub(crate) mod pace;
 #[expect(unsafe_code, reason = "slots hold raw goroutines, I1 and I2 of the module")]
+mod ring;
+#[expect(unsafe_code, reason = "`runnext` holds a raw goroutine, I1 and I2 of the module")]
 pub(crate) mod runq;
+pub(crate) mod service;
 pub(crate) mod status;
 
 #[cfg(test)]
@@ -34,12 +37,15 @@ pub(crate) use self::status::{PStatus, StatusKey};
 use self::call::Calls;
 use self::pace::Pace;
 use self::runq::{Owner, RunQ};
+use self::service::Service;
 use self::status::StatusWord;
 use crate::g::GoId;
 use crate::g::heap::Cache;
 use crate::prim::Ordering::{Acquire, Relaxed, Release};
 use crate::prim::{AtomicBool, AtomicU64, CachePadded, fixed};
 use crate::timer::Timers;
+use crate::tuning::SLICE;
+use crate::util::clock;
 use crate::util::rand::Rand;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -105,6 +111,8 @@ pub(crate) struct Counters {
     pub(crate) timers_fired: Tally,
     /// Times the network was asked without waiting.
     pub(crate) netpolls: Tally,
+    /// Services: looks for newcomers while there was other work.
+    pub(crate) services: Tally,
 }
 
 /// A processor as everybody sees it.
@@ -113,9 +121,9 @@ pub(crate) struct P {
     pub(crate) id: usize,
     status: StatusWord,
     pub(crate) calls: Calls,
-    /// A request to the owner to come to the slow path at its next look.
+    /// A request to the owner to make a service at its next search.
     attention: AtomicBool,
-    /// The slice is over: whoever runs should give way at its next await.
+    /// The poll that is running has used up a slice: its goroutine yields at its next await.
     overtime: fixed::AtomicBool,
     /// The goroutine being polled; 0 between polls. A hint for reports.
     goid: fixed::AtomicU64,
@@ -134,16 +142,19 @@ pub(crate) struct P {
 pub(crate) struct Own {
     pub(crate) cache: Cache,
     pub(crate) rand: Rand,
-    /// Times this P looked for a goroutine.
-    pub(crate) looks: Cell<u32>,
-    /// The slice in which the global queue was last looked at first.
-    pub(crate) fair_slice: Cell<u64>,
-    /// How many have to have left the ring before some may come before those on it again.
-    pub(crate) turn_over: Cell<u32>,
+    pub(crate) service: Service,
+    /// The number of slices when a goroutine of the global queue last ran before the own ones.
+    pub(crate) global_slice: Cell<u64>,
+    /// The number of slices at the last look at the global queue.
+    pub(crate) seen_slice: Cell<u64>,
     /// Whether the inbox comes before the global queue next time.
     inbox_first: Cell<bool>,
     /// The moment the clock was last read: good enough for "since when".
     pub(crate) stamp: Cell<u64>,
+    /// The stamp when the present slice began.
+    slice_began: Cell<u64>,
+    /// The stamp when a spawn last woke a thread.
+    pub(crate) spawn_wake: Cell<u64>,
     /// Goroutine ids reserved and not used.
     pub(crate) goids: Cell<(u64, u64)>,
     /// The M that ran it last, to give it back to.
@@ -204,12 +215,13 @@ impl P {
         let own = Own {
             cache: Cache::default(),
             rand: Rand::new(id as u64 ^ crate::util::clock::now()),
-            looks: Cell::new(0),
-            // Not the first slice of all: what is on the global queue had no turn to miss yet.
-            fair_slice: Cell::new(0),
-            turn_over: Cell::new(0),
+            service: Service::default(),
+            global_slice: Cell::new(0),
+            seen_slice: Cell::new(0),
             inbox_first: Cell::new(false),
             stamp: Cell::new(0),
+            slice_began: Cell::new(0),
+            spawn_wake: Cell::new(0),
             goids: Cell::new((0, 0)),
             last_m: Cell::new(usize::MAX),
             pace: Pace::default(),
@@ -243,18 +255,18 @@ impl P {
         self.status.displace()
     }
 
-    /// Asks the owner to take the slow path once: its right to run may be wanted back, or it should look
-    /// around.
+    /// Asks the owner to make a service at its next search: its right to run may be wanted back, or
+    /// its polls are so long that the next service is late.
     pub(crate) fn ask_attention(&self) {
         self.attention.store(true, Release); // pairs with `take_attention`
     }
 
-    /// Asks whoever runs to give way: its slice is over.
+    /// Asks the goroutine that runs to yield: its poll has used up a slice.
     pub(crate) fn ask_yield(&self) {
         self.overtime.store(true, Relaxed); // Relaxed: only a request
     }
 
-    /// Whether the slice is over.
+    /// Whether the poll that is running, or the one before, has used up a slice.
     #[inline]
     pub(crate) fn is_overtime(&self) -> bool {
         self.overtime.load(Relaxed) // Relaxed: only a request
@@ -325,8 +337,24 @@ impl OwnedP {
         self.p.calls.end();
     }
 
-    /// Whether [`P::ask_attention`] was called since the last time.
+    /// Counts a search for a goroutine. Returns whether it is time for a look, or a service was
+    /// asked for.
     #[inline]
+    pub(crate) fn count_search(&self) -> bool {
+        // Relaxed: `take_attention` follows.
+        self.own().service.count_poll() | self.p.attention.load(Relaxed)
+    }
+
+    /// Counts an operation of gmp's own futures. Returns whether it has to be checked whether the
+    /// goroutine may go on.
+    #[inline]
+    pub(crate) fn count_op(&self) -> bool {
+        // Relaxed: only requests.
+        let asked = self.p.overtime.load(Relaxed) | self.p.attention.load(Relaxed);
+        self.own().service.count_op() | asked
+    }
+
+    /// Whether [`P::ask_attention`] was called since the last time.
     pub(crate) fn take_attention(&self) -> bool {
         if !self.p.attention.load(Acquire) {
             return false;
@@ -346,9 +374,21 @@ impl OwnedP {
     #[inline]
     pub(crate) fn begin_slice(&self) {
         self.p.counters.slices.add(1);
+        self.own().slice_began.set(self.own().stamp.get());
         if self.is_overtime() {
-            self.p.overtime.store(false, Relaxed); // Relaxed: only a request
+            self.forget_yield();
         }
+    }
+
+    /// Takes the request to yield back.
+    pub(crate) fn forget_yield(&self) {
+        self.p.overtime.store(false, Relaxed); // Relaxed: only a request
+    }
+
+    /// Whether the present slice is over at the moment `now`. One that began before the last
+    /// service is at most a service longer than it seems.
+    pub(crate) fn is_slice_over(&self, now: u64) -> bool {
+        now - self.own().slice_began.get() >= clock::nanos(SLICE)
     }
 
     /// Says which goroutine is polled; 0 for none.

@@ -1,11 +1,13 @@
-//! The budget of a goroutine: when its time slice is over, it yields at its next await.
+//! The budget of a goroutine: it yields at an await when its time slice is over, or when newcomers
+//! wait ([`crate::p::service`]).
 //!
 //! # The rule
 //!
 //! The budget never changes a result. It only moves the time at which a goroutine runs.
 //!
 //! 1. A refusal, that is `Pending` from [`poll_go_on`], means "poll again". It never means "not
-//!    ready". The goroutine goes to the back of the global queue when its poll ends.
+//!    ready". When its poll ends, the goroutine goes to the back of the global queue if its slice
+//!    is over, and behind the newcomers if it is not.
 //! 2. After a refusal all further checks of the same poll are refused. A combinator that polls
 //!    several futures, such as a race of a receive and a timer, then sees all of them pending. It
 //!    decides in the next poll, which has a slice of its own.
@@ -27,25 +29,22 @@ use std::task::{Context, Poll};
 
 /// Checks whether a future that is ready may return `Ready`.
 ///
-/// Returns `Pending` if the time slice of the goroutine is over. The goroutine is then requeued
-/// after this poll, and the future must return `Pending`.
+/// Returns `Pending` if the time slice of the goroutine is over, or if newcomers wait. The
+/// goroutine is then requeued after this poll, and the future must return `Pending`.
 #[inline]
 pub(crate) fn poll_go_on(cx: &Context<'_>) -> Poll<()> {
     current::with(|local| {
         let Some(local) = local else { return Poll::Ready(()) };
-        let p = local.p();
-        if p.is_overtime() {
-            drop(p);
-            return local.check_overtime(cx);
+        if local.p().count_op() {
+            return local.check(cx);
         }
-        p.counters.ops.add(1);
         Poll::Ready(())
     })
 }
 
 /// Whether a check of the current poll of the current goroutine was refused.
 pub(crate) fn was_refused() -> bool {
-    current::with(|local| local.is_some_and(|local| local.yielding.get() == Yield::Global))
+    current::with(|local| local.is_some_and(|local| local.yielding.get().is_refusal()))
 }
 
 /// Runs `poll`, the last poll before a decision, with an allowance.
@@ -86,7 +85,7 @@ pub(crate) fn poll_deciding<R>(poll: impl FnOnce() -> R) -> R {
 pub(crate) fn begin_inner_poll() {
     current::with(|local| {
         if let Some(local) = local
-            && local.yielding.get() == Yield::Global
+            && local.yielding.get().is_refusal()
         {
             local.yielding.set(Yield::No);
             local.refusals.set(0);
@@ -96,20 +95,23 @@ pub(crate) fn begin_inner_poll() {
 }
 
 impl Local {
-    /// A check after the end of the slice.
+    /// A check after the end of the slice, or when a service is due.
     #[cold]
-    fn check_overtime(&self, cx: &Context<'_>) -> Poll<()> {
+    fn check(&self, cx: &Context<'_>) -> Poll<()> {
         let goid = self.goid.get();
         let is_own = goroutine_of(cx.waker()).is_some_and(|g| g.goid() == goid);
         // Rule 4. Outside of a poll there is no goroutine that could yield.
         if goid == 0 || (!is_own && cx.waker().data().is_null()) {
             return Poll::Ready(());
         }
+        if !self.p().is_overtime() && !self.serve_in_poll() {
+            return Poll::Ready(());
+        }
         if let Some(left) = self.allowance.get().checked_sub(1) {
             self.allowance.set(left);
             return Poll::Ready(());
         }
-        let is_first = self.yielding.get() != Yield::Global;
+        let is_first = !self.yielding.get().is_refusal();
         let refused = if is_first { 0 } else { self.refusals.get() };
         let most = if is_own { MAX_REFUSALS } else { MAX_FOREIGN_REFUSALS };
         if refused >= most {
@@ -118,7 +120,9 @@ impl Local {
             return Poll::Ready(());
         }
         self.refusals.set(refused + 1);
-        self.yielding.set(Yield::Global);
+        if self.yielding.get() != Yield::Behind {
+            self.yielding.set(Yield::Global);
+        }
         if !is_own {
             cx.waker().wake_by_ref();
         }

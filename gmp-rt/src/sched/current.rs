@@ -28,6 +28,15 @@ pub(crate) enum Yield {
     Local,
     /// To the tail of the global queue: its slice is over.
     Global,
+    /// Behind the newcomers, for which it was interrupted.
+    Behind,
+}
+
+impl Yield {
+    /// Whether a budget check of the poll was refused.
+    pub(crate) fn is_refusal(self) -> bool {
+        matches!(self, Self::Global | Self::Behind)
+    }
 }
 
 /// The thread's own half of an M.
@@ -45,7 +54,8 @@ pub(crate) struct Local {
     pub(super) wake_to: Cell<Place>,
     /// Set by `yield_now` and by refused budget checks inside a poll.
     pub(crate) yielding: Cell<Yield>,
-    /// Refused budget checks of this poll; valid while `yielding` is [`Yield::Global`].
+    /// Refused budget checks of this poll; valid while `yielding` [is a
+    /// refusal](Yield::is_refusal).
     pub(crate) refusals: Cell<u32>,
     /// Budget checks after the end of the slice that are not refused.
     pub(super) allowance: Cell<u32>,
@@ -112,6 +122,7 @@ impl Local {
         let now = clock::now();
         p.own().stamp.set(now);
         p.own().pace.forget();
+        p.own().service.forget_time();
         p.set_owner(self.m.id, self.m.thread);
         let before = self.p.put(p);
         debug_assert!(before.is_none(), "an M with two Ps");
@@ -120,7 +131,7 @@ impl Local {
         // Whoever had this right before may have left timers behind, in a poll that does not end. They
         // go first, as timers do on any P; else a goroutine that hogs this one too might.
         if self.sched.next_timer() <= now {
-            self.fire_all(now);
+            self.fire_all(now, Place::Tail);
         }
     }
 

@@ -1,19 +1,17 @@
 //! What to run next: Go's `findRunnable`, a list of places in order.
 
 use super::Sched;
-use super::current::Local;
 use super::idle::{Recheck, Spinning};
+use super::ready::Place;
 use super::run::{Step, Worker};
 use crate::g::GRef;
 use crate::g::list::GList;
 use crate::p::runq::{Got, StealNext};
 use crate::p::{OwnedP, P, PStatus};
-use crate::prim::{spin_loop, take_contended};
-use crate::timer::Timers;
+use crate::prim::spin_loop;
 use crate::tuning::{
-    GLOBAL_TICK, RUNNEXT_BACKOFF, RUNQ_CAP, SPIN_LOOKS, SPIN_PAUSES, SPIN_ROUNDS,
-    SPIN_ROUNDS_ALONE, SPIN_ROUNDS_LEAST, STAMP_CLOCK, STEAL_PASSES, STEAL_ROUNDS_AHEAD,
-    STILL_LOOKS, TIMER_CLOCK, TIMER_LOOKS,
+    RUNNEXT_BACKOFF, RUNQ_CAP, SPIN_LOOKS, SPIN_PAUSES, SPIN_ROUNDS, SPIN_ROUNDS_ALONE,
+    SPIN_ROUNDS_LEAST, STEAL_PASSES, STEAL_ROUNDS_AHEAD, STILL_AFTER, STILL_LOOKS,
 };
 use crate::util::clock;
 
@@ -34,7 +32,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    fn fresh(gp: GRef) -> Self {
+    pub(super) fn fresh(gp: GRef) -> Self {
         Self { gp, slice: Slice::Fresh }
     }
 }
@@ -53,23 +51,12 @@ impl Worker<'_> {
         }
     }
 
-    /// The places that are this P's own.
+    /// The places that are this P's own, and the newcomers if a service is due.
     #[inline]
-    fn find_local(&mut self) -> Option<Found> {
-        let p = self.local.p();
-        if p.take_attention() {
-            return self.attend();
+    pub(super) fn find_local(&mut self) -> Option<Found> {
+        if self.local.p().count_search() {
+            return self.look();
         }
-        self.local.run_timers(&p);
-        // Once per such slice, not at each link of a `runnext` chain within it.
-        let slice = p.counters.slices.get();
-        if slice.is_multiple_of(GLOBAL_TICK)
-            && p.own().fair_slice.replace(slice) != slice
-            && let Some(gp) = self.fair_turn()
-        {
-            return Some(Found::fresh(gp));
-        }
-        drop(p);
         self.take_own()
     }
 
@@ -80,15 +67,17 @@ impl Worker<'_> {
             self.give_up_p();
             return self.sleep();
         }
+        let now = self.local.out_of_work();
         if let Some(gp) = self.find_queued().or_else(|| self.take_from_still()) {
             return Some(Step::Run(Found::fresh(gp)));
         }
-        self.ask_network();
-        if let Some(Got::Next(gp) | Got::Ring(gp)) = self.local.p().runq().get() {
-            return Some(Step::Run(Found::fresh(gp)));
+        self.local.ask_network(now, Place::Tail, &mut self.ready);
+        if let Some(got) = self.local.p().runq().get() {
+            return Some(Step::Run(Found::fresh(got.into_g())));
         }
         if let Some(gp) = self.spin() {
-            self.begin_pace();
+            self.local.p().own().service.forget_time();
+            self.local.begin_pace();
             return Some(Step::Run(Found::fresh(gp)));
         }
         self.park()
@@ -97,8 +86,9 @@ impl Worker<'_> {
     /// What waits on this P after all, or for everybody.
     fn find_queued(&self) -> Option<GRef> {
         let p = self.local.p();
-        if let Some(Got::Next(gp) | Got::Ring(gp)) = p.runq().get() {
-            return Some(gp);
+        let own = p.runq().get_newcomer().or_else(|| p.runq().get().map(Got::into_g));
+        if own.is_some() {
+            return own;
         }
         // In turn, so that neither can starve the other.
         if p.own().inbox_first() {
@@ -108,82 +98,23 @@ impl Worker<'_> {
         }
     }
 
-    /// One goroutine from the global queue or the inbox before the own ones: else two that keep
-    /// waking each other could hold a P for ever. Also the time to serve timers of Ps that
-    /// nobody runs, and to ask the network, which is else asked only by who is out of work.
-    #[cold]
-    fn fair_turn(&mut self) -> Option<GRef> {
-        self.ask_network();
-        let sched = &self.local.sched;
-        if self.looks_at_all_timers() && sched.next_timer() != clock::FOREVER {
-            self.local.fire_all(clock::now());
-        }
-        if self.local.p().own().inbox_first() {
-            sched.inbox.get().or_else(|| sched.globq.get())
-        } else {
-            sched.globq.get().or_else(|| sched.inbox.get())
-        }
-    }
-
-    /// Whether it is this P's turn to look at the timers of all. Where there are many Ps they take turns,
-    /// so that each pays for a few looks and not for one at each of them.
-    fn looks_at_all_timers(&self) -> bool {
-        let p = self.local.p();
-        let turn = p.counters.slices.get() / GLOBAL_TICK + p.id as u64;
-        turn.is_multiple_of((self.local.sched.procs() / TIMER_LOOKS).max(1) as u64)
-    }
-
-    /// Somebody wants this P's attention: it has to give up its right to run (`find_elsewhere` does), or it is
-    /// time for a turn.
-    #[cold]
-    fn attend(&mut self) -> Option<Found> {
-        if self.local.sched.is_surplus() {
-            return None;
-        }
-        self.turn();
-        self.take_own()
-    }
-
-    /// `runnext`, or the head of the ring.
+    /// A newcomer if it is their turn; else `runnext`, or the head of the ring.
     #[inline]
-    fn take_own(&self) -> Option<Found> {
+    pub(super) fn take_own(&self) -> Option<Found> {
         let p = self.local.p();
+        if p.own().service.is_newcomers_turn()
+            && let Some(found) = self.take_newcomer(&p)
+        {
+            return Some(found);
+        }
         match p.runq().get()? {
             Got::Ring(gp) => Some(Found::fresh(gp)),
             Got::Next(gp) => self.next_in_chain(&p, gp),
         }
     }
 
-    /// What a fair turn is where polls are long: 61 of them may be a second. Whoever waits for the network, a
-    /// timer or a thread outside comes before the goroutines on the ring, which wait for some short polls
-    /// then and not for each other's long ones. Those on the global queue come behind: they may have computed for
-    /// a whole slice just now.
-    ///
-    /// Not again before all who came first and one of the others have left the ring: so the others go on
-    /// too, however much there is to do.
-    fn turn(&mut self) {
-        let before = self.local.p().runq.len();
-        self.ask_network();
-        self.local.fire_all(clock::now());
-        let p = self.local.p();
-        if let Some(gp) = self.take_inbox(&p) {
-            self.local.put_tail(&p, gp);
-        }
-        let came = p.runq.len().saturating_sub(before);
-        // More than a ring is left to take only of a mark so old that the count has wrapped since.
-        let left = p.own().turn_over.get().wrapping_sub(p.runq.taken()) as usize;
-        let over = left == 0 || left > RUNQ_CAP + 1;
-        if before > 0 && came > 0 && over {
-            self.local.sched.globq.put_batch(p.runq().rotate(before));
-            p.own().turn_over.set(p.runq.taken().wrapping_add(came as u32 + 1));
-        }
-        if let Some(gp) = self.take_global(&p) {
-            self.local.put_tail(&p, gp);
-        }
-    }
-
-    /// A `runnext` goroutine inherits the slice; when that is over, it goes to the back of the
-    /// global queue, and whoever is first on the ring runs.
+    /// A `runnext` goroutine inherits the slice. When that is over, it goes to the back of the
+    /// global queue, and the first goroutine on the ring runs.
     #[inline]
     fn next_in_chain(&self, p: &OwnedP, gp: GRef) -> Option<Found> {
         if !p.is_overtime() {
@@ -193,6 +124,15 @@ impl Worker<'_> {
         self.local.sched.globq.put(gp);
         self.local.wakep(p);
         p.runq().get_ring().map(Found::fresh)
+    }
+
+    /// Ends the slice of a `runnext` chain.
+    pub(super) fn end_chain(&self, p: &OwnedP) {
+        p.begin_slice();
+        if let Some(gp) = p.runq().take_next() {
+            self.local.sched.globq.put(gp);
+            self.local.wakep(p);
+        }
     }
 
     /// This P's share of the global queue: one to run, the rest into the ring.
@@ -241,7 +181,7 @@ impl Worker<'_> {
         let gp = order.take(STILL_LOOKS).find_map(|id| {
             let victim = local.sched.ps.get(id).filter(|victim| victim.id != p.id)?;
             let polls = victim.counters.polls.get();
-            let is_left = victim.has_loot() && still.is_still(id, polls, clock::now());
+            let is_left = victim.has_loot() && still.is_still(id, polls, clock::now(), STILL_AFTER);
             is_left.then(|| victim.runq.steal_into(&p.runq(), StealNext::No))?
         })?;
         p.count_steal();
@@ -295,21 +235,34 @@ impl Worker<'_> {
         let local = self.local;
         let (p, sched) = (local.p(), &local.sched);
         if last && sched.next_timer() != clock::FOREVER {
-            self.local.fire_all(clock::now());
-            if let Some(Got::Next(gp) | Got::Ring(gp)) = p.runq().get() {
-                return Some(gp);
+            self.local.fire_all(clock::now(), Place::Tail);
+            if let Some(got) = p.runq().get() {
+                return Some(got.into_g());
             }
         }
         let n = sched.ps.len();
         let mut order = StealOrder::new(n, p.own().rand.next_u32());
         order.find_map(|id| {
             let victim = sched.ps.get(id).filter(|victim| victim.id != p.id)?;
-            if !last && self.will_come_to_all(victim) {
+            let next = if last { may_take_next(victim) } else { self.is_next_stale(victim) };
+            if !last && next == StealNext::No && self.will_come_to_all(victim) {
                 return None;
             }
-            let next = if last && may_take_next(victim) { StealNext::Yes } else { StealNext::No };
             victim.runq.steal_into(&p.runq(), next)
         })
+    }
+
+    /// Whether `victim` has a `runnext` and has made no poll for a while, as far as this thief has
+    /// seen in its rounds.
+    fn is_next_stale(&mut self, victim: &P) -> StealNext {
+        if !victim.runq.has_next() {
+            return StealNext::No;
+        }
+        let polls = victim.counters.polls.get();
+        match self.stuck.is_still(victim.id, polls, clock::now(), RUNNEXT_BACKOFF) {
+            true => StealNext::Yes,
+            false => StealNext::No,
+        }
     }
 
     /// Whether `victim` is so fast that it will have run all on its ring in a few µs. To take some of
@@ -345,45 +298,8 @@ impl Worker<'_> {
 
 impl Sched {
     /// How many of `len` queued goroutines one P takes (Go: `globrunqget`).
-    fn share(&self, len: usize) -> usize {
+    pub(super) fn share(&self, len: usize) -> usize {
         (len / self.procs() + 1).min(RUNQ_CAP / 2)
-    }
-}
-
-impl Local {
-    /// Runs the due timers of all Ps.
-    pub(super) fn fire_all(&self, now: u64) {
-        self.p().own().stamp.set(now);
-        for p in self.sched.ps.iter().filter(|p| p.timers.next_when() <= now) {
-            self.fire(&p.timers, now);
-        }
-    }
-
-    /// Runs due timers.
-    #[cold]
-    fn fire(&self, timers: &Timers, now: u64) {
-        let fired = self.in_batch(|| timers.fire(now));
-        self.p().counters.timers_fired.add(fired as u64);
-    }
-
-    /// Runs the due timers of the own P. The clock is read once in a while only, and keeps the
-    /// stamp fresh.
-    #[inline]
-    fn run_timers(&self, p: &OwnedP) {
-        let own = p.own();
-        let looks = own.looks.get().wrapping_add(1);
-        own.looks.set(looks);
-        if looks.is_multiple_of(TIMER_CLOCK) {
-            p.counters.contended.add(take_contended());
-            let next = p.timers.next_when();
-            if next != clock::FOREVER || looks.is_multiple_of(STAMP_CLOCK) {
-                let now = clock::now();
-                own.stamp.set(now);
-                if next <= now {
-                    self.fire(&p.timers, now);
-                }
-            }
-        }
     }
 }
 
@@ -391,22 +307,22 @@ impl Local {
 ///
 /// Go waits 3 µs and takes what is there then. We also look whether the M came to another
 /// goroutine meanwhile: if so it is alive and will come to this one.
-fn may_take_next(victim: &P) -> bool {
+fn may_take_next(victim: &P) -> StealNext {
     if !victim.runq.has_next() {
-        return false;
+        return StealNext::No;
     }
     if victim.status() != PStatus::Running {
-        return true;
+        return StealNext::Yes;
     }
     let polls = victim.counters.polls.get();
     let until = clock::after(RUNNEXT_BACKOFF);
     while clock::now() < until {
         spin_loop();
         if victim.counters.polls.get() != polls {
-            return false;
+            return StealNext::No;
         }
     }
-    victim.runq.has_next()
+    StealNext::Yes
 }
 
 /// The numbers below `n` in a random order, each once: a random start and a random step that has

@@ -23,6 +23,7 @@ pub(crate) mod procs;
 pub(crate) mod ready;
 pub(crate) mod registry;
 mod run;
+mod serve;
 mod shutdown;
 pub(crate) mod spawn;
 pub(crate) mod stall;

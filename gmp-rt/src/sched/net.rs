@@ -2,8 +2,8 @@
 //!
 //! No thread is set aside for it. An M that has nothing to do sleeps in the netpoller instead of on its
 //! note, one at a time, and wakes for the next timer too. A P that runs out of goroutines asks without
-//! waiting, before it steals; one that never does asks every 61st slice. If all are busy with one
-//! goroutine each, sysmon sends somebody who has a P to spare, or asks itself.
+//! waiting, before it steals; one that never does asks in its [services](crate::p::service). If all
+//! are busy with one goroutine each, sysmon sends somebody who has a P to spare, or asks itself.
 //!
 //! What is told is kept as wakers until the M has a P. Then all are woken as one batch onto its ring,
 //! and one more thread is woken if that makes work for two. If there is no P to be had, they go to the
@@ -22,14 +22,16 @@
 //! | O1 | SeqCst store of `waits` in [`Net::sleep`], then the exchange on the note | the swap in `Note::wake`, the ring, the poll that takes it, then the SeqCst load in [`Net::is_awaited`] | that the ring was meant for somebody else |
 
 use super::Sched;
+use super::current::Local;
+use super::ready::Place;
 use super::run::Worker;
 use crate::g::stored::StoredWaker;
 use crate::m::note::Note;
 use crate::netpoll::{Bell, Delay, Netpoll, Ready};
 use crate::p::{Counter, OwnedP};
-use crate::prim::AtomicBool;
-use crate::prim::Ordering::SeqCst;
-use crate::tuning::{NET_BATCH, ROUND_NAP, ROUND_TRIES, RUNQ_CAP};
+use crate::prim::Ordering::{Relaxed, SeqCst};
+use crate::prim::{AtomicBool, fixed};
+use crate::tuning::{NET_BATCH, ROUND_NAP, ROUND_TRIES, RUNQ_CAP, SERVICE_PERIOD};
 use crate::util::clock;
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -48,6 +50,8 @@ pub(super) enum Network {
 #[derive(Debug)]
 pub(crate) struct Net {
     netpoll: OnceLock<Arc<dyn Netpoll>>,
+    /// When a service last asked. A hint.
+    asked: fixed::AtomicU64,
     /// An M sleeps in the netpoller, or is about to. O1.
     waits: AtomicBool,
     /// How often one did. Written by the one that has the role.
@@ -60,6 +64,7 @@ impl Default for Net {
     fn default() -> Self {
         Self {
             netpoll: OnceLock::new(),
+            asked: fixed::AtomicU64::new(0),
             waits: AtomicBool::new(false),
             slept: Counter::default(),
             rescued: Counter::default(),
@@ -86,6 +91,17 @@ impl Net {
     /// Whether anybody waits for an event.
     pub(super) fn has_waiters(&self) -> bool {
         self.netpoll.get().is_some_and(|netpoll| netpoll.has_waiters())
+    }
+
+    /// Whether no service of any P has asked for half a [`SERVICE_PERIOD`]. Then the caller does.
+    /// So many Ps do not ask more often than two.
+    pub(super) fn is_ask_due(&self, now: u64) -> bool {
+        // Relaxed: a hint. Two that ask at once do no harm.
+        if now < self.asked.load(Relaxed) + clock::nanos(SERVICE_PERIOD) / 2 {
+            return false;
+        }
+        self.asked.store(now, Relaxed);
+        true
     }
 
     /// Asks without waiting, on any thread.
@@ -191,47 +207,49 @@ impl Sched {
     }
 }
 
-impl Worker<'_> {
-    /// Asks the network without waiting; what it tells is on the own ring then.
-    pub(super) fn ask_network(&mut self) {
-        let net = &self.local.sched.net;
+impl Local {
+    /// Asks the network without waiting. Those whose event has come are queued at `place`; `ready`
+    /// is room for their wakers.
+    pub(super) fn ask_network(&self, now: u64, place: Place, ready: &mut Ready) {
+        let net = &self.sched.net;
         let Some(netpoll) = net.in_use() else { return };
         if net.is_awaited() {
-            return; // somebody will be told
+            return; // the thread that waits there is told
         }
-        let p = self.local.p();
-        p.own().pace.end(clock::now(), p.counters.polls.get());
+        let p = self.p();
+        p.own().pace.end(now, p.counters.polls.get());
         p.counters.netpolls.add(1);
-        net.ask(&**netpoll, free_slots(&p), &mut self.ready);
+        net.ask(&**netpoll, free_slots(&p), ready);
         drop(p);
-        self.wake_ready();
+        self.wake_ready(place, ready);
     }
 
+    /// Wakes those whose event has come, with a P: as one batch, queued at `place`.
+    pub(super) fn wake_ready(&self, place: Place, ready: &mut Ready) {
+        if ready.is_empty() {
+            return;
+        }
+        self.in_batch(place, || ready.drain().for_each(StoredWaker::wake));
+        self.begin_pace();
+    }
+
+    /// There is something to run: from now on it is measured how long that takes, if the network
+    /// will be asked after that.
+    pub(super) fn begin_pace(&self) {
+        if self.sched.net.in_use().is_some() {
+            let p = self.p();
+            p.own().pace.begin(clock::now(), p.counters.polls.get());
+        }
+    }
+}
+
+impl Worker<'_> {
     /// Sleeps in the netpoller until an event, a wake-up or the moment `until`, and gives the role
     /// up.
     pub(super) fn sleep_in_netpoll(&mut self, until: u64) {
         let sched = &self.local.sched;
         sched.net.sleep(&self.local.m.note, until, &mut self.ready);
         sched.idle.with(|lists| lists.poller = None);
-    }
-
-    /// Wakes those whose event has come, with a P: as one batch.
-    pub(super) fn wake_ready(&mut self) {
-        if self.ready.is_empty() {
-            return;
-        }
-        let ready = &mut self.ready;
-        self.local.in_batch(|| ready.drain().for_each(StoredWaker::wake));
-        self.begin_pace();
-    }
-
-    /// There is something to run: from now on it is measured how long that takes, if the network will be asked
-    /// after that.
-    pub(super) fn begin_pace(&self) {
-        if self.local.sched.net.in_use().is_some() {
-            let p = self.local.p();
-            p.own().pace.begin(clock::now(), p.counters.polls.get());
-        }
     }
 
     /// Wakes them without a P: for those who run.

@@ -6,6 +6,7 @@
 use super::Sched;
 use super::idle::{Lists, Sleeper, Spinning};
 use super::net::Network;
+use super::ready::Place;
 use super::run::{Step, Worker};
 use super::wake::Started;
 use crate::g::heap;
@@ -113,7 +114,7 @@ impl Worker<'_> {
             } else {
                 match self.rise() {
                     Rise::Up => {
-                        self.wake_ready();
+                        self.local.wake_ready(Place::Tail, &mut self.ready);
                         return None;
                     }
                     Rise::NoP => {
@@ -129,7 +130,7 @@ impl Worker<'_> {
             if let Some(grant) = m.take_grant() {
                 self.local.acquire_p(grant.p);
                 self.unit = Some(grant.unit);
-                self.wake_ready();
+                self.local.wake_ready(Place::Tail, &mut self.ready);
                 return None;
             }
             if sched.idle.with(|lists| lists.may_exit(m.id, awake)) {

@@ -81,9 +81,9 @@ impl Probe {
     /// One round of a thief; `true` if it found something.
     pub fn steal_pass(&self) -> bool {
         let (ready, polls_seen, patience) = (Ready::default(), Vec::new(), 1);
-        let still = Still::default();
+        let (still, stuck) = (Still::default(), Still::default());
         let mut worker =
-            Worker { local: &self.local, unit: None, ready, polls_seen, still, patience };
+            Worker { local: &self.local, unit: None, ready, polls_seen, still, stuck, patience };
         worker.steal_pass(false).map(GRef::into_raw).is_some()
     }
 

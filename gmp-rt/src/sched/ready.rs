@@ -18,8 +18,10 @@ use std::task::{Context, Poll};
 pub(crate) enum Place {
     /// Before everything: spawned and woken goroutines.
     RunNext,
-    /// Behind everything, and no thread is woken for it yet: one of many, or one that gave way.
+    /// Behind everything, and no thread is woken for it yet: one of many, or one that yielded.
     Tail,
+    /// Before `runnext` and the ring, and no thread is woken for it yet. See [`crate::p::service`].
+    Newcomer,
 }
 
 /// The scheduler as goroutines know it.
@@ -53,7 +55,7 @@ pub(crate) fn wake_all(wakers: impl IntoIterator<Item: Into<StoredWaker>>) {
     debug_assert_no_lock_held("wakes many");
     let wake = || wakers.into_iter().for_each(|waker| waker.into().wake());
     current::with(|local| match local {
-        Some(local) => local.in_batch(wake),
+        Some(local) => local.in_batch(Place::Tail, wake),
         None => wake(),
     });
 }
@@ -93,6 +95,7 @@ impl Local {
         let kicked = match place {
             Place::RunNext => p.runq().swap_next(gp),
             Place::Tail => return self.put_tail(&p, gp),
+            Place::Newcomer => return self.put_newcomer(&p, gp),
         };
         if let Some(gp) = kicked {
             self.put_tail(&p, gp);
@@ -100,9 +103,9 @@ impl Local {
         }
     }
 
-    /// Runs `f`, which wakes any number of goroutines: they are queued in that order, and then
-    /// one thread is woken if that makes work for two.
-    pub(super) fn in_batch<R>(&self, f: impl FnOnce() -> R) -> R {
+    /// Runs `f`, which wakes any number of goroutines: they are queued at `place` in that order,
+    /// and then one thread is woken if that makes work for two.
+    pub(super) fn in_batch<R>(&self, place: Place, f: impl FnOnce() -> R) -> R {
         // Also put back if a stranger's waker panics.
         struct Restore<'a>(&'a Local, Place);
         impl Drop for Restore<'_> {
@@ -110,7 +113,7 @@ impl Local {
                 self.0.wake_to.set(self.1);
             }
         }
-        let before = Restore(self, self.wake_to.replace(Place::Tail));
+        let before = Restore(self, self.wake_to.replace(place));
         let result = f();
         drop(before);
         let p = self.p();
@@ -127,6 +130,13 @@ impl Local {
     pub(crate) fn put_tail(&self, p: &OwnedP, gp: GRef) {
         if let Err(Full(gp)) = p.runq().put_tail(gp) {
             self.overflow(p, gp);
+        }
+    }
+
+    /// Appends to the newcomers; those for which there is no room go to the ring.
+    pub(super) fn put_newcomer(&self, p: &OwnedP, gp: GRef) {
+        if let Err(Full(gp)) = p.runq().put_newcomer(gp) {
+            self.put_tail(p, gp);
         }
     }
 

@@ -26,6 +26,8 @@ pub(super) struct Worker<'a> {
     /// How many polls each P had made when this M last looked at its ring as a thief.
     pub(super) polls_seen: Vec<u64>,
     pub(super) still: Still,
+    /// Ps with a `runnext`, as this M has seen them as a thief.
+    pub(super) stuck: Still,
     /// How many rounds it looks for work before it sleeps: more where that has found some.
     pub(super) patience: u32,
 }
@@ -52,6 +54,7 @@ pub(super) fn m_main(sched: Arc<Sched>, id: MId, grant: Grant<Spinning>) {
             ready: Ready::default(),
             polls_seen: Vec::new(),
             still: Still::default(),
+            stuck: Still::default(),
             patience: SPIN_ROUNDS,
         };
         while let Step::Run(found) = worker.schedule() {
@@ -117,6 +120,10 @@ impl Local {
                 gp.status.after_pending()
             }
             Yield::Local | Yield::Global => gp.status.after_yield(),
+            Yield::Behind => {
+                self.p().forget_yield();
+                gp.status.after_yield()
+            }
         };
         match after {
             AfterPoll::Requeue => self.requeue(gp),
@@ -126,13 +133,18 @@ impl Local {
         }
     }
 
-    /// Puts a goroutine that gave way, or was woken while it ran, behind the others: those of this
-    /// P; if there are none, or its slice is over, those of all.
+    /// Puts a goroutine that yielded, or was woken while it ran, behind the others: those of this
+    /// P; if there are none, or its slice is over, those of all. One that was interrupted for
+    /// newcomers goes on after them, unless it has woken another.
     #[inline]
     fn requeue(&self, gp: GRef) {
         let p = self.p();
-        let alone = p.runq.len() == 0 && !p.runq.has_next();
-        if self.yielding.get() == Yield::Global || (alone && self.sched.has_queued()) {
+        let (yielding, has_next) = (self.yielding.get(), p.runq.has_next());
+        if yielding == Yield::Behind && !has_next {
+            return self.put(gp, Place::RunNext);
+        }
+        let alone = p.runq.len() == 0 && !has_next;
+        if yielding == Yield::Global || (alone && self.sched.has_queued()) {
             self.sched.globq.put(gp);
             return self.wakep(&p);
         }

@@ -10,6 +10,8 @@ use crate::g::join::{JoinHandle, panic_message};
 use crate::g::origin::Origin;
 use crate::g::{Birth, G, Ids};
 use crate::throw::say;
+use crate::tuning::SPAWN_WAKE;
+use crate::util::clock;
 use std::any::Any;
 use std::sync::Arc;
 
@@ -29,7 +31,26 @@ impl Local {
             handle.abort();
         }
         self.put(gp, Place::RunNext);
+        self.wake_for_spawn();
         handle
+    }
+
+    /// Wakes a thread for a goroutine just spawned if a P is idle, at most once in
+    /// [`SPAWN_WAKE`]. A goroutine that spawns another usually goes on, and may go on for long.
+    /// The woken thread leaves the goroutine alone if this M comes to it in a moment.
+    #[inline]
+    fn wake_for_spawn(&self) {
+        let (idle, spinning) = self.sched.idle.word.counts();
+        if idle == 0 || spinning > 0 {
+            return;
+        }
+        let p = self.p();
+        let own = p.own();
+        // The stamp is at most one service old when a poll begins.
+        if own.stamp.get() - own.spawn_wake.get() >= clock::nanos(SPAWN_WAKE) {
+            own.spawn_wake.set(own.stamp.get());
+            self.wakep(&p);
+        }
     }
 }
 

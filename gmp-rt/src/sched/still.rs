@@ -7,8 +7,8 @@
 //!
 //! (`wrk` with 64 connections and a server on two CPUs: the 99th percentile 2.2 ms without, 1.0 with.)
 
-use crate::tuning::STILL_AFTER;
 use crate::util::clock;
+use std::time::Duration;
 
 /// What an M has seen of the other Ps. See the [module](self).
 #[derive(Debug, Default)]
@@ -18,9 +18,9 @@ pub(super) struct Still {
 }
 
 impl Still {
-    /// Whether the P with this number, which has made `polls` polls at the moment `now`, has made none for a while, as
-    /// far as was seen.
-    pub(super) fn is_still(&mut self, p: usize, polls: u64, now: u64) -> bool {
+    /// Whether the P with this number, which has made `polls` polls at the moment `now`, has made
+    /// none for at least `time`, as far as was seen.
+    pub(super) fn is_still(&mut self, p: usize, polls: u64, now: u64, time: Duration) -> bool {
         if self.seen.len() <= p {
             self.seen.resize(p + 1, (u64::MAX, 0));
         }
@@ -28,22 +28,24 @@ impl Still {
         if *before != polls {
             (*before, *since) = (polls, now);
         }
-        now - *since >= clock::nanos(STILL_AFTER)
+        now - *since >= clock::nanos(time)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tuning::STILL_AFTER;
 
     #[test]
     fn still_is_who_was_seen_twice_without_a_poll_between() {
         let (mut still, after) = (Still::default(), clock::nanos(STILL_AFTER));
-        assert!(!still.is_still(3, 7, 1_000), "never seen before");
-        assert!(!still.is_still(3, 7, 1_000 + after - 1));
-        assert!(still.is_still(3, 7, 1_000 + after));
-        assert!(!still.is_still(3, 8, 2_000 + after), "it came on");
-        assert!(!still.is_still(0, 7, 3_000 + after), "another one");
-        assert!(still.is_still(3, 8, 2_000 + 2 * after));
+        let mut is_still = |p, polls, now| still.is_still(p, polls, now, STILL_AFTER);
+        assert!(!is_still(3, 7, 1_000), "never seen before");
+        assert!(!is_still(3, 7, 1_000 + after - 1));
+        assert!(is_still(3, 7, 1_000 + after));
+        assert!(!is_still(3, 8, 2_000 + after), "it came on");
+        assert!(!is_still(0, 7, 3_000 + after), "another one");
+        assert!(is_still(3, 8, 2_000 + 2 * after));
     }
 }

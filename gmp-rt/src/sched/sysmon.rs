@@ -4,8 +4,8 @@
 //! It has no P and runs no goroutine. Each round it looks at every P that is in the same poll as in the
 //! round before, and
 //!
-//! - asks for a yield when a slice is over ([`P::ask_yield`]),
-//! - asks it to look around if it has not for 1 ms, because its polls are long ([`P::ask_attention`]),
+//! - asks for a yield when a poll has used up a slice ([`P::ask_yield`]),
+//! - asks for a service that is overdue because polls have become long ([`P::ask_attention`]),
 //! - displaces a P whose M is in a marked blocking call, if there is work for the P, or after 10 ms,
 //! - displaces a P whose M is stuck in an unmarked poll, if there is work that nobody else can do: at
 //!   once if the OS says that the thread sleeps in a call, soon if it sleeps for a lock, after 10 ms if
@@ -42,9 +42,9 @@ use crate::p::{P, PStatus};
 use crate::sys::thread_state::{self, Sleep};
 use crate::throw::AbortOnUnwind;
 use crate::tuning::{
-    BLOCKED_AFTER, COMPUTING_AFTER, DEAF_AFTER, GLOBAL_TICK, HURRY_AFTER, HURRY_HOGS, IDLE_AFTER,
-    LOCK_HELD, LOCKED_AFTER, NET_RESCUE, PROCS_AWAKE, PROCS_UPDATE, SLICE, STUCK_CPU,
-    SUSPECT_AFTER, SYSMON_BUSY_NAP, SYSMON_MAX_NAP, SYSMON_NAP, TIMER_RESCUE, TURN,
+    BLOCKED_AFTER, COMPUTING_AFTER, DEAF_AFTER, HURRY_AFTER, HURRY_HOGS, IDLE_AFTER, LOCK_HELD,
+    LOCKED_AFTER, NET_RESCUE, PROCS_AWAKE, PROCS_UPDATE, SERVICE_OVERDUE, SLICE, STUCK_CPU,
+    SUSPECT_AFTER, SYSMON_BUSY_NAP, SYSMON_MAX_NAP, SYSMON_NAP, TIMER_RESCUE,
 };
 use crate::util::clock;
 use std::sync::Arc;
@@ -70,14 +70,11 @@ struct Seen {
 struct Marks {
     polls: u64,
     poll_since: u64,
-    slices: u64,
-    slice_since: u64,
     call: Call,
     call_since: u64,
-    /// How often it came to the slice in which it looks around, by itself.
-    turns: u64,
-    /// When it was last seen to, or asked to.
-    turn_since: u64,
+    services: u64,
+    /// When a service was last seen, or asked for.
+    service_since: u64,
 }
 
 impl Marks {
@@ -332,7 +329,7 @@ impl Sysmon {
     }
 
     fn look(&mut self, p: &P, now: u64) -> Round {
-        let (polls, slices) = (p.counters.polls.get(), p.counters.slices.get());
+        let polls = p.counters.polls.get();
         let call = p.calls.get();
         let Some(seen) = self.seen.get_mut(p.id) else { return Round::Quiet };
         let marks = &mut seen.marks;
@@ -340,25 +337,22 @@ impl Sysmon {
         if !same_call {
             (marks.call, marks.call_since) = (call, now);
         }
-        if marks.slices != slices {
-            (marks.slices, marks.slice_since) = (slices, now);
-        }
-        // Also if polls come and go: a `runnext` chain is one slice.
         let runs = p.status() == PStatus::Running && !call.is_under_way();
-        if runs && now - marks.slice_since >= clock::nanos(SLICE) {
-            p.ask_yield();
-        }
-        let turns = slices / GLOBAL_TICK;
-        if marks.turns != turns {
-            (marks.turns, marks.turn_since) = (turns, now);
-        } else if runs && now - marks.turn_since >= clock::nanos(TURN) {
-            marks.turn_since = now;
+        let services = p.counters.services.get();
+        if marks.services != services {
+            (marks.services, marks.service_since) = (services, now);
+        } else if runs && now - marks.service_since >= clock::nanos(SERVICE_OVERDUE) {
+            marks.service_since = now;
             p.ask_attention();
         }
         if marks.polls != polls {
             (marks.polls, marks.poll_since) = (polls, now);
             (seen.suspect, seen.locked, seen.asked, seen.hog) = (None, None, None, None);
             return Round::Quiet;
+        }
+        // A slice of several polls ends in a service.
+        if runs && now - marks.poll_since >= clock::nanos(SLICE) {
+            p.ask_yield();
         }
         let seen = *marks;
         match p.status() {
@@ -456,7 +450,9 @@ impl Sysmon {
 
     /// Whether somebody waits who was woken by the clock or from outside, and may be seen to at once: see [`Hog`].
     fn is_urgent(&self, now: u64) -> bool {
-        let waits = self.sched.next_timer() <= now || !self.sched.inbox.is_empty();
+        let waits = self.sched.next_timer() <= now
+            || !self.sched.inbox.is_empty()
+            || self.sched.ps.iter().any(|p| p.runq.newcomers_len() > 0);
         // Somebody is on the way to it already.
         let (_, spinning) = self.sched.idle.word.counts();
         if !waits || spinning > 0 {

@@ -1,0 +1,358 @@
+//! When a P serves newcomers, and how it shares its time between them and its own goroutines.
+//!
+//! # The rule
+//!
+//! 1. Whenever about 50 µs of polling have passed, a P looks for newcomers: goroutines that a due
+//!    timer, an event of the network or a thread outside the runtime has made runnable. They run
+//!    next, before `runnext` and the ring.
+//! 2. After the newcomers the own goroutines of the P run for at least as long as the newcomers
+//!    did.
+//!
+//! # How
+//!
+//! Reading the clock costs as much as a short poll. So the P counts its polls, and the operations
+//! of gmp's own futures within a poll, and reads the clock when one of the two counts is over. The
+//! time since the last service tells how many fit into the next 50 µs: at least one, and at most
+//! twice as many as before, because one short poll says little about the next ones. Polls are
+//! limited to 244, operations to 1024: a service costs as much as a few of the shortest.
+//!
+//! A service within a poll runs no newcomer: it asks the goroutine to yield if there is one
+//! ([`crate::sched::budget`]). So a goroutine that finds every channel and every lock ready does
+//! not keep newcomers waiting either.
+//!
+//! # Bounds
+//!
+//! Let L be the longest time of the P without an operation of gmp's own futures: a poll, or a part
+//! of one.
+//!
+//! - A newcomer is seen at the latest 50 µs + L after its event if the polls keep their length. If
+//!   they become longer, sysmon asks for a service after [`SERVICE_OVERDUE`], and the P comes to it
+//!   when its poll ends, or at the next operation.
+//! - From then on it waits for the newcomers before it. If those need more than [`NEWCOMER_TURN`],
+//!   it also waits for as much time of own goroutines, because the two take turns.
+//! - A goroutine on the ring waits for one slice of each goroutine before it, and for newcomers no
+//!   longer than for these: by the second rule they take at most half of the time, and one poll.
+//!
+//! A service never makes `runnext` or the ring wait without bound: a turn of newcomers ends when
+//! they are out of work, or at the first service after [`NEWCOMER_TURN`]. A P whose polls are
+//! longer than 50 µs makes a service after each poll.
+//!
+//! # Why not otherwise
+//!
+//! Go looks at the global queue in every 61st slice, and Tokio at its driver every 61st poll. Both
+//! count polls, whatever these take: 61 polls of 50 µs are 3 ms. Go's `runnext` chains do not count
+//! at all. A clock per poll would be exact, and costs 25 ns of about 100.
+
+use crate::tuning::{NEWCOMER_TURN, SERVICE_OPS, SERVICE_PERIOD, SERVICE_POLLS, SLICE};
+use crate::util::clock;
+use std::cell::Cell;
+
+/// The turn of the newcomers or of the own goroutines. See rule 2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Turn {
+    /// The own goroutines run; newcomers may come from this moment on.
+    Own { until: u64 },
+    /// The newcomers run, since this moment.
+    Newcomers { since: u64 },
+}
+
+/// Whether a service may let newcomers in.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Admission {
+    /// It may.
+    Open,
+    /// The last ones still run, or the own goroutines have not had their time.
+    Closed,
+}
+
+/// Counts down to the next service.
+#[derive(Debug)]
+struct Countdown {
+    /// Until the next look.
+    left: Cell<u32>,
+    /// From the next look to the service.
+    later: Cell<u32>,
+    /// What the two were after the last service.
+    planned: Cell<u32>,
+    /// How many fit into [`SERVICE_PERIOD`], as far as is known.
+    period: Cell<u32>,
+    most: u32,
+}
+
+impl Countdown {
+    fn new(most: u32) -> Self {
+        let (left, planned, period) = (Cell::new(1), Cell::new(1), Cell::new(1));
+        Self { left, later: Cell::new(0), planned, period, most }
+    }
+
+    /// Counts one. Returns whether it is time for a look.
+    #[inline]
+    fn count(&self) -> bool {
+        let left = self.left.get().saturating_sub(1);
+        self.left.set(left);
+        left == 0
+    }
+
+    /// How many were counted since the last service.
+    fn counted(&self) -> u32 {
+        self.planned.get() - self.left.get() - self.later.get()
+    }
+
+    /// Begins to count anew. `elapsed` is the time since the last service, if it is known.
+    fn restart(&self, elapsed: Option<u64>) {
+        let counted = u64::from(self.counted());
+        if let Some(elapsed) = elapsed
+            && counted > 0
+        {
+            let fit = counted * clock::nanos(SERVICE_PERIOD) / elapsed.max(1);
+            let most = (2 * self.period.get()).min(self.most);
+            self.period.set(fit.clamp(1, u64::from(most)) as u32);
+        }
+        let period = self.period.get();
+        self.left.set(period);
+        self.later.set(0);
+        self.planned.set(period);
+    }
+
+    /// Makes the next look after at most `n`.
+    fn look_after(&self, n: u32) {
+        let all = self.left.get() + self.later.get();
+        let left = all.min(n).max(1);
+        self.left.set(left);
+        self.later.set(all.max(1) - left);
+    }
+}
+
+/// The services of a P. See the [module](self).
+#[derive(Debug)]
+pub(crate) struct Service {
+    polls: Countdown,
+    ops: Countdown,
+    /// When the last service was; `None` if the P has rested since.
+    last: Cell<Option<u64>>,
+    turn: Cell<Turn>,
+}
+
+impl Default for Service {
+    fn default() -> Self {
+        let (polls, ops) = (Countdown::new(SERVICE_POLLS), Countdown::new(SERVICE_OPS));
+        Self { polls, ops, last: Cell::new(None), turn: Turn::Own { until: 0 }.into() }
+    }
+}
+
+impl Service {
+    /// Counts a search for a goroutine, which leads to a poll. Returns whether it is time for a
+    /// look: then [`is_due`](Self::is_due) tells whether for a service.
+    #[inline]
+    pub(crate) fn count_poll(&self) -> bool {
+        self.polls.count()
+    }
+
+    /// Counts an operation of gmp's own futures. Returns whether a service is due.
+    #[inline]
+    pub(crate) fn count_op(&self) -> bool {
+        self.ops.count()
+    }
+
+    /// Whether a service is due.
+    pub(crate) fn is_due(&self) -> bool {
+        let over = |countdown: &Countdown| countdown.left.get() + countdown.later.get() == 0;
+        over(&self.polls) || over(&self.ops)
+    }
+
+    /// The operations that were counted since the last service.
+    pub(crate) fn ops(&self) -> u64 {
+        self.ops.counted().into()
+    }
+
+    /// Begins a service at the moment `now`, and plans the next one.
+    pub(crate) fn begin(&self, now: u64) -> Admission {
+        self.plan(now);
+        match self.turn.get() {
+            Turn::Newcomers { since } if now - since >= clock::nanos(NEWCOMER_TURN) => {
+                self.begin_own_turn(now, since);
+                Admission::Closed
+            }
+            Turn::Own { until } if until <= now => Admission::Open,
+            Turn::Newcomers { .. } | Turn::Own { .. } => Admission::Closed,
+        }
+    }
+
+    /// Computes from the time since the last service when the next one is due.
+    fn plan(&self, now: u64) {
+        let elapsed = self.last.replace(Some(now)).map(|last| now - last);
+        self.polls.restart(elapsed);
+        self.ops.restart(elapsed);
+    }
+
+    /// Makes the next look after at most so many polls.
+    pub(crate) fn look_after(&self, polls: u32) {
+        self.polls.look_after(polls);
+    }
+
+    /// The P has no work of its own at the moment `now`, and looks everywhere. That is a service
+    /// too, and nobody has to wait for its turn.
+    pub(crate) fn out_of_work(&self, now: u64) {
+        self.plan(now);
+        self.turn.set(Turn::Own { until: 0 });
+    }
+
+    /// The time since the last service was not spent polling.
+    pub(crate) fn forget_time(&self) {
+        self.last.set(None);
+    }
+
+    /// Newcomers have come at the moment `now`: it is their turn.
+    pub(crate) fn begin_newcomers(&self, now: u64) {
+        self.turn.set(Turn::Newcomers { since: now });
+    }
+
+    /// Whether it is the turn of the newcomers.
+    #[inline]
+    pub(crate) fn is_newcomers_turn(&self) -> bool {
+        matches!(self.turn.get(), Turn::Newcomers { .. })
+    }
+
+    /// No newcomer is left at the moment `now`.
+    pub(crate) fn end_newcomers(&self, now: u64) {
+        if let Turn::Newcomers { since } = self.turn.get() {
+            self.begin_own_turn(now, since);
+        }
+    }
+
+    /// The newcomers have run since `since`. A thread that has lost its CPU for long meanwhile owes
+    /// the own goroutines no more than a slice.
+    fn begin_own_turn(&self, now: u64, since: u64) {
+        let time = now.saturating_sub(since).min(clock::nanos(SLICE));
+        self.turn.set(Turn::Own { until: now + time });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PERIOD: u64 = SERVICE_PERIOD.as_nanos() as u64;
+
+    /// Makes polls of `poll` ns until a service is due. Returns their number.
+    fn polls_until_service(service: &Service, now: &mut u64, poll: u64) -> u64 {
+        let mut polls = 0;
+        while !service.count_poll() {
+            *now += poll;
+            polls += 1;
+        }
+        // The search that is due leads to a poll too.
+        *now += poll;
+        polls + 1
+    }
+
+    /// Makes services beside polls of `poll` ns until the period is settled. Returns it.
+    fn settle(service: &Service, now: &mut u64, poll: u64) -> u64 {
+        for _ in 0..20 {
+            polls_until_service(service, now, poll);
+            let _ = service.begin(*now);
+        }
+        polls_until_service(service, now, poll)
+    }
+
+    #[test]
+    fn a_service_comes_every_50_us_whatever_a_poll_takes() {
+        for poll in [900, 2_000, 10_000, 49_000] {
+            let (service, mut now) = (Service::default(), 1);
+            let polls = settle(&service, &mut now, poll);
+            assert!((PERIOD / 2..=PERIOD).contains(&(polls * poll)), "{poll} ns: {polls} polls");
+        }
+    }
+
+    #[test]
+    fn a_service_comes_after_244_polls_at_the_latest() {
+        let (service, mut now) = (Service::default(), 1);
+        assert_eq!(settle(&service, &mut now, 50), u64::from(SERVICE_POLLS));
+    }
+
+    #[test]
+    fn long_polls_are_followed_by_a_service_each() {
+        let (service, mut now) = (Service::default(), 1);
+        assert_eq!(settle(&service, &mut now, 10_000_000), 1);
+    }
+
+    #[test]
+    fn one_short_poll_does_not_put_off_services_for_long() {
+        let (service, mut now) = (Service::default(), 1);
+        settle(&service, &mut now, 50_000);
+        let _ = service.begin(now);
+        polls_until_service(&service, &mut now, 100);
+        let _ = service.begin(now);
+        assert_eq!(polls_until_service(&service, &mut now, 50_000), 2);
+    }
+
+    #[test]
+    fn operations_within_a_poll_are_counted_too() {
+        let (service, mut now) = (Service::default(), 1);
+        for _ in 0..20 {
+            while !service.count_op() {
+                now += 1_000;
+            }
+            now += 1_000;
+            let _ = service.begin(now);
+        }
+        let ops = (1..).find(|_| service.count_op()).unwrap();
+        assert!((PERIOD / 2..=PERIOD).contains(&(ops * 1_000)), "{ops} operations");
+        assert_eq!(service.ops(), ops);
+    }
+
+    #[test]
+    fn a_look_in_between_does_not_delay_the_service() {
+        let (service, mut now) = (Service::default(), 1);
+        let period = settle(&service, &mut now, 50);
+        let _ = service.begin(now);
+        let (mut polls, mut looks) = (0, 0);
+        loop {
+            service.look_after(61);
+            polls += polls_until_service(&service, &mut now, 50);
+            if service.is_due() {
+                break;
+            }
+            looks += 1;
+        }
+        assert_eq!((polls, looks), (period, 3));
+    }
+
+    #[test]
+    fn time_without_work_does_not_count() {
+        let (service, mut now) = (Service::default(), 1);
+        settle(&service, &mut now, 100);
+        let _ = service.begin(now);
+        service.forget_time();
+        now += 1_000_000_000;
+        let _ = service.begin(now);
+        assert_eq!(polls_until_service(&service, &mut now, 100), u64::from(SERVICE_POLLS));
+    }
+
+    #[test]
+    fn own_goroutines_get_as_much_time_as_the_newcomers_took() {
+        let service = Service::default();
+        assert_eq!(service.begin(1_000), Admission::Open);
+        service.begin_newcomers(1_000);
+        assert!(service.is_newcomers_turn());
+        assert_eq!(service.begin(1_100), Admission::Closed, "the last ones still run");
+        service.end_newcomers(4_000);
+        assert!(!service.is_newcomers_turn());
+        assert_eq!(service.begin(6_999), Admission::Closed);
+        assert_eq!(service.begin(7_000), Admission::Open);
+    }
+
+    #[test]
+    fn a_long_turn_of_newcomers_is_interrupted() {
+        let (service, turn) = (Service::default(), clock::nanos(NEWCOMER_TURN));
+        assert_eq!(service.begin(1_000), Admission::Open);
+        service.begin_newcomers(1_000);
+        assert_eq!(service.begin(999 + turn), Admission::Closed);
+        assert!(service.is_newcomers_turn());
+        assert_eq!(service.begin(1_000 + turn), Admission::Closed);
+        assert!(!service.is_newcomers_turn());
+        assert_eq!(service.begin(999 + 2 * turn), Admission::Closed);
+        assert_eq!(service.begin(1_000 + 2 * turn), Admission::Open);
+    }
+}

@@ -1,0 +1,212 @@
+//! The services of a P: it lets newcomers in while it has other work. The rule and its bounds are
+//! in [`crate::p::service`].
+//!
+//! A service also is the time to give up a surplus P, to take a goroutine from the global queue,
+//! and to read the clock for the stamps of waits.
+
+use super::current::{Local, Yield};
+use super::find::{Found, Slice};
+use super::ready::Place;
+use super::run::Worker;
+use crate::g::GRef;
+use crate::netpoll::Ready;
+use crate::p::service::Admission;
+use crate::p::{OwnedP, PStatus};
+use crate::prim::{debug_assert_no_lock_held, take_contended};
+use crate::timer::Timers;
+use crate::tuning::{GLOBAL_TICK, TIMER_LOOKS};
+use crate::util::clock;
+
+impl Worker<'_> {
+    /// Makes a service if it is due, looks at the global queue, and takes the next goroutine of
+    /// this P. `None` also if the P has to give up its right to run, which `find_elsewhere` does.
+    #[cold]
+    pub(super) fn look(&mut self) -> Option<Found> {
+        let p = self.local.p();
+        let asked = p.take_attention();
+        if asked && self.local.sched.is_surplus() {
+            return None;
+        }
+        let is_due = p.own().service.is_due();
+        drop(p);
+        if asked || is_due {
+            self.serve();
+        }
+        if let Some(gp) = self.take_global_turn() {
+            return Some(Found::fresh(gp));
+        }
+        self.take_own()
+    }
+
+    /// Makes a service.
+    fn serve(&mut self) {
+        let p = self.local.p();
+        let now = self.local.begin_service(&p);
+        let admission = p.own().service.begin(now);
+        if p.is_slice_over(now) {
+            self.end_chain(&p);
+        }
+        drop(p);
+        if admission == Admission::Open {
+            self.local.admit(now, &mut self.ready);
+        }
+    }
+
+    /// Takes one goroutine of the global queue to run before the own ones, in every 61st slice
+    /// (Go's rule), and plans the next look. In other slices it moves one to the ring if that is
+    /// short: a `runnext` chain is one slice of up to 10 ms, so 61 of them may take long.
+    fn take_global_turn(&self) -> Option<GRef> {
+        let (p, sched) = (self.local.p(), &self.local.sched);
+        let (own, slices) = (p.own(), p.counters.slices.get());
+        let passed = slices - own.global_slice.get();
+        if passed >= GLOBAL_TICK {
+            own.global_slice.set(slices);
+            own.service.look_after(GLOBAL_TICK as u32);
+            return sched.globq.get();
+        }
+        // In a `runnext` chain no slice begins: the next look need not be at an exact slice.
+        let in_chain = own.seen_slice.replace(slices) == slices;
+        let until = if in_chain { GLOBAL_TICK } else { GLOBAL_TICK - passed };
+        own.service.look_after(until as u32);
+        if sched.globq.len() > 0
+            && (p.runq.len() as u64) < GLOBAL_TICK
+            && let Some(gp) = sched.globq.get()
+        {
+            self.local.put_tail(&p, gp);
+        }
+        None
+    }
+
+    /// Takes the oldest newcomer; ends the turn of the newcomers if there is none.
+    ///
+    /// A newcomer runs within the slice that it interrupts. So a chain of `runnext` goroutines does
+    /// not get a new slice by each newcomer, and the ring does not wait longer for the chain. The
+    /// newcomer has to yield only if its own poll uses up a slice.
+    #[cold]
+    pub(super) fn take_newcomer(&self, p: &OwnedP) -> Option<Found> {
+        if let Some(gp) = p.runq().get_newcomer() {
+            if p.is_overtime() {
+                // The poll before has used up the slice.
+                self.end_chain(p);
+            }
+            return Some(Found { gp, slice: Slice::Inherit });
+        }
+        p.own().service.end_newcomers(clock::now());
+        None
+    }
+}
+
+impl Local {
+    /// Makes a service between two operations of a goroutine. Returns whether the goroutine has to
+    /// yield, because newcomers wait or because the P has to give up its right to run.
+    pub(super) fn serve_in_poll(&self) -> bool {
+        debug_assert_no_lock_held("makes a service");
+        let p = self.p();
+        let now = self.begin_service(&p);
+        let admission = p.own().service.begin(now);
+        if p.status() == PStatus::Displaced {
+            return false; // other Ps serve them
+        }
+        if admission == Admission::Open {
+            self.admit(now, &mut Ready::default());
+        }
+        let retires = p.take_attention() && self.sched.is_surplus();
+        if retires {
+            // For the search that follows the poll.
+            p.ask_attention();
+        }
+        let yields = retires || (p.own().service.is_newcomers_turn() && p.runq.newcomers_len() > 0);
+        if yields {
+            self.yielding.set(Yield::Behind);
+            // So that all further checks of the poll are refused.
+            p.ask_yield();
+        }
+        yields
+    }
+
+    /// Lets newcomers in: due timers, events of the network, and the inbox. `ready` is room for
+    /// wakers.
+    fn admit(&self, now: u64, ready: &mut Ready) {
+        self.fire_some(now, Place::Newcomer);
+        if self.sched.net.is_ask_due(now) {
+            self.ask_network(now, Place::Newcomer, ready);
+        }
+        let p = self.p();
+        self.admit_inbox(&p);
+        if p.runq.newcomers_len() > 0 {
+            p.own().service.begin_newcomers(now);
+        }
+    }
+
+    /// Lets this P's share of the inbox in.
+    fn admit_inbox(&self, p: &OwnedP) {
+        let inbox = &self.sched.inbox;
+        if inbox.is_empty() {
+            return;
+        }
+        self.in_batch(Place::Newcomer, || {
+            for _ in 0..self.sched.share(inbox.len()) {
+                let Some(gp) = inbox.get() else { break };
+                self.put_newcomer(p, gp);
+            }
+        });
+    }
+
+    /// Reads the clock, and counts the service and the operations since the last one.
+    fn begin_service(&self, p: &OwnedP) -> u64 {
+        let now = clock::now();
+        p.own().stamp.set(now);
+        p.counters.ops.add(p.own().service.ops());
+        p.counters.services.add(1);
+        p.counters.contended.add(take_contended());
+        now
+    }
+
+    /// Makes the service of a P that has no work of its own: runs due timers. Returns the time.
+    pub(super) fn out_of_work(&self) -> u64 {
+        let p = self.p();
+        let now = self.begin_service(&p);
+        p.own().service.out_of_work(now);
+        self.fire_some(now, Place::Tail);
+        now
+    }
+
+    /// Runs the due timers of all Ps. What they wake is queued at `place`.
+    pub(super) fn fire_all(&self, now: u64, place: Place) {
+        for p in self.sched.ps.iter() {
+            self.fire_due(&p.timers, now, place);
+        }
+    }
+
+    /// Runs the due timers of the own P and, where there are many Ps, of some others in turn.
+    fn fire_some(&self, now: u64, place: Place) {
+        let (p, n) = (self.p(), self.sched.ps.len());
+        if n <= TIMER_LOOKS {
+            return self.fire_all(now, place);
+        }
+        self.fire_due(&p.timers, now, place);
+        let start = p.counters.services.get() as usize * TIMER_LOOKS;
+        for id in start..start + TIMER_LOOKS {
+            if let Some(other) = self.sched.ps.get(id % n) {
+                self.fire_due(&other.timers, now, place);
+            }
+        }
+    }
+
+    #[inline]
+    fn fire_due(&self, timers: &Timers, now: u64, place: Place) {
+        if timers.next_when() <= now {
+            self.fire(timers, now, place);
+        }
+    }
+
+    #[cold]
+    fn fire(&self, timers: &Timers, now: u64, place: Place) {
+        let fired = self.in_batch(place, || timers.fire(now));
+        self.p().counters.timers_fired.add(fired as u64);
+    }
+}
+
+#[cfg(all(test, not(gmp_loom)))]
+#[path = "serve_tests.rs"]
+mod tests;

@@ -1,0 +1,245 @@
+//! The services of one P, without threads: the test is the M, and no goroutine is polled.
+
+use super::super::Config;
+use super::super::Sched;
+use super::super::find::Slice;
+use super::super::goid;
+use super::super::ready::Gmp;
+use super::super::still::Still;
+use super::{Local, Place, Worker};
+use crate::g::origin::Origin;
+use crate::g::{Birth, GRef, Ids, cell, waker};
+use crate::m::M;
+use crate::netpoll::Ready;
+use crate::p::OwnedP;
+use crate::tuning::{GLOBAL_TICK, SLICE};
+use crate::util::clock;
+use std::panic::Location;
+use std::sync::Arc;
+use std::task::Waker;
+
+/// A number that no runtime has.
+const RUNTIME: u16 = (Ids::MAX_RUNTIMES - 3) as u16;
+
+/// A goroutine on no queue, and its id.
+fn goroutine() -> (GRef, u64) {
+    let ids = Ids::new(goid::single(), RUNTIME);
+    let origin = Origin::site_only(Location::caller());
+    let gp = cell::spawn::<_, Gmp>(async {}, Birth { ids, parent: 0, origin }).gp;
+    let id = gp.goid();
+    (gp, id)
+}
+
+/// A goroutine that waits, and the waker that makes it runnable.
+fn waiting() -> (Waker, u64) {
+    let (gp, id) = goroutine();
+    let _ = gp.status.to_running();
+    let waker = (*waker::borrowed(&gp)).clone();
+    let _ = gp.status.after_pending();
+    let _ = gp.into_raw();
+    (waker, id)
+}
+
+/// An M with a P, in a scheduler of two Ps that has no threads. The other P counts as busy.
+struct Bench {
+    local: Local,
+    other: OwnedP,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let config = Config { procs: 2, max_threads: 0, ..Config::default() };
+        let sched = Sched::new(RUNTIME, config);
+        let take = || sched.idle.with(|lists| sched.idle.take_p(lists)).expect("a P");
+        let (own, other) = (take(), take());
+        let local = Local::new(sched.clone(), Arc::new(M::for_this_thread(1)));
+        local.acquire_p(own);
+        local.p().begin_slice();
+        local.p().own().global_slice.set(local.p().counters.slices.get());
+        Self { local, other }
+    }
+
+    /// Puts `n` goroutines at `place`. Returns their ids in order.
+    fn put(&self, n: usize, place: Place) -> Vec<u64> {
+        let put = |(gp, id)| {
+            self.local.put(gp, place);
+            id
+        };
+        (0..n).map(|_| put(goroutine())).collect()
+    }
+
+    fn put_inbox(&self, n: usize) -> Vec<u64> {
+        let put = |(gp, id)| {
+            self.local.sched.inbox.put(gp);
+            id
+        };
+        (0..n).map(|_| put(goroutine())).collect()
+    }
+
+    fn put_global(&self, n: usize) -> Vec<u64> {
+        let put = |(gp, id)| {
+            self.local.sched.globq.put(gp);
+            id
+        };
+        (0..n).map(|_| put(goroutine())).collect()
+    }
+
+    /// Makes the present slice as old as if it had begun 10 ms ago.
+    fn age_slice(&self) {
+        let p = self.local.p();
+        let now = p.own().stamp.get();
+        p.own().stamp.set(now - clock::nanos(SLICE));
+        p.begin_slice();
+        p.own().stamp.set(now);
+    }
+
+    /// Finds `n` goroutines, each as the M does before a poll. Returns their ids.
+    fn find(&self, n: usize) -> Vec<u64> {
+        self.find_with_slices(n).into_iter().map(|(id, _)| id).collect()
+    }
+
+    fn find_with_slices(&self, n: usize) -> Vec<(u64, Slice)> {
+        let mut worker = Worker {
+            local: &self.local,
+            unit: None,
+            ready: Ready::default(),
+            polls_seen: Vec::new(),
+            still: Still::default(),
+            stuck: Still::default(),
+            patience: 1,
+        };
+        let mut find = || {
+            let found = self.local.enter(|| worker.find_local())?;
+            if found.slice == Slice::Fresh {
+                self.local.p().begin_slice();
+            }
+            let id = found.gp.goid();
+            // Leaked: no thread polls it.
+            let _ = found.gp.into_raw();
+            Some((id, found.slice))
+        };
+        (0..n).map_while(|_| find()).collect()
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        drop(self.local.release_p());
+    }
+}
+
+#[test]
+fn newcomers_run_before_runnext_and_the_ring() {
+    let bench = Bench::new();
+    let ring = bench.put(2, Place::Tail);
+    let next = bench.put(1, Place::RunNext);
+    let inbox = bench.put_inbox(1);
+    assert_eq!(bench.find(4), [inbox, next, ring].concat());
+}
+
+#[test]
+fn a_p_that_is_drained_gives_newcomers_first() {
+    let bench = Bench::new();
+    let ring = bench.put(1, Place::Tail);
+    let next = bench.put(1, Place::RunNext);
+    let newcomers = bench.put(2, Place::Newcomer);
+    let mut list = bench.local.p().runq().drain();
+    let order = std::iter::from_fn(|| list.pop_front().map(|gp| (gp.goid(), gp.into_raw()).0));
+    assert_eq!(order.collect::<Vec<_>>(), [newcomers, next, ring].concat());
+}
+
+#[test]
+fn a_service_takes_a_share_of_the_inbox() {
+    let bench = Bench::new();
+    let next = bench.put(1, Place::RunNext);
+    let inbox = bench.put_inbox(4);
+    // Two Ps: half, and one.
+    assert_eq!(bench.find(4), [&inbox[..3], &next[..]].concat());
+    assert_eq!(bench.local.sched.inbox.len(), 1);
+}
+
+#[test]
+fn due_timers_of_all_ps_are_served() {
+    let bench = Bench::new();
+    let ring = bench.put(1, Place::Tail);
+    let (own, other) = (waiting(), waiting());
+    let now = clock::now();
+    let _ = bench.local.p().timers.insert(now, now, &own.0);
+    let _ = bench.other.timers.insert(now, now, &other.0);
+    let found = bench.find(3);
+    assert!(found[..2].contains(&own.1) && found[..2].contains(&other.1));
+    assert_eq!(found[2], ring[0]);
+}
+
+#[test]
+fn the_global_queue_comes_first_in_every_61st_slice() {
+    let bench = Bench::new();
+    let ring = bench.put(200, Place::Tail);
+    let global = bench.put_global(3);
+    let found = bench.find(203);
+    let at = |id| found.iter().position(|found| *found == id);
+    let tick = GLOBAL_TICK as usize;
+    assert_eq!(
+        [at(global[0]), at(global[1]), at(global[2])],
+        [Some(tick), Some(2 * tick), Some(3 * tick)]
+    );
+    let own: Vec<u64> = found.into_iter().filter(|id| !global.contains(id)).collect();
+    assert_eq!(own, ring);
+}
+
+#[test]
+fn a_service_moves_one_goroutine_from_the_global_queue_to_a_short_ring() {
+    let bench = Bench::new();
+    let ring = bench.put(2, Place::Tail);
+    let global = bench.put_global(1);
+    assert_eq!(bench.find(3), [ring, global].concat());
+}
+
+#[test]
+fn a_newcomer_runs_within_the_slice_that_it_interrupts() {
+    let bench = Bench::new();
+    let next = bench.put(1, Place::RunNext);
+    let inbox = bench.put_inbox(1);
+    let found = bench.find_with_slices(2);
+    assert_eq!(found, [(inbox[0], Slice::Inherit), (next[0], Slice::Inherit)]);
+}
+
+#[test]
+fn a_chain_whose_slice_is_over_goes_behind_the_newcomers_and_the_ring() {
+    let bench = Bench::new();
+    let next = bench.put(1, Place::RunNext);
+    let ring = bench.put(1, Place::Tail);
+    let inbox = bench.put_inbox(1);
+    bench.age_slice();
+    assert_eq!(bench.find(3), [inbox, ring, next].concat());
+}
+
+#[test]
+fn a_newcomer_does_not_yield_because_the_poll_before_was_long() {
+    let bench = Bench::new();
+    bench.put(1, Place::RunNext);
+    let inbox = bench.put_inbox(1);
+    bench.local.p().ask_yield();
+    assert_eq!(bench.find(1), inbox);
+    assert!(!bench.local.p().is_overtime(), "the newcomer has a slice");
+    assert_eq!(bench.local.sched.globq.len(), 1, "the chain waits");
+}
+
+#[test]
+fn a_chain_ends_after_a_slice_although_each_poll_is_short() {
+    let bench = Bench::new();
+    let next = bench.put(1, Place::RunNext);
+    let ring = bench.put(1, Place::Tail);
+    bench.age_slice();
+    assert_eq!(bench.find(2), [ring, next].concat());
+}
+
+#[test]
+fn newcomers_that_do_not_fit_go_to_the_ring() {
+    let bench = Bench::new();
+    let ring = bench.put(1, Place::Tail);
+    let newcomers = bench.put(crate::tuning::RUNQ_CAP + 1, Place::Newcomer);
+    bench.local.p().own().service.begin_newcomers(clock::now());
+    let (fit, rest) = newcomers.split_at(crate::tuning::RUNQ_CAP);
+    assert_eq!(bench.find(newcomers.len() + 1), [fit, &ring[..], rest].concat());
+}
