@@ -9,6 +9,8 @@ use std::fmt;
 pub(crate) enum Runtime {
     /// gmp as this program was built.
     Gmp,
+    /// The same with `GMPDEBUG=adaptive=0`: all Ps run all the time.
+    Fixed,
     /// gmp as an earlier build of this program has it (`--baseline`).
     Base,
     /// Tokio's multi-thread runtime.
@@ -27,6 +29,7 @@ impl Runtime {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Gmp => "gmp",
+            Self::Fixed => "adaptive=0",
             Self::Base => "base",
             Self::Tokio => "tokio",
             Self::Smol => "smol",
@@ -37,7 +40,7 @@ impl Runtime {
     /// The contestant that the started program is asked for. A baseline runs its own gmp.
     pub(crate) fn contestant(self) -> &'static str {
         match self {
-            Self::Base => "gmp",
+            Self::Base | Self::Fixed => "gmp",
             other => other.name(),
         }
     }
@@ -79,6 +82,9 @@ impl Entrant {
     pub(crate) const fn rust(runtime: Runtime, allocator: Allocator) -> Self {
         Self { runtime, allocator: Some(allocator) }
     }
+
+    /// gmp with `adaptive=0`. One allocator is enough: the setting has nothing to do with memory.
+    pub(crate) const FIXED: Self = Self::rust(Runtime::Fixed, Allocator::Malloc);
 
     /// Go.
     pub(crate) const GO: Self = Self { runtime: Runtime::Go, allocator: None };

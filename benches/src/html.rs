@@ -137,6 +137,7 @@ fn against_base(row: &Row, allocator: Allocator) -> String {
 fn colour(runtime: Runtime) -> &'static str {
     match runtime {
         Runtime::Gmp => "#2a7de1",
+        Runtime::Fixed => "#6fa8ec",
         Runtime::Base => "#9cc3f2",
         Runtime::Tokio => "#8c8c8c",
         Runtime::Smol => "#b9a44c",
@@ -147,7 +148,7 @@ fn colour(runtime: Runtime) -> &'static str {
 /// Bars from zero to the median, with the spread of the rounds as a line.
 fn plot(row: &Row, entrants: &[Entrant]) -> String {
     const WIDTH: f64 = 540.0;
-    const LEFT: f64 = 120.0;
+    const LEFT: f64 = 140.0;
     const ROOM_FOR_FIGURE: f64 = 80.0;
     const BAR: f64 = 20.0;
     let median = |entrant: &Entrant| {

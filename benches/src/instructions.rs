@@ -42,7 +42,8 @@ pub(crate) fn measure(options: &Options) -> Result<Report, String> {
         return Err("--instructions needs valgrind (`apt-get install valgrind`)".to_owned());
     }
     let mut programs = programs::find(options.baseline.as_deref())?;
-    programs.retain(|program| program.entrant != Entrant::GO);
+    // With one worker thread, `adaptive=0` changes nothing.
+    programs.retain(|program| ![Entrant::GO, Entrant::FIXED].contains(&program.entrant));
     let entrants = programs.iter().map(|program| program.entrant).collect();
     let mut report = Report::new(
         "instructions per operation, one worker thread, callgrind".to_owned(),

@@ -57,6 +57,9 @@ impl Program {
             command.env_remove(setting);
         }
         command.env("SMOL_THREADS", smol_threads());
+        if self.entrant == Entrant::FIXED {
+            command.env("GMPDEBUG", "adaptive=0");
+        }
         command
     }
 }
@@ -78,6 +81,9 @@ pub(crate) fn find(baseline: Option<&Path>) -> Result<Vec<Program>, String> {
         for runtime in [Runtime::Gmp, Runtime::Tokio, Runtime::Smol] {
             let entrant = Entrant::rust(runtime, allocator);
             programs.push(Program::new(entrant, path.clone()));
+        }
+        if allocator == Allocator::Malloc {
+            programs.push(Program::new(Entrant::FIXED, path.clone()));
         }
         if let Some(path) = baseline.map(|base| baseline_of(base, allocator)) {
             let entrant = Entrant::rust(Runtime::Base, allocator);
@@ -221,5 +227,19 @@ mod tests {
         let removed: Vec<_> =
             command.get_envs().filter(|(_, value)| value.is_none()).map(|(key, _)| key).collect();
         assert!(removed.contains(&"GMPDEBUG".as_ref()), "{removed:?}");
+    }
+
+    fn setting(command: &Command, key: &str) -> Option<String> {
+        let value = command.get_envs().find(|(name, _)| *name == key).and_then(|(_, value)| value);
+        value.map(|value| value.to_string_lossy().into_owned())
+    }
+
+    #[test]
+    fn the_fixed_entrant_is_gmp_with_adaptive_off() {
+        let fixed = Program::new(Entrant::FIXED, "/p".into());
+        for command in [fixed.run("yield"), fixed.serve("http")] {
+            assert_eq!(command.get_args().nth(1), Some("gmp".as_ref()));
+            assert_eq!(setting(&command, "GMPDEBUG").as_deref(), Some("adaptive=0"));
+        }
     }
 }

@@ -17,7 +17,7 @@ fn columns(report: &Report) -> Vec<Runtime> {
 /// The first line.
 pub(crate) fn head(report: &Report) -> String {
     let heads: Vec<String> =
-        columns(report).iter().map(|runtime| format!("{:>9}", runtime.name())).collect();
+        columns(report).iter().map(|runtime| format!("{:>10}", runtime.name())).collect();
     let base = if report.has_base() { "  vs base" } else { "" };
     format!(
         "{:>15} {:<8} {} {:>19}  vs best peer{base}",
@@ -35,7 +35,7 @@ pub(crate) fn row(row: &Row, report: &Report) -> String {
         let name = if n == 0 { row.name.as_str() } else { "" };
         let cells: Vec<String> = columns(report)
             .iter()
-            .map(|one| format!("{:>9}", cell(row, *one, allocator)))
+            .map(|one| format!("{:>10}", cell(row, *one, allocator)))
             .collect();
         let counts = row.ratio().is_some_and(|ratio| ratio.allocator == allocator);
         let mark = if counts { "*" } else { " " };
