@@ -399,6 +399,28 @@ func main() {
 		v = echo()
 	case "churn":
 		v = churn()
+	case "bulk":
+		v = bulk()
+	case "fork2":
+		v = perOp(1, fork2) / 1e3
+	case "pipeline2":
+		v = perOp(items, pipeline2) / 1e3
+	case "oversubscribed":
+		v = oversubscribed()
+	case "mutex_compute":
+		fmt.Println(mutexCompute())
+		return
+	case "bursts":
+		fmt.Println(bursts())
+		return
+	case "select10":
+		v = perOp(selectValues, select10)
+	case "select100":
+		v = perOp(selectValues, select100)
+	case "block1ms":
+		v = perOp(1, block1ms) / 1e6
+	case "fsync":
+		v = fsync()
 	default:
 		fmt.Fprintln(os.Stderr, "no such contestant or workload: go", os.Args[2])
 		os.Exit(1)

@@ -2,12 +2,13 @@
 
 use crate::contestant::{Contestant, Gmp, Smol, Tokio};
 use crate::link::{AsyncChannel, Flume, GmpChan, Kanal, Link, Shared, TokioMpsc};
+use crate::selects::Select;
 use crate::workload::per_op;
 
 /// Which channels a contestant uses.
 pub(crate) trait Channels: Contestant {
     /// From several to one.
-    type Single: Link;
+    type Single: Select;
     /// From several to several.
     type Many: Shared;
     /// Without a buffer.

@@ -16,6 +16,11 @@ pub(crate) trait Contestant: 'static {
 
     /// Runs the workload as the runtime's first task.
     fn run<T: Send + 'static>(main: impl Future<Output = T> + Send + 'static) -> T;
+    /// [`run`](Self::run) with this number of worker threads.
+    fn run_on<T: Send + 'static>(
+        threads: usize,
+        main: impl Future<Output = T> + Send + 'static,
+    ) -> T;
     /// Starts a task; dropping the handle must not end it.
     fn spawn<T: Send + 'static>(
         future: impl Future<Output = T> + Send + 'static,
@@ -34,6 +39,11 @@ pub(crate) trait Contestant: 'static {
     fn blocking<T: Send + 'static>(
         f: impl FnOnce() -> T + Send + 'static,
     ) -> impl Future<Output = T> + Send;
+    /// Runs a blocking call as a program does that marks nothing: in the task itself if the runtime
+    /// allows that, otherwise in its pool of threads.
+    fn unmarked<T: Send + 'static>(
+        f: impl FnOnce() -> T + Send + 'static,
+    ) -> impl Future<Output = T> + Send + 'static;
     /// Awaits with a limit; `true` if it was ready in time.
     fn timeout(
         duration: Duration,
@@ -92,6 +102,13 @@ impl Contestant for Gmp {
     fn run<T: Send + 'static>(main: impl Future<Output = T> + Send + 'static) -> T {
         gmp_rt::block_on(gmp_rt::spawn(main)).unwrap()
     }
+    fn run_on<T: Send + 'static>(
+        threads: usize,
+        main: impl Future<Output = T> + Send + 'static,
+    ) -> T {
+        let runtime = gmp_rt::Builder::new().max_procs(threads).build().unwrap();
+        runtime.block_on(runtime.spawn(main)).unwrap()
+    }
     fn spawn<T: Send + 'static>(f: impl Future<Output = T> + Send + 'static) -> GmpHandle<T> {
         GmpHandle(gmp_rt::spawn(f))
     }
@@ -106,6 +123,9 @@ impl Contestant for Gmp {
     }
     async fn blocking<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
         gmp_rt::blocking(f)
+    }
+    async fn unmarked<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
+        f()
     }
     async fn timeout(duration: Duration, future: impl Future<Output = ()> + Send) -> bool {
         gmp_rt::timeout(duration, future).await.is_ok()
@@ -154,6 +174,14 @@ impl Contestant for Tokio {
         // As a task, not in `block_on`: that thread is no worker and would be slower.
         runtime.block_on(runtime.spawn(main)).unwrap()
     }
+    fn run_on<T: Send + 'static>(
+        threads: usize,
+        main: impl Future<Output = T> + Send + 'static,
+    ) -> T {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        let runtime = builder.enable_all().worker_threads(threads).build().unwrap();
+        runtime.block_on(runtime.spawn(main)).unwrap()
+    }
     fn spawn<T: Send + 'static>(f: impl Future<Output = T> + Send + 'static) -> TokioHandle<T> {
         TokioHandle(tokio::spawn(f))
     }
@@ -172,6 +200,9 @@ impl Contestant for Tokio {
     async fn blocking<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
         // Ten times faster than `spawn_blocking` for a call this short.
         tokio::task::block_in_place(f)
+    }
+    async fn unmarked<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
+        tokio::task::spawn_blocking(f).await.unwrap()
     }
     async fn timeout(duration: Duration, future: impl Future<Output = ()> + Send) -> bool {
         tokio::time::timeout(duration, future).await.is_ok()
@@ -208,6 +239,15 @@ impl Contestant for Smol {
     fn run<T: Send + 'static>(main: impl Future<Output = T> + Send + 'static) -> T {
         smol::block_on(smol::spawn(main))
     }
+    fn run_on<T: Send + 'static>(
+        threads: usize,
+        main: impl Future<Output = T> + Send + 'static,
+    ) -> T {
+        // smol reads this when it starts its threads. The program was started with it.
+        let set = std::env::var("SMOL_THREADS").ok().and_then(|set| set.parse().ok());
+        assert_eq!(set, Some(threads), "SMOL_THREADS");
+        Self::run(main)
+    }
     fn spawn<T: Send + 'static>(f: impl Future<Output = T> + Send + 'static) -> smol::Task<T> {
         smol::spawn(f)
     }
@@ -221,6 +261,9 @@ impl Contestant for Smol {
         smol::Timer::after(duration).await;
     }
     async fn blocking<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
+        smol::unblock(f).await
+    }
+    async fn unmarked<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
         smol::unblock(f).await
     }
     async fn timeout(duration: Duration, future: impl Future<Output = ()> + Send) -> bool {

@@ -5,15 +5,17 @@
 //! figures, a `report` all rows, and `text`, `markdown` and `html` show it. `verdict` decides
 //! whether a row became worse than the baseline's.
 //!
-//! `workload`, `channels`, `locks`, `growth` and `churn` are the workloads, `contestant` and
-//! `link` the interfaces that they run on. `server`, `load` and `mixed` measure from another
-//! process. `instructions` counts instead of measuring time.
+//! `workload`, `channels`, `selects`, `locks`, `compute`, `unmarked`, `growth`, `bulk` and `churn`
+//! are the workloads, `contestant` and `link` the interfaces that they run on. `server`, `load` and
+//! `mixed` measure from another process. `instructions` counts instead of measuring time.
 
 // The bin `soak` needs nothing of this, and is built without the peers under a sanitizer.
 #![cfg(feature = "peers")]
 
+mod bulk;
 mod channels;
 mod churn;
+mod compute;
 mod contestant;
 mod entrant;
 mod growth;
@@ -30,10 +32,13 @@ mod programs;
 mod progress;
 mod report;
 mod row;
+mod selects;
 mod server;
 mod table;
 mod text;
+mod unmarked;
 mod verdict;
+mod work;
 mod workload;
 
 use contestant::{Gmp, Smol, Tokio};
@@ -77,7 +82,7 @@ pub fn main() -> ExitCode {
 pub fn contestant_main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [_, "smol", _] if std::env::var_os("SMOL_THREADS").is_none() => with_smol_threads(&args),
+        [_, "smol", name] if !programs::smol_threads_fit(name) => with_smol_threads(name, &args),
         ["run", contestant, name] => run_cell(contestant, name),
         ["serve", contestant, protocol] => serve(contestant, protocol),
         _ => {
@@ -222,24 +227,26 @@ fn save(path: &Path, text: &str) -> Result<(), String> {
     std::fs::rename(&temporary, path).map_err(named)
 }
 
-/// Starts this program again with as many threads of smol as there are cores.
-fn with_smol_threads(args: &[String]) -> ExitCode {
+/// Starts this program again with the number of smol's threads that the workload needs.
+fn with_smol_threads(workload: &str, args: &[String]) -> ExitCode {
     let own = std::env::current_exe().expect("own path");
-    let error = Command::new(own).args(args).env("SMOL_THREADS", programs::smol_threads()).exec();
+    let threads = compute::threads(workload).to_string();
+    let error = Command::new(own).args(args).env("SMOL_THREADS", threads).exec();
     eprintln!("gmp-bench: cannot start itself: {error}");
     ExitCode::from(ERROR)
 }
 
 fn run_cell(contestant: &str, name: &str) -> ExitCode {
-    let figure = match contestant {
+    let figures = match contestant {
         "gmp" => run::<Gmp>(name),
         "tokio" => run::<Tokio>(name),
         "smol" => run::<Smol>(name),
         _ => None,
     };
-    match figure {
-        Some(figure) => {
-            println!("{figure}");
+    match figures {
+        Some(figures) => {
+            let figures: Vec<String> = figures.iter().map(f64::to_string).collect();
+            println!("{}", figures.join(" "));
             ExitCode::SUCCESS
         }
         None => {
@@ -249,12 +256,20 @@ fn run_cell(contestant: &str, name: &str) -> ExitCode {
     }
 }
 
-fn run<C: channels::Channels + locks::Locks>(name: &str) -> Option<f64> {
+fn run<C: channels::Channels + locks::Locks>(name: &str) -> Option<Vec<f64>> {
+    run_single::<C>(name).map(|figure| vec![figure]).or_else(|| compute::run::<C>(name))
+}
+
+/// Runs a workload that has one figure.
+fn run_single<C: channels::Channels + locks::Locks>(name: &str) -> Option<f64> {
     (workload::run::<C>(name))
         .or_else(|| channels::run::<C>(name))
         .or_else(|| locks::run::<C>(name))
         .or_else(|| growth::run::<C>(name))
         .or_else(|| churn::run::<C>(name))
+        .or_else(|| selects::run::<C>(name))
+        .or_else(|| bulk::run::<C>(name))
+        .or_else(|| unmarked::run::<C>(name))
 }
 
 fn serve(contestant: &str, protocol: &str) -> ExitCode {

@@ -1,6 +1,7 @@
 //! Work of two kinds in one runtime: tasks that compute beside an echo server, and who measures the server.
 
 use crate::contestant::Contestant;
+use crate::row::percentile;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -41,13 +42,12 @@ pub(crate) async fn echo<C: Contestant>(mut stream: C::Stream) {
 
 /// Asks the server for a while: the 50th, 99th and 99.9th percentile of a round trip, in µs.
 pub(crate) fn measure(addr: &str) -> Vec<f64> {
-    let mut times: Vec<f64> = std::thread::scope(|scope| {
+    let times: Vec<f64> = std::thread::scope(|scope| {
         let clients: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(|| ask(addr))).collect();
         clients.into_iter().flat_map(|client| client.join().expect("a client")).collect()
     });
-    times.sort_by(f64::total_cmp);
     assert!(times.len() > 100, "only {} answers", times.len());
-    [0.5, 0.99, 0.999].map(|part| times[(times.len() as f64 * part) as usize]).into()
+    [0.5, 0.99, 0.999].map(|part| percentile(&times, part).expect("there are answers")).into()
 }
 
 fn ask(addr: &str) -> Vec<f64> {

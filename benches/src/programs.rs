@@ -1,5 +1,6 @@
 //! The programs that run the entrants: this one, its mimalloc variant, Go's, and the baseline's.
 
+use crate::compute;
 use crate::entrant::{Allocator, Entrant, Runtime};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -35,28 +36,25 @@ impl Program {
 
     /// The command that runs the workload `name` and prints its figure.
     pub(crate) fn run(&self, name: &str) -> Command {
-        let mut command = self.command("run");
-        command.arg(name);
-        command
+        self.command("run", name)
     }
 
     /// The command that serves `protocol` and prints its address.
     pub(crate) fn serve(&self, protocol: &str) -> Command {
-        let mut command = self.command("serve");
-        command.arg(protocol);
-        command
+        self.command("serve", protocol)
     }
 
-    fn command(&self, verb: &str) -> Command {
+    fn command(&self, verb: &str, name: &str) -> Command {
         let mut command = Command::new(&self.path);
         command.arg(verb);
         if self.entrant.runtime != Runtime::Go {
             command.arg(self.entrant.runtime.contestant());
         }
+        command.arg(name);
         for setting in SETTINGS {
             command.env_remove(setting);
         }
-        command.env("SMOL_THREADS", smol_threads());
+        command.env("SMOL_THREADS", compute::threads(name).to_string());
         if self.entrant == Entrant::FIXED {
             command.env("GMPDEBUG", "adaptive=0");
         }
@@ -64,9 +62,12 @@ impl Program {
     }
 }
 
-/// The value of `SMOL_THREADS`: smol starts one thread unless it is set.
-pub(crate) fn smol_threads() -> String {
-    std::thread::available_parallelism().map_or(1, usize::from).to_string()
+/// Whether `SMOL_THREADS` is set to a number that fits the workload. If it is not set, smol starts
+/// one thread.
+pub(crate) fn smol_threads_fit(workload: &str) -> bool {
+    let set: Option<usize> = std::env::var("SMOL_THREADS").ok().and_then(|set| set.parse().ok());
+    // The caller may choose the number, except for the workload that is about it.
+    set.is_some_and(|set| workload != compute::OVERSUBSCRIBED || set == compute::threads(workload))
 }
 
 /// Builds and finds the programs of all entrants. Says on stderr which entrants are left out and
@@ -241,5 +242,14 @@ mod tests {
             assert_eq!(command.get_args().nth(1), Some("gmp".as_ref()));
             assert_eq!(setting(&command, "GMPDEBUG").as_deref(), Some("adaptive=0"));
         }
+    }
+
+    #[test]
+    fn smol_has_more_threads_in_the_oversubscribed_row_only() {
+        let smol = Program::new(Entrant::rust(Runtime::Smol, Allocator::Malloc), "/p".into());
+        let threads = |name| setting(&smol.run(name), "SMOL_THREADS").unwrap().parse().unwrap();
+        let (usual, more): (usize, usize) = (threads("yield"), threads(compute::OVERSUBSCRIBED));
+        assert!(usual < more, "{usual} {more}");
+        assert_eq!(setting(&smol.serve("http"), "SMOL_THREADS"), Some(usual.to_string()));
     }
 }

@@ -140,9 +140,14 @@ impl Row {
 
 /// The middle figure.
 pub(crate) fn median(figures: &[f64]) -> Option<f64> {
+    percentile(figures, 0.5)
+}
+
+/// The figure below which `part` of the others lie.
+pub(crate) fn percentile(figures: &[f64], part: f64) -> Option<f64> {
     let mut sorted = figures.to_vec();
     sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied()
+    sorted.get((sorted.len() as f64 * part) as usize).copied()
 }
 
 /// The least and the greatest figure.
@@ -177,6 +182,14 @@ mod tests {
         }
         row.push(Entrant::GO, go);
         row
+    }
+
+    #[test]
+    fn a_percentile_is_the_figure_above_its_part() {
+        let figures: Vec<f64> = (0..100).rev().map(f64::from).collect();
+        assert_eq!(percentile(&figures, 0.99), Some(99.0));
+        assert_eq!(percentile(&figures, 0.5), Some(50.0));
+        assert_eq!(percentile(&[], 0.5), None);
     }
 
     #[test]

@@ -137,9 +137,9 @@ fn run_once(program: &Program, name: &str) -> Result<Answer, String> {
         return Err(format!("{entrant} {name} failed ({}): {errors}", output.status));
     }
     let text = String::from_utf8_lossy(&output.stdout);
-    let figure = text.trim().parse();
-    let figure = figure.map_err(|_| format!("{entrant} {name} printed no figure: {text}"))?;
-    Ok(Answer::Figures(vec![figure]))
+    let figures: Result<Vec<f64>, _> = text.split_whitespace().map(str::parse).collect();
+    let figures = figures.map_err(|_| format!("{entrant} {name} printed no figure: {text}"))?;
+    Ok(Answer::Figures(figures))
 }
 
 /// Measures the suspected rows again: by instructions if one thread does the work, else by a rerun
@@ -249,6 +249,16 @@ mod tests {
         let scripts = Scripts::new();
         let base = scripts.program(BASE, "test \"$*\" = 'run gmp yield' && echo 12.5");
         assert_eq!(cell(&base, "yield"), Ok(Some(vec![12.5])));
+    }
+
+    #[test]
+    fn a_workload_prints_as_many_figures_as_it_has_rows() {
+        let scripts = Scripts::new();
+        let base = scripts.program(BASE, "echo 12.5 7");
+        assert_eq!(cell(&base, "bursts"), Ok(Some(vec![12.5, 7.0])));
+        assert!(cell(&base, "yield").unwrap_err().contains("2 figures"));
+        let words = scripts.program(BASE, "echo twelve");
+        assert!(cell(&words, "yield").unwrap_err().contains("twelve"));
     }
 
     #[test]

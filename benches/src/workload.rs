@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long a workload that can be repeated is repeated.
-const SPAN: Duration = Duration::from_millis(400);
+pub(crate) const SPAN: Duration = Duration::from_millis(400);
 
 /// One figure of a workload: a row of the table.
 #[derive(Debug)]
@@ -107,15 +107,26 @@ pub(crate) const ALL: &[Workload] = workloads! {
     "blocked": ["" "us" "worst lateness of a 1 ms sleep beside 4 blocked threads"]
     "hogs2": ["" "us" "worst lateness of a 1 ms sleep beside 2 hogs of 800 ms"]; 0.9 s
     "hogs4": ["" "us" "worst lateness of a 1 ms sleep beside 4 hogs of 800 ms"]; 1.7 s
+    "block1ms": ["" "ms" "4 goroutines block 1 ms, unmarked (Tokio, smol: in the pool), join all"]
+    "fsync": ["" "us" "write 4 KiB and fsync, unmarked, 4 goroutines, per call"]; 1.0 s
+    "fork2": ["" "us" "spawn one, both compute 1 ms, join"]
+    "bursts": ["_p99" "us" "4 goroutines compute 50 us after 1 ms of rest, 99th percentile",
+        "_cpu" "us" "CPU time per burst"]
     "pairs": ["" "ns" "1000 pairs spawn, ping, pong, each"]
     "ping_pong": ["" "ns" "two channels with room for one, there and back"]; One
     "fan_in": ["" "ns" "4 senders, 1 receiver, room for 128, per value"]
     "many": ["" "ns" "4 senders, 4 receivers, room for 128, per value"]
     "rendezvous": ["" "ns" "4 senders, 4 receivers, no buffer, per value"]
     "select": ["" "ns" "select over two channels, per value"]
+    "select10": ["" "ns" "select over ten busy channels, per value"]
+    "select100": ["" "ns" "select over a hundred busy channels, per value"]; 0.7 s
     "workers": ["" "ns" "8 workers, jobs in, results out, per job"]
     "pipeline": ["" "ns" "ten stages, per value and stage"]
+    "pipeline2": ["" "us" "two stages that compute 20 us, room for 16, per item"]
+    "oversubscribed": ["" "us" "4 threads and workers per CPU, jobs of 20 us, per job"]
     "mutex": ["" "ns" "32 goroutines on one mutex, per lock"]
+    "mutex_compute": ["" "us" "4 goroutines compute 20 us beside 8 on one mutex, per item",
+        "_lock" "ns" "the mutex beside computing goroutines, per lock"]
     "broadcast": ["" "ns" "10k goroutines wait for one event, each"]
     "outside": ["" "ns" "10k goroutines from an external thread, each"]
     "join_all": ["" "ns" "100 goroutines that join 100 each, each"]
@@ -123,6 +134,7 @@ pub(crate) const ALL: &[Workload] = workloads! {
     "grow_1m": ["" "ns" "1M goroutines spawned, parked, woken, ended, each"]; 3.0 s
     "timers_1m": ["" "ns" "`timeout` beside 1M pending timers"]; 1.8 s
     "echo": ["" "ns" "TCP, 100 connections, 64 bytes there and back"]; 1.4 s
+    "bulk": ["" "ms" "TCP, one connection, writes of 64 KiB, per GiB"]; 0.8 s
     "churn": ["" "ns" "TCP: connect, one byte there and back, close; 32 at a time"]; 0.7 s
     "mixed": ["_p50" "us" "echo beside goroutines that compute 5 ms at a time, median",
         "_p99" "us" "echo beside computing goroutines, 99th percentile",
@@ -352,7 +364,7 @@ async fn idle<C: Contestant>() -> f64 {
 }
 
 /// Microseconds of CPU this process has used. One cheap call: reading it must not be what is measured.
-fn cpu_micros() -> f64 {
+pub(crate) fn cpu_micros() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3
 }
