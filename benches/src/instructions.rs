@@ -15,7 +15,7 @@ use crate::workload::ROUNDS;
 use std::process::Command;
 
 /// The workloads that do the same in every round, with the number of operations of a round.
-const WORKLOADS: [(&str, u64); 8] = [
+const WORKLOADS: [(&str, u64); 10] = [
     ("spawn_many", 10_000),
     ("spawn_join", 1_000),
     ("yield", 200_000),
@@ -23,6 +23,8 @@ const WORKLOADS: [(&str, u64); 8] = [
     ("timeout", 1_000),
     ("ping_pong", 2_000),
     ("fan_in", 40_000),
+    ("select10", 10_000),
+    ("select100", 10_000),
     ("mutex", 32_000),
 ];
 const FEW: u64 = 5;
