@@ -81,6 +81,14 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "chunk 3")]
+    fn a_lost_byte_is_noticed_by_a_read_that_begins_at_a_chunk() {
+        let mut bytes = vec![0; CHUNK];
+        bytes[1] = mark(3);
+        check_mark(&bytes, 3 * CHUNK);
+    }
+
+    #[test]
+    #[should_panic(expected = "chunk 3")]
     fn a_lost_byte_is_noticed() {
         let mut bytes = vec![0; CHUNK];
         bytes[9] = mark(3);
