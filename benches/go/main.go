@@ -335,6 +335,9 @@ func main() {
 		serveFor(os.Args[2])
 		return
 	}
+	if runLateness(os.Args[2]) {
+		return
+	}
 	var v float64
 	switch os.Args[2] {
 	case "grow_1k":

@@ -187,7 +187,7 @@ fn plot(row: &Row, entrants: &[Entrant]) -> String {
     )
 }
 
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('\'', "&#39;")
 }
 

