@@ -37,7 +37,8 @@
 //!   [`io::stdin`], [`io::stdout`].
 //! - Signals: [`signal::ctrl_c`], [`signal::signal`].
 //! - Time: [`sleep`], [`timeout`], [`Ticker`], [`Timer`], [`after_func`].
-//! - Blocking and long work: [`blocking`], [`spawn_blocking`], [`checkpoint`].
+//! - Blocking and long work: [`blocking`], [`spawn_blocking`], [`checkpoint`],
+//!   [`macro@preemptible`], [`preemptible_block!`].
 //! - Seeing inside: [`runtime::dump`], [`runtime::stats`], [`runtime::on_stall`].
 //! - The runtime: [`macro@main`], [`macro@test`], [`Runtime`], [`Builder`], [`set_max_procs`].
 //! - Building primitives: [`park`].
@@ -68,16 +69,16 @@
 //! An unknown key or a bad value is named on stderr and ignored.
 #![forbid(unsafe_code)]
 
-pub use gmp_macros::{main, test};
-#[doc(hidden)]
-pub use gmp_rt::entry as __entry;
+pub use gmp_macros::{main, preemptible, test};
 pub use gmp_rt::{
     AfterFunc, BuildError, Builder, Cancelled, Checkpoint, Elapsed, Handle, JoinError, JoinHandle,
     JoinPanic, PanicPolicy, ProcsError, Runtime, ShutdownError, Sleep, Ticker, Timeout, Timer,
     YieldNow, after_func, block_on, blocking, checkpoint, go, goid, max_procs, num_goroutine, park,
-    runtime, set_max_procs, sleep, sleep_until, spawn, spawn_blocking, spawn_named, time, timeout,
-    timeout_at, yield_now,
+    preemptible_block, runtime, set_max_procs, sleep, sleep_until, spawn, spawn_blocking,
+    spawn_named, time, timeout, timeout_at, yield_now,
 };
+#[doc(hidden)]
+pub use gmp_rt::{entry as __entry, preempt as __preempt};
 pub use gmp_sync::{WaitGroup, chan, select, unbounded_chan};
 
 /// Copying in the kernel, files, standard input and output.

@@ -23,6 +23,7 @@ const LAYERS: &[&[&str]] = &[
         "park",
         "ambient",
         "yielding",
+        "preempt",
         "blocking",
         "entry",
         "macros",

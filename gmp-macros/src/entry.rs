@@ -1,5 +1,6 @@
 //! `#[main]` and `#[test]`.
 
+use crate::preempt;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::parse::{Parse, ParseStream, Parser};
@@ -48,6 +49,9 @@ fn try_expand(entry: Entry, options: TokenStream, function: &ItemFn) -> Result<T
     let gmp = options.krate.clone().unwrap_or_else(|| syn::parse_quote!(::gmp));
     let builder = options.builder(&gmp);
     let ItemFn { attrs, vis, sig, block } = function;
+    // It is for the async function, whatever the order of the attributes.
+    let (preemptible, attrs): (Vec<_>, Vec<_>) =
+        attrs.iter().partition(|attribute| preempt::is_preemptible(attribute));
     let (name, output) = (&sig.ident, &sig.output);
     let body = format_ident!("__gmp_{}", name);
     let (test, run) = match entry {
@@ -64,6 +68,7 @@ fn try_expand(entry: Entry, options: TokenStream, function: &ItemFn) -> Result<T
         #test
         #(#attrs)*
         #vis fn #name() #result {
+            #(#preemptible)*
             async fn #body() #output #block
             #call
         }

@@ -6,7 +6,7 @@
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use syn::visit::{self, Visit};
-use syn::{Block, Expr, Item, Macro, Stmt};
+use syn::{Block, Expr, ExprLoop, Item, Macro, Stmt};
 
 /// Macros that never return.
 const DIVERGING_MACROS: [&str; 4] = ["panic", "todo", "unimplemented", "unreachable"];
@@ -60,12 +60,7 @@ impl Tail {
             | Expr::Lit(_)
             | Expr::Return(_)
             | Expr::While(_) => Self::NoFuture,
-            Expr::Loop(repeated) => {
-                let label = repeated.label.as_ref().map(|label| &label.name.ident);
-                let mut breaks = Breaks { label, nested: 0, found: false };
-                visit::visit_block(&mut breaks, &repeated.body);
-                Self::unless(!breaks.found)
-            }
+            Expr::Loop(repeated) => Self::unless(!has_break(repeated)),
             Expr::Block(block) if block.label.is_none() => Self::of_block(&block.block.stmts),
             Expr::Unsafe(block) => Self::of_block(&block.block.stmts),
             Expr::If(branch) => match &branch.else_branch {
@@ -131,6 +126,14 @@ impl<'a> Visit<'a> for Returns {
     fn visit_item(&mut self, _: &'a Item) {}
 }
 
+/// Whether a loop may end by `break`.
+pub(crate) fn has_break(repeated: &ExprLoop) -> bool {
+    let label = repeated.label.as_ref().map(|label| &label.name.ident);
+    let mut breaks = Breaks { label, nested: 0, found: false };
+    visit::visit_block(&mut breaks, &repeated.body);
+    breaks.found
+}
+
 /// Finds a `break` that ends one loop.
 struct Breaks<'a> {
     label: Option<&'a Ident>,
@@ -164,7 +167,7 @@ impl<'a> Visit<'a> for Breaks<'_> {
 
     /// A macro may be a `select!` whose cases break.
     fn visit_macro(&mut self, call: &'a Macro) {
-        self.found |= mentions_break(call.tokens.clone());
+        self.found |= mentions(call.tokens.clone(), "break");
     }
 
     fn visit_expr_closure(&mut self, _: &'a syn::ExprClosure) {}
@@ -180,10 +183,11 @@ impl Breaks<'_> {
     }
 }
 
-fn mentions_break(tokens: TokenStream) -> bool {
+/// Whether the tokens contain a word.
+pub(crate) fn mentions(tokens: TokenStream, word: &str) -> bool {
     tokens.into_iter().any(|token| match token {
-        TokenTree::Ident(ident) => ident == "break",
-        TokenTree::Group(group) => mentions_break(group.stream()),
+        TokenTree::Ident(ident) => ident == word,
+        TokenTree::Group(group) => mentions(group.stream(), word),
         TokenTree::Punct(_) | TokenTree::Literal(_) => false,
     })
 }

@@ -25,6 +25,8 @@ mod netpoll;
 mod p;
 pub mod park;
 #[doc(hidden)]
+pub mod preempt;
+#[doc(hidden)]
 #[expect(unsafe_code, reason = "a lock without a guard")]
 pub mod prim;
 pub mod runtime;
@@ -54,4 +56,4 @@ pub use crate::time::{
 };
 pub use crate::yielding::{Checkpoint, YieldNow, checkpoint, yield_now};
 #[doc(hidden)]
-pub use gmp_macros::go as __go_macro;
+pub use gmp_macros::{go as __go_macro, preemptible_block as __preemptible_block_macro};

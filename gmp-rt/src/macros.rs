@@ -1,4 +1,4 @@
-//! `go!`. Its grammar is in `gmp-macros`.
+//! `go!` and `preemptible_block!`. Their grammars are in `gmp-macros`.
 
 pub mod probe;
 
@@ -40,5 +40,36 @@ pub mod probe;
 macro_rules! go {
     ($($what:tt)*) => {
         $crate::__go_macro!($crate; $($what)*)
+    };
+}
+
+/// Puts preemption checks into the loops of an async block, as `#[gmp::preemptible]` does.
+///
+/// Takes an `async` block or an `async` closure, and returns it with the checks. The name differs
+/// from the attribute's because Rust has one namespace for both kinds of macros.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// use gmp::{go, preemptible_block};
+///
+/// gmp::block_on(async {
+///     let limit = 1_000_000u64;
+///     let sum = go!(preemptible_block!(async move {
+///         let mut sum = 0u64;
+///         for n in 0..limit {
+///             sum = sum.wrapping_add(n * n);
+///         }
+///         sum
+///     }));
+///     assert_eq!(sum.await.unwrap(), 333_332_833_333_500_000);
+/// });
+/// ```
+///
+#[macro_export]
+macro_rules! preemptible_block {
+    ($($block:tt)*) => {
+        $crate::__preemptible_block_macro!($crate::preempt; $($block)*)
     };
 }

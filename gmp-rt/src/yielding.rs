@@ -73,6 +73,7 @@ fn mark(cx: &Context<'_>) -> bool {
 /// of your own.
 ///
 /// Every future of gmp does this by itself. When nothing is asked it costs one load.
+/// `#[gmp::preemptible]` puts such checks into all loops of async code.
 ///
 /// # Cancel safety
 ///

@@ -40,6 +40,7 @@ mod net_stress;
 mod net_tcp;
 mod other_executors;
 mod pool;
+mod preemptible;
 mod procs;
 mod promise;
 mod quit;

@@ -16,6 +16,7 @@
 //!   passes between threads only through locks.
 
 pub(crate) mod call;
+pub(crate) mod loop_flag;
 pub(crate) mod pace;
 #[expect(unsafe_code, reason = "slots hold raw goroutines, I1 and I2 of the module")]
 mod ring;
@@ -35,6 +36,7 @@ mod tests;
 pub(crate) use self::status::{PStatus, StatusKey};
 
 use self::call::Calls;
+use self::loop_flag::LoopFlag;
 use self::pace::Pace;
 use self::runq::{Owner, RunQ};
 use self::service::Service;
@@ -125,6 +127,9 @@ pub(crate) struct P {
     attention: AtomicBool,
     /// The poll that is running has used up a slice: its goroutine yields at its next await.
     overtime: fixed::AtomicBool,
+    /// The same for compiled loops. Raised with `overtime` and with `attention`; may stay raised
+    /// after they were lowered.
+    loop_flag: LoopFlag,
     /// The goroutine being polled; 0 between polls. A hint for reports.
     goid: fixed::AtomicU64,
     /// The OS thread that owns it, or owned it last. A hint for sysmon.
@@ -232,6 +237,7 @@ impl P {
             calls: Calls::default(),
             attention: AtomicBool::new(false),
             overtime: fixed::AtomicBool::new(false),
+            loop_flag: LoopFlag::lease(),
             goid: fixed::AtomicU64::new(0),
             thread: fixed::AtomicU32::new(0),
             m: fixed::AtomicUsize::new(0),
@@ -259,11 +265,19 @@ impl P {
     /// its polls are so long that the next service is late.
     pub(crate) fn ask_attention(&self) {
         self.attention.store(true, Release); // pairs with `take_attention`
+        self.loop_flag.raise();
     }
 
     /// Asks the goroutine that runs to yield: its poll has used up a slice.
     pub(crate) fn ask_yield(&self) {
         self.overtime.store(true, Relaxed); // Relaxed: only a request
+        self.loop_flag.raise();
+    }
+
+    /// Returns the flag that compiled loops of the goroutine that runs read.
+    #[inline]
+    pub(crate) fn loop_flag(&self) -> &'static fixed::AtomicBool {
+        self.loop_flag.get()
     }
 
     /// Whether the poll that is running, or the one before, has used up a slice.
@@ -380,9 +394,18 @@ impl OwnedP {
         }
     }
 
+    /// Lowers the flag of compiled loops if no yield is asked for: a request that came while a
+    /// slice began may have raised it alone. Sysmon repeats a request that this loses.
+    pub(crate) fn lower_stale_loop_flag(&self) {
+        if !self.is_overtime() {
+            self.p.loop_flag.lower();
+        }
+    }
+
     /// Takes the request to yield back.
     pub(crate) fn forget_yield(&self) {
         self.p.overtime.store(false, Relaxed); // Relaxed: only a request
+        self.p.loop_flag.lower();
     }
 
     /// Whether the present slice is over at the moment `now`. One that began before the last

@@ -42,6 +42,16 @@ pub(crate) fn poll_go_on(cx: &Context<'_>) -> Poll<()> {
     })
 }
 
+/// [`poll_go_on`] for a compiled loop that has found its flag raised.
+pub(crate) fn poll_go_on_in_loop(cx: &Context<'_>) -> Poll<()> {
+    current::with(|local| {
+        if let Some(local) = local {
+            local.p().lower_stale_loop_flag();
+        }
+    });
+    poll_go_on(cx)
+}
+
 /// Whether a check of the current poll of the current goroutine was refused.
 pub(crate) fn was_refused() -> bool {
     current::with(|local| local.is_some_and(|local| local.yielding.get().is_refusal()))

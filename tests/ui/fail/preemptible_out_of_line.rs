@@ -1,0 +1,4 @@
+#[gmp::preemptible]
+mod elsewhere;
+
+fn main() {}
