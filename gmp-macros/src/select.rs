@@ -9,9 +9,13 @@
 //!
 //! The path in front is where the run-time half is; `gmp_sync::select!` puts it there.
 //!
-//! The expansion makes a list of the cases, awaits the choice, and takes the output of the chosen one
+//! The expansion pins each case where it is made, makes a list of references to them, awaits the choice, and
+//! takes the output of the chosen one
 //! into an enum; only then, with all cases dropped, does a `match` on the enum run the body. So a body may use
 //! what the cases borrowed, and `break`, `return` and `?` in it mean what they mean outside.
+//!
+//! Each case is the scrutinee of a `match` around the next one: so the temporaries of its expression live until the
+//! choice is made. It is moved once at most, because it has room for a wait and is large.
 //!
 //! The output of a send is its permit. The value is evaluated just before the body, in the same arm: so the
 //! compiler sees, too, that it is moved only if that body runs. Until then the permit is *held*, without a
@@ -156,8 +160,8 @@ impl Operation {
         }
     }
 
-    /// The expression of the case.
-    fn case(&self, home: &Path) -> TokenStream {
+    /// The expression whose temporaries live as long as the case.
+    fn value(&self, home: &Path) -> TokenStream {
         match self {
             // The permit outlives the cases and their temporaries: it may borrow from what a temporary
             // leads to, not from the temporary.
@@ -169,18 +173,23 @@ impl Operation {
                 let reference = quote_spanned!(sender.span()=> &#sender);
                 quote!(#home::send_case(#reference))
             }
+            Self::Await(expression) => quote!(#expression),
+        }
+    }
+
+    /// The case, from the value of that expression.
+    fn case(&self, home: &Path, value: &Ident) -> TokenStream {
+        match self {
+            Self::Send { .. } => quote!(#value),
             Self::Await(expression) => {
-                let value = Ident::new("value", Span::mixed_site());
+                let owned = Ident::new("owned", Span::mixed_site());
                 // The span of the expression: that it is not a future is said there.
                 let make = quote_spanned!(expression.span()=> case);
-                quote! {
-                    match #expression {
-                        #value => {
-                            use #home::{AsFuture as _, AsRecv as _};
-                            (&#home::Probe(&#value)).tag().#make(#value)
-                        }
-                    }
-                }
+                quote!({
+                    use #home::{AsFuture as _, AsRecv as _};
+                    let #owned = #value;
+                    (&#home::Probe(&#owned)).tag().#make(#owned)
+                })
             }
         }
     }
@@ -202,16 +211,29 @@ fn is_send(call: &ExprMethodCall) -> bool {
 }
 
 impl Case {
-    /// The expression of the case, with its guard.
-    fn guarded(&self, home: &Path) -> TokenStream {
-        let case = self.operation.case(home);
-        match &self.guard {
-            None => case,
-            Some(guard) => quote! {
-                #home::Guarded::new(if #guard { ::core::option::Option::Some(#case) } else {
-                    ::core::option::Option::None
-                })
-            },
+    /// Pins the case and binds `name` to it in `inner`.
+    fn pinned(&self, home: &Path, name: &Ident, inner: &TokenStream) -> TokenStream {
+        let value = Ident::new("value", Span::mixed_site());
+        let (operation, case) = (self.operation.value(home), self.operation.case(home, &value));
+        let (operation, case) = match &self.guard {
+            None => (operation, case),
+            Some(guard) => (
+                quote! {
+                    #home::Guarded::new(if #guard {
+                        ::core::option::Option::Some(match #operation { #value => #case })
+                    } else {
+                        ::core::option::Option::None
+                    })
+                },
+                quote!(#value),
+            ),
+        };
+        quote! {
+            match #operation {
+                #value => match ::core::pin::pin!(#case) {
+                    #name => { #inner }
+                },
+            }
         }
     }
 
@@ -257,11 +279,14 @@ impl Select {
         let [list, value, selected] =
             ["list", "value", "selected"].map(|name| Ident::new(name, Span::mixed_site()));
         let names: Vec<Ident> = (0..self.cases.len()).map(|n| format_ident!("Case{n}")).collect();
-        let cases = self.cases.iter().rev().fold(quote!(#home::Nil), |tail, case| {
-            let case = case.guarded(home);
-            quote!(#home::Cons::new(#case, #tail))
-        });
-        let mut place = quote!(#list.as_mut());
+        let pinned: Vec<Ident> = (0..self.cases.len())
+            .map(|n| Ident::new(&format!("case{n}"), Span::mixed_site()))
+            .collect();
+        let cases = pinned
+            .iter()
+            .rev()
+            .fold(quote!(#home::Nil), |tail, case| quote!(#home::Cons::new(#case, #tail)));
+        let mut place = quote!(#list);
         let outputs = names.iter().enumerate().map(|(n, name)| {
             let output = quote!(#place.output());
             place = quote!(#place.tail());
@@ -286,6 +311,19 @@ impl Select {
             ),
             None => (quote!(Wait), None, None, None, quote!(_ => ::core::unreachable!())),
         };
+        let choice = quote! {
+            let mut #list = #cases;
+            #selected = match #home::choose(::core::pin::Pin::new(&mut #list), #home::Will::#will).await {
+                #(#outputs,)*
+                #rest,
+            };
+        };
+        let choice = self
+            .cases
+            .iter()
+            .zip(&pinned)
+            .rev()
+            .fold(choice, |inner, (case, name)| case.pinned(home, name, &inner));
         quote! {{
             #[allow(clippy::allow_attributes, non_camel_case_types)]
             enum #out<#(#names),*> { #(#names(#names),)* #default }
@@ -293,15 +331,7 @@ impl Select {
                 // A variable of its own, not the value of the block: rustc drops no such value if
                 // the drop of a case that was not chosen panics.
                 let #selected;
-                match #cases {
-                    #list => {
-                        let mut #list = ::core::pin::pin!(#list);
-                        #selected = match #home::choose(#list.as_mut(), #home::Will::#will).await {
-                            #(#outputs,)*
-                            #rest,
-                        };
-                    }
-                }
+                #choice
                 match #selected {
                     #(#held,)*
                     #default_held

@@ -105,11 +105,50 @@ pub fn wake_all(wakers: impl IntoIterator<Item: Into<StoredWaker>>) {
     crate::sched::ready::wake_all(wakers);
 }
 
-/// A number below `bound`, each as likely as the others, for a primitive that has to choose. Not
-/// for secrets.
+/// Random numbers for a primitive that has to choose. Not for secrets.
+///
+/// One draw of 64 bits gives several small numbers. Each number below `bound` uses up `log2(bound)`
+/// bits, and the others stay for the next ones. A permutation of 16 needs 45 bits.
 #[doc(hidden)]
-#[must_use]
-pub fn random_below(bound: u32) -> u32 {
+#[derive(Debug)]
+pub struct Random {
+    /// A fraction of 2^64.
+    fraction: u64,
+    /// Bits of it that are still random.
+    bits: u32,
+}
+
+impl Default for Random {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Random {
+    /// Draws when the first number is asked for.
+    #[inline]
+    #[must_use]
+    pub fn new() -> Self {
+        Self { fraction: 0, bits: 0 }
+    }
+
+    /// Returns a number below `bound`, each as likely as the others but for a part in 2^16.
+    #[inline]
+    pub fn below(&mut self, bound: u32) -> u32 {
+        let used = u32::BITS - bound.leading_zeros();
+        if self.bits < used + 16 {
+            self.fraction = random();
+            self.bits = u64::BITS;
+        }
+        self.bits -= used;
+        let product = u128::from(self.fraction) * u128::from(bound);
+        self.fraction = product as u64;
+        (product >> u64::BITS) as u32
+    }
+}
+
+/// Returns 64 random bits.
+fn random() -> u64 {
     use crate::util::{clock, rand::Rand};
     thread_local! {
         static RAND: Rand = {
@@ -118,9 +157,8 @@ pub fn random_below(bound: u32) -> u32 {
             Rand::new(clock::now() ^ std::ptr::from_ref(&here).addr() as u64)
         };
     }
-    let random = crate::prim::chance(RAND.with(Rand::next_u32));
-    // The upper half of the product is uniform but for a part in 2^32 per value.
-    ((u64::from(random) * u64::from(bound)) >> 32) as u32
+    let half = |rand: &Rand| u64::from(crate::prim::chance(rand.next_u32()));
+    RAND.with(|rand| half(rand) << 32 | half(rand))
 }
 
 /// The number of the P this thread runs with, from 0 and without large gaps; `None` on a thread

@@ -22,6 +22,7 @@ pin_project! {
     }
 
     impl<T> PinnedDrop for Recv<'_, T> {
+        #[inline]
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
             cancel(&this.receiver.chan, this.spot);

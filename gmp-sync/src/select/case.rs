@@ -9,7 +9,7 @@ use crate::chan::recv::Recv;
 use crate::chan::send::Permit;
 use crate::chan::wait::{Parcel, Wait};
 use crate::chan::waits::{Entry, Summoned};
-use crate::chan::{RecvError, Sender};
+use crate::chan::{Receiver, RecvError, Sender};
 use crate::claim::Claim;
 use crate::waitq::{Spot, State};
 use crate::wakers::Wakers;
@@ -208,8 +208,9 @@ pin_project! {
 }
 
 impl<'a, T> RecvCase<'a, T> {
-    pub(crate) fn new(recv: Recv<'a, T>) -> Self {
-        Self { recv, output: None }
+    #[inline(always)]
+    pub(crate) fn new(receiver: &'a Receiver<T>) -> Self {
+        Self { recv: receiver.recv(), output: None }
     }
 }
 

@@ -138,14 +138,14 @@ enum Tried {
     Chosen(usize),
     /// This one is chosen, its value is to come; its channel is still locked.
     Promised(usize, Wakers),
-    /// None, in this order.
+    /// None, in this order, of which all is drawn.
     None(Shuffle),
 }
 
 #[inline]
 fn try_each<L: List + ?Sized>(mut list: Pin<&mut L>, will: Will, cx: &mut Context<'_>) -> Tried {
-    let order = Shuffle::new(list.count());
-    for index in order.iter() {
+    let mut order = Shuffle::new(list.count());
+    while let Some(index) = order.draw() {
         match list.as_mut().try_alone(index, will, cx) {
             Attempt::No(wakers) => wakers.wake_all(),
             Attempt::Done(wakers) => {
@@ -381,6 +381,7 @@ impl Engine<'_> {
         if !self.locks.as_slice().is_empty() {
             return;
         }
+        self.list.as_mut().prepare();
         for index in 0..self.list.count() {
             match self.list.look(index).kind() {
                 Kind::Channel(_) => self.locks.push(index as u32),
@@ -469,7 +470,7 @@ impl Engine<'_> {
             return step;
         }
         // The futures, while nobody can win.
-        let order = Shuffle::new(self.list.count());
+        let order = Shuffle::drawn(self.list.count());
         let ready = self.poll_futures(&order, cx);
         let mut after = After::default();
         self.lock_all();

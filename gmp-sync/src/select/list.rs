@@ -6,7 +6,6 @@
 use super::case::{Arm, Attempt, Case, Kind, Will};
 use crate::wakers::Wakers;
 use gmp_rt::park::poll_deciding;
-use pin_project_lite::pin_project;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -25,10 +24,13 @@ pub unsafe trait List {
     /// How many.
     fn count(&self) -> usize;
 
+    /// Makes all cases. Called before [`look`](Self::look).
+    fn prepare(self: Pin<&mut Self>) {}
+
     /// Case `index`, which is there.
     fn arm(self: Pin<&mut Self>, index: usize) -> Pin<&mut dyn Arm>;
 
-    /// Case `index`, which is there, to look at.
+    /// Case `index`, which is there, to look at. After [`prepare`](Self::prepare).
     fn look(&self, index: usize) -> &dyn Arm;
 
     /// Tries case `index`, which is there, on its own: see [`Arm::try_alone`]. A future is polled.
@@ -66,33 +68,34 @@ pub(super) fn try_arm<A: Arm + ?Sized>(
 #[derive(Debug)]
 pub struct Nil;
 
-pin_project! {
-    /// A case and those after it.
-    #[derive(Debug)]
-    pub struct Cons<C, L> {
-        #[pin]
-        head: C,
-        #[pin]
-        tail: L,
-    }
+/// A case, which is pinned elsewhere, and those after it.
+///
+/// The list has references, because it is moved while it is built.
+#[derive(Debug)]
+pub struct Cons<'l, C, L> {
+    head: Pin<&'l mut C>,
+    tail: L,
 }
 
-impl<C, L> Cons<C, L> {
+impl<'l, C, L> Cons<'l, C, L> {
     /// Puts `head` before `tail`.
-    pub fn new(head: C, tail: L) -> Self {
+    #[inline]
+    pub fn new(head: Pin<&'l mut C>, tail: L) -> Self {
         Self { head, tail }
     }
 
     /// The cases after the first.
-    pub fn tail(self: Pin<&mut Self>) -> Pin<&mut L> {
-        self.project().tail
+    #[inline]
+    pub fn tail(&mut self) -> &mut L {
+        &mut self.tail
     }
 }
 
-impl<C: Case, L> Cons<C, L> {
+impl<C: Case, L> Cons<'_, C, L> {
     /// What the first case gave. It was chosen.
-    pub fn output(self: Pin<&mut Self>) -> C::Output {
-        self.project().head.output()
+    #[inline]
+    pub fn output(&mut self) -> C::Output {
+        self.head.as_mut().output()
     }
 }
 
@@ -115,8 +118,8 @@ unsafe impl List for Nil {
     }
 }
 
-// SAFETY: number 0 is the head, the others are those of the tail; both are pinned with this.
-unsafe impl<C: Arm, L: List> List for Cons<C, L> {
+// SAFETY: number 0 is the head, the others are those of the tail; the cases are pinned.
+unsafe impl<C: Arm, L: List + Unpin> List for Cons<'_, C, L> {
     #[inline]
     fn count(&self) -> usize {
         1 + self.tail.count()
@@ -124,27 +127,27 @@ unsafe impl<C: Arm, L: List> List for Cons<C, L> {
 
     #[inline]
     fn arm(self: Pin<&mut Self>, index: usize) -> Pin<&mut dyn Arm> {
-        let this = self.project();
+        let this = self.get_mut();
         match index.checked_sub(1) {
-            None => this.head,
-            Some(index) => this.tail.arm(index),
+            None => this.head.as_mut(),
+            Some(index) => Pin::new(&mut this.tail).arm(index),
         }
     }
 
     #[inline]
     fn look(&self, index: usize) -> &dyn Arm {
         match index.checked_sub(1) {
-            None => &self.head,
+            None => &*self.head,
             Some(index) => self.tail.look(index),
         }
     }
 
     #[inline]
     fn try_alone(self: Pin<&mut Self>, index: usize, will: Will, cx: &mut Context<'_>) -> Attempt {
-        let this = self.project();
+        let this = self.get_mut();
         match index.checked_sub(1) {
-            None => try_arm(this.head, will, cx),
-            Some(index) => this.tail.try_alone(index, will, cx),
+            None => try_arm(this.head.as_mut(), will, cx),
+            Some(index) => Pin::new(&mut this.tail).try_alone(index, will, cx),
         }
     }
 }

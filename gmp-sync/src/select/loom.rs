@@ -22,11 +22,21 @@ std::thread_local! {
     static SCRIPT: Cell<u32> = const { Cell::new(0) };
 }
 
-/// The next choice of the script, below `bound`. The first of all after its end.
-pub(super) fn choose_below(bound: u32) -> u32 {
-    let script = SCRIPT.get();
-    SCRIPT.set(script / bound);
-    script % bound
+/// The choices of the script, in place of random ones.
+#[derive(Debug)]
+pub(super) struct Script;
+
+impl Script {
+    pub(super) fn new() -> Self {
+        Self
+    }
+
+    /// The next choice, below `bound`. The first of all after the end of the script.
+    pub(super) fn below(&mut self, bound: u32) -> u32 {
+        let script = SCRIPT.get();
+        SCRIPT.set(script / bound);
+        script % bound
+    }
 }
 
 /// Runs a model for each script, with few switches between threads: all of them are too many.

@@ -1,21 +1,37 @@
 //! A select whose cases are known at run time only (Go: `reflect.Select`).
 
-use super::case::{Arm, Attempt, Case, FutureCase, RecvCase, SendCase, Will};
+use super::case::{Arm, Attempt, Case, FutureCase, Kind, RecvCase, SendCase, Will};
 use super::engine::{Chosen, choose};
 use super::list::{List, try_arm};
+use super::thunk::Thunk;
 use crate::chan::{Receiver, RecvError, SendError, Sender};
 use std::fmt;
+use std::mem;
 use std::pin::Pin;
 use std::task::Context;
 
 /// A case for [`select_cases`]: an operation, and what to make of its result.
 ///
 /// The results of different cases may be of different types; each is turned into an `O`.
-pub struct SelectCase<'a, O>(Inner<'a, O>);
+pub struct SelectCase<'a, O>(Slot<'a, O>);
 
-enum Inner<'a, O> {
-    Arm(Boxed<'a, O>),
-    Default(Box<dyn FnOnce() -> O + Send + 'a>),
+/// A case. An operation is made when it is tried, or when the select begins to wait.
+enum Slot<'a, O> {
+    Thunk(Thunk<'a, Boxed<'a, O>>),
+    Made(Boxed<'a, O>),
+    Default(Box<dyn FnOnce() -> O + Send + 'a>, Never),
+    /// It is being made, or that has panicked.
+    Empty,
+}
+
+/// The operation of a default case: it is never possible.
+struct Never;
+
+// SAFETY: it is never in a queue.
+unsafe impl Arm for Never {
+    fn kind(&self) -> Kind {
+        Kind::Off
+    }
 }
 
 /// A case together with what to make of its output.
@@ -54,18 +70,24 @@ impl<'a, O, C: Case + 'a, M: FnOnce(C::Output) -> O> Made<'a, O> for With<C, M> 
 impl<O> fmt::Debug for SelectCase<'_, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Inner::Arm(made) => write!(f, "SelectCase({:?})", made.look().kind()),
-            Inner::Default(_) => f.write_str("SelectCase(Default)"),
+            Slot::Default(..) => f.write_str("SelectCase(Default)"),
+            _ => f.write_str("SelectCase(Operation)"),
         }
     }
 }
 
 impl<'a, O> SelectCase<'a, O> {
-    fn arm<C: Case + Send + 'a>(case: C, make: impl FnOnce(C::Output) -> O + Send + 'a) -> Self
+    /// A case that is made when it is tried.
+    #[inline]
+    fn arm<C: Case + Send + 'a>(
+        case: impl FnOnce() -> C + Send + 'a,
+        make: impl FnOnce(C::Output) -> O + Send + 'a,
+    ) -> Self
     where
         O: 'a,
     {
-        Self(Inner::Arm(Box::pin(With { case, make: Some(make) })))
+        let boxed = move || -> Boxed<'a, O> { Box::pin(With { case: case(), make: Some(make) }) };
+        Self(Slot::Thunk(Thunk::new(boxed)))
     }
 
     /// A receive.
@@ -76,7 +98,7 @@ impl<'a, O> SelectCase<'a, O> {
     where
         O: 'a,
     {
-        Self::arm(RecvCase::new(receiver.recv()), make)
+        Self::arm(move || RecvCase::new(receiver), make)
     }
 
     /// A send. The value is made when this case is chosen.
@@ -88,7 +110,7 @@ impl<'a, O> SelectCase<'a, O> {
     where
         O: 'a,
     {
-        Self::arm(SendCase::new(sender), move |permit| make(permit.send(value())))
+        Self::arm(move || SendCase::new(sender), move |permit| make(permit.send(value())))
     }
 
     /// Any future.
@@ -97,33 +119,69 @@ impl<'a, O> SelectCase<'a, O> {
         F: Future<Output: Send> + Send + 'a,
         O: 'a,
     {
-        Self::arm(FutureCase::new(future), make)
+        Self::arm(move || FutureCase::new(future), make)
     }
 
     /// What to do if none of the others is possible now.
     pub fn default(make: impl FnOnce() -> O + Send + 'a) -> Self {
-        Self(Inner::Default(Box::new(make)))
+        Self(Slot::Default(Box::new(make), Never))
     }
 }
 
 type Boxed<'a, O> = Pin<Box<dyn Made<'a, O> + Send + 'a>>;
 
-/// The cases that are operations, with their places among all cases.
-struct Arms<'a, O>(Vec<(usize, Boxed<'a, O>)>);
+impl<'a, O> Slot<'a, O> {
+    /// Makes the operation, if it is not there.
+    fn prepare(&mut self) {
+        if let Self::Thunk(_) = self
+            && let Self::Thunk(thunk) = mem::replace(self, Self::Empty)
+        {
+            *self = Self::Made(thunk.call());
+        }
+    }
 
-// SAFETY: the vector is private, and not changed while the engine has it; each arm is pinned in its
-// box.
+    /// The result of the case that was chosen.
+    fn result(self) -> O {
+        match self {
+            Self::Made(mut made) => made.as_mut().make(),
+            Self::Default(make, _) => make(),
+            Self::Thunk(_) | Self::Empty => unreachable!("{NOT_MADE}"),
+        }
+    }
+}
+
+const NOT_MADE: &str = "a case of a select was not made";
+
+/// The cases.
+struct Arms<'a, O>(Vec<SelectCase<'a, O>>);
+
+// SAFETY: the vector is private, and not changed while the engine has it; each operation is pinned
+// in its box, which its slot keeps once it is made.
 unsafe impl<O> List for Arms<'_, O> {
     fn count(&self) -> usize {
         self.0.len()
     }
 
+    fn prepare(self: Pin<&mut Self>) {
+        self.get_mut().0.iter_mut().for_each(|case| case.0.prepare());
+    }
+
     fn arm(self: Pin<&mut Self>, index: usize) -> Pin<&mut dyn Arm> {
-        self.get_mut().0[index].1.as_mut().arm()
+        let slot = &mut self.get_mut().0[index].0;
+        slot.prepare();
+        match slot {
+            Slot::Made(made) => made.as_mut().arm(),
+            Slot::Default(_, never) => Pin::<&mut Never>::new(never),
+            Slot::Thunk(_) | Slot::Empty => unreachable!("{NOT_MADE}"),
+        }
     }
 
     fn look(&self, index: usize) -> &dyn Arm {
-        self.0[index].1.look()
+        match &self.0[index].0 {
+            Slot::Made(made) => made.look(),
+            Slot::Default(_, never) => never,
+            Slot::Thunk(_) | Slot::Empty => unreachable!("{NOT_MADE}"),
+        }
     }
 
     fn try_alone(self: Pin<&mut Self>, index: usize, will: Will, cx: &mut Context<'_>) -> Attempt {
@@ -159,32 +217,20 @@ unsafe impl<O> List for Arms<'_, O> {
 pub fn select_cases<'a, O>(
     cases: impl IntoIterator<Item = SelectCase<'a, O>>,
 ) -> impl Future<Output = (usize, O)> {
-    let mut arms = Arms(Vec::new());
-    let mut default = None;
-    for (place, case) in cases.into_iter().enumerate() {
-        match case.0 {
-            Inner::Arm(made) => arms.0.push((place, made)),
-            Inner::Default(make) => {
-                assert!(default.is_none(), "select_cases: more than one default case");
-                default = Some((place, make));
-            }
-        }
-    }
+    let mut arms = Arms(cases.into_iter().collect());
+    let is_default = |case: &SelectCase<'a, O>| matches!(case.0, Slot::Default(..));
+    let defaults = arms.0.iter().filter(|case| is_default(case)).count();
+    assert!(defaults <= 1, "select_cases: more than one default case");
     async move {
-        let will = if default.is_some() { Will::GoOn } else { Will::Wait };
-        let chosen = choose(Pin::new(&mut arms), will).await;
-        match (chosen, default) {
-            (Chosen::Case(index), _) => {
-                let (place, mut made) = arms.0.swap_remove(index);
-                // The others are dropped first, as in the macro.
-                drop(arms);
-                (place, made.as_mut().make())
-            }
-            (Chosen::Default, Some((place, make))) => {
-                drop(arms);
-                (place, make())
-            }
-            (Chosen::Default, None) => unreachable!("no default case to choose"),
-        }
+        let will = if defaults == 1 { Will::GoOn } else { Will::Wait };
+        let place = match choose(Pin::new(&mut arms), will).await {
+            Chosen::Case(index) => Some(index),
+            Chosen::Default => arms.0.iter().position(is_default),
+        };
+        let Some(place) = place else { unreachable!("no default case to choose") };
+        let chosen = arms.0.swap_remove(place);
+        // The others are dropped first, as in the macro.
+        drop(arms);
+        (place, chosen.0.result())
     }
 }

@@ -10,6 +10,7 @@ mod list;
 mod many;
 mod order;
 mod probe;
+mod thunk;
 
 pub use self::many::{SelectCase, select_cases};
 

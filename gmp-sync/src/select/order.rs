@@ -1,12 +1,12 @@
 //! Orders in which the cases of a select are looked at and locked.
 
 #[cfg(all(test, gmp_loom))]
-use super::loom::choose_below as random_below;
+use super::loom::Script as Random;
 #[cfg(not(all(test, gmp_loom)))]
-use gmp_rt::park::random_below;
+use gmp_rt::park::Random;
 
 /// So many cases need no allocation.
-const INLINE: usize = 8;
+const INLINE: usize = 16;
 
 /// Indices of cases, in the order in which they are to be locked.
 #[derive(Debug, Default)]
@@ -41,50 +41,84 @@ impl Order {
 
 /// The indices of cases in a random order, each permutation as likely as the others.
 ///
-/// Up to 16 are the digits of one word: almost every select has a few cases, and is done after the first try.
+/// The order is drawn step by step: a select whose first case is ready draws one number. Up to 16
+/// indices are the digits of one word, and more are on the heap from the second step on.
 #[derive(Debug)]
 pub(super) struct Shuffle {
     len: usize,
+    /// How many indices are drawn. They are the first ones.
+    drawn: usize,
     digits: u64,
-    /// All of them, if they are more than there are digits.
+    /// All indices, if they are more than there are digits and more than one is drawn.
     heap: Vec<u32>,
+    /// The first index, while the heap is empty.
+    first: u32,
+    random: Random,
 }
 
 impl Shuffle {
     const DIGITS: usize = 16;
 
-    /// The indices below `len`.
+    /// The indices below `len`, none of them drawn.
     #[inline]
     pub(super) fn new(len: usize) -> Self {
-        if len > Self::DIGITS {
-            return Self::large(len);
-        }
-        let mut digits: u64 = 0xFEDC_BA98_7654_3210;
-        for last in (1..len as u32).rev() {
-            let other = random_below(last + 1);
-            let (last, other) = (4 * last, 4 * other);
-            let differs = (digits >> last ^ digits >> other) & 15;
-            digits ^= differs << last ^ differs << other;
-        }
-        Self { len, digits, heap: Vec::new() }
+        let (digits, heap, random) = (0xFEDC_BA98_7654_3210, Vec::new(), Random::new());
+        Self { len, drawn: 0, digits, heap, first: 0, random }
     }
 
-    #[cold]
-    fn large(len: usize) -> Self {
-        let mut heap: Vec<u32> = (0..len as u32).collect();
-        for last in (1..len).rev() {
-            let other = random_below(last as u32 + 1) as usize;
-            (heap[last], heap[other]) = (heap[other], heap[last]);
-        }
-        Self { len, digits: 0, heap }
-    }
-
-    /// The indices, in the order.
+    /// Draws the next index. Returns `None` after the last.
     #[inline]
+    pub(super) fn draw(&mut self) -> Option<usize> {
+        let left = self.len - self.drawn;
+        let skip = match left {
+            0 => return None,
+            1 => 0,
+            left => self.random.below(left as u32) as usize,
+        };
+        let (at, other) = (self.drawn, self.drawn + skip);
+        self.drawn += 1;
+        if self.len > Self::DIGITS {
+            return Some(self.draw_large(at, other));
+        }
+        let differs = (self.digits >> (4 * at) ^ self.digits >> (4 * other)) & 15;
+        self.digits ^= differs << (4 * at) ^ differs << (4 * other);
+        Some(self.digit(at))
+    }
+
+    #[inline]
+    fn digit(&self, at: usize) -> usize {
+        (self.digits >> (4 * at) & 15) as usize
+    }
+
+    fn draw_large(&mut self, at: usize, other: usize) -> usize {
+        if at == 0 {
+            self.first = other as u32;
+            return other;
+        }
+        if self.heap.is_empty() {
+            self.heap.extend(0..self.len as u32);
+            self.exchange(0, self.first as usize);
+        }
+        self.exchange(at, other);
+        self.heap[at] as usize
+    }
+
+    fn exchange(&mut self, at: usize, other: usize) {
+        (self.heap[at], self.heap[other]) = (self.heap[other], self.heap[at]);
+    }
+
+    /// The indices below `len`, all of them drawn.
+    pub(super) fn drawn(len: usize) -> Self {
+        let mut order = Self::new(len);
+        while order.draw().is_some() {}
+        order
+    }
+
+    /// All indices, in their order. All of them are drawn.
     pub(super) fn iter(&self) -> impl Iterator<Item = usize> {
-        let digit = |n: usize| (self.digits >> (4 * n) & 15) as usize;
-        let large = self.len > Self::DIGITS;
-        (0..self.len).map(move |n| if large { self.heap[n] as usize } else { digit(n) })
+        debug_assert_eq!(self.drawn, self.len, "an order that is not drawn");
+        let is_large = self.len > Self::DIGITS;
+        (0..self.len).map(move |n| if is_large { self.heap[n] as usize } else { self.digit(n) })
     }
 }
 
@@ -97,10 +131,23 @@ mod tests {
     #[test]
     fn a_shuffle_is_a_permutation() {
         for len in [0, 1, 2, 3, 15, 16, 17, 100] {
-            let mut indices: Vec<usize> = Shuffle::new(len).iter().collect();
+            let mut order = Shuffle::new(len);
+            let mut indices: Vec<usize> = std::iter::from_fn(|| order.draw()).collect();
+            assert_eq!(order.iter().collect::<Vec<_>>(), indices);
             indices.sort_unstable();
             assert_eq!(indices, (0..len).collect::<Vec<_>>());
         }
+    }
+
+    /// The first of many is each as often as the others.
+    #[test]
+    fn all_of_many_are_as_likely_to_be_first() {
+        let mut seen = [0u32; 100];
+        for _ in 0..200_000 {
+            seen[Shuffle::new(100).draw().expect("an index")] += 1;
+        }
+        // 2000 each; the deviation of a count is 44.
+        assert!(seen.iter().all(|count| (1_700..2_300).contains(count)), "{seen:?}");
     }
 
     /// All permutations of four, about as often.
@@ -108,7 +155,7 @@ mod tests {
     fn all_are_as_likely() {
         let mut seen: HashMap<Vec<usize>, u32> = HashMap::new();
         for _ in 0..48_000 {
-            *seen.entry(Shuffle::new(4).iter().collect()).or_default() += 1;
+            *seen.entry(Shuffle::drawn(4).iter().collect()).or_default() += 1;
         }
         assert_eq!(seen.len(), 24);
         // 2000 each; the deviation of a count is 44.

@@ -47,8 +47,13 @@ impl<V> AsFuture for &Probe<'_, V> {}
 
 impl RecvTag {
     /// The case.
+    #[inline(always)]
     pub fn case<'a, T>(self, recv: Recv<'a, T>) -> RecvCase<'a, T> {
-        RecvCase::new(recv)
+        // A new one: `recv` is not pinned, so it was never polled. Most of it is empty room, and it
+        // has nothing to drop.
+        let receiver = recv.receiver;
+        std::mem::forget(recv);
+        RecvCase::new(receiver)
     }
 }
 
