@@ -269,23 +269,37 @@ impl Case {
     }
 }
 
+/// A name that the user's code cannot see.
+fn hidden(name: &str) -> Ident {
+    Ident::new(name, Span::mixed_site())
+}
+
 impl Select {
+    /// Pins the cases, and runs `inner` with `list` bound to the list of them.
+    fn with_list(&self, list: &Ident, inner: TokenStream) -> TokenStream {
+        let home = &self.home;
+        let names: Vec<Ident> =
+            (0..self.cases.len()).map(|n| hidden(&format!("case{n}"))).collect();
+        let cases = names
+            .iter()
+            .rev()
+            .fold(quote!(#home::Nil), |tail, case| quote!(#home::Cons::new(#case, #tail)));
+        let inner = quote!(let mut #list = #cases; #inner);
+        self.cases
+            .iter()
+            .zip(&names)
+            .rev()
+            .fold(inner, |inner, (case, name)| case.pinned(home, name, &inner))
+    }
+
     fn expand(&self) -> TokenStream {
         let home = &self.home;
         if self.cases.is_empty() && self.default.is_none() {
             return quote!(match #home::forever().await {});
         }
         let out = format_ident!("__GmpSelected");
-        let [list, value, selected] =
-            ["list", "value", "selected"].map(|name| Ident::new(name, Span::mixed_site()));
+        let [list, cases, value, selected] = ["list", "cases", "value", "selected"].map(hidden);
         let names: Vec<Ident> = (0..self.cases.len()).map(|n| format_ident!("Case{n}")).collect();
-        let pinned: Vec<Ident> = (0..self.cases.len())
-            .map(|n| Ident::new(&format!("case{n}"), Span::mixed_site()))
-            .collect();
-        let cases = pinned
-            .iter()
-            .rev()
-            .fold(quote!(#home::Nil), |tail, case| quote!(#home::Cons::new(#case, #tail)));
         let mut place = quote!(#list);
         let outputs = names.iter().enumerate().map(|(n, name)| {
             let output = quote!(#place.output());
@@ -311,19 +325,16 @@ impl Select {
             ),
             None => (quote!(Wait), None, None, None, quote!(_ => ::core::unreachable!())),
         };
-        let choice = quote! {
-            let mut #list = #cases;
-            #selected = match #home::choose(::core::pin::Pin::new(&mut #list), #home::Will::#will).await {
-                #(#outputs,)*
-                #rest,
-            };
-        };
-        let choice = self
-            .cases
-            .iter()
-            .zip(&pinned)
-            .rev()
-            .fold(choice, |inner, (case, name)| case.pinned(home, name, &inner));
+        let choice = self.with_list(
+            &list,
+            quote! {
+                let #cases = ::core::pin::Pin::new(&mut #list);
+                #selected = match #home::choose(#cases, #home::Will::#will).await {
+                    #(#outputs,)*
+                    #rest,
+                };
+            },
+        );
         quote! {{
             #[allow(clippy::allow_attributes, non_camel_case_types)]
             enum #out<#(#names),*> { #(#names(#names),)* #default }

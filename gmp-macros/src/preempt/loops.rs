@@ -177,37 +177,43 @@ impl<'a> Site<'a> {
         }
     }
 
+    /// A `for` loop with an await inside.
+    fn check_for(&self, found: &ExprForLoop) -> TokenStream {
+        let (outer, inner) = split(&found.attrs);
+        let ExprForLoop { label, pat, expr, body, for_token, .. } = found;
+        let (check, statements) = (self.check(for_token.span()), &body.stmts);
+        let (iter, item, into_iter) = (ident("iter"), ident("item"), into_iter(expr));
+        let pat = match &**pat {
+            // As `let` requires it.
+            Pat::Or(pat) => quote!((#pat)),
+            pat => quote!(#pat),
+        };
+        quote! {
+            #(#outer)*
+            {
+                match #into_iter(#expr) {
+                    mut #iter => #label loop {
+                        #(#inner)*
+                        #check
+                        let #pat = match ::core::iter::Iterator::next(&mut #iter) {
+                            ::core::option::Option::Some(#item) => #item,
+                            ::core::option::Option::None => break,
+                        };
+                        #(#statements)*
+                    }
+                };
+            }
+        }
+    }
+
     fn rewrite_for(&self, found: &ExprForLoop) -> TokenStream {
+        if has_await(|visit| visit.visit_block(&found.body)) {
+            return self.check_for(found);
+        }
         let (outer, inner) = split(&found.attrs);
         let ExprForLoop { label, pat, expr, body, for_token, in_token, .. } = found;
         let (span, statements, home) = (for_token.span(), &body.stmts, self.home);
-        let iter = ident("iter");
-        // The span of the expression: that it is no iterator is reported there.
-        let into_iter = quote_spanned!(expr.span()=> ::core::iter::IntoIterator::into_iter);
-        if has_await(|visit| visit.visit_block(body)) {
-            let (check, item) = (self.check(span), ident("item"));
-            let pat = match &**pat {
-                // As `let` requires it.
-                Pat::Or(pat) => quote!((#pat)),
-                pat => quote!(#pat),
-            };
-            return quote! {
-                #(#outer)*
-                {
-                    match #into_iter(#expr) {
-                        mut #iter => #label loop {
-                            #(#inner)*
-                            #check
-                            let #pat = match ::core::iter::Iterator::next(&mut #iter) {
-                                ::core::option::Option::Some(#item) => #item,
-                                ::core::option::Option::None => break,
-                            };
-                            #(#statements)*
-                        }
-                    };
-                }
-            };
-        }
+        let (iter, into_iter) = (ident("iter"), into_iter(expr));
         let tag = match cheap::is_cheap(body) {
             true => quote!({
                 use #home::{IsFlagged as _, IsSplit as _};
@@ -271,6 +277,12 @@ impl<'a> Site<'a> {
         ["outer", "pause"]
             .map(|name| Lifetime::new(&format!("'{name}_{}", self.number), Span::mixed_site()))
     }
+}
+
+/// The function that makes an iterator, with the span of its argument: that this is no iterator is
+/// reported there.
+fn into_iter(expression: &Expr) -> TokenStream {
+    quote_spanned!(expression.span()=> ::core::iter::IntoIterator::into_iter)
 }
 
 /// A name that the user's code cannot see.

@@ -44,7 +44,7 @@ impl<'a, R> Thunk<'a, R> {
             false => {
                 let function = Box::new(function);
                 // SAFETY: a box fits.
-                unsafe { Self::inline(move || function()) }
+                unsafe { Self::inline(function) }
             }
         }
     }
