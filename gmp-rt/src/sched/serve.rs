@@ -43,7 +43,7 @@ impl Worker<'_> {
         let p = self.local.p();
         let now = self.local.begin_service(&p);
         let admission = p.own().service.begin(now);
-        if p.is_slice_over(now) {
+        if p.runq.has_next() && p.is_slice_over(now) {
             self.end_chain(&p);
         }
         drop(p);

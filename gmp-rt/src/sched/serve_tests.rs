@@ -12,11 +12,12 @@ use crate::g::{Birth, GRef, Ids, cell, waker};
 use crate::m::M;
 use crate::netpoll::Ready;
 use crate::p::OwnedP;
-use crate::tuning::{GLOBAL_TICK, SLICE};
+use crate::tuning::{GLOBAL_TICK, NEWCOMER_TURN, SLICE};
 use crate::util::clock;
 use std::panic::Location;
 use std::sync::Arc;
 use std::task::Waker;
+use std::time::Duration;
 
 /// A number that no runtime has.
 const RUNTIME: u16 = (Ids::MAX_RUNTIMES - 3) as u16;
@@ -40,7 +41,8 @@ fn waiting() -> (Waker, u64) {
     (waker, id)
 }
 
-/// An M with a P, in a scheduler of two Ps that has no threads. The other P counts as busy.
+/// An M with a P, in a scheduler of two Ps that has no threads. The other P counts as busy, and the
+/// clock stands still.
 struct Bench {
     local: Local,
     other: OwnedP,
@@ -48,6 +50,7 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
+        clock::stop_at(Some(clock::now()));
         let config = Config { procs: 2, max_threads: 0, ..Config::default() };
         let sched = Sched::new(RUNTIME, config);
         let take = || sched.idle.with(|lists| sched.idle.take_p(lists)).expect("a P");
@@ -84,13 +87,9 @@ impl Bench {
         (0..n).map(|_| put(goroutine())).collect()
     }
 
-    /// Makes the present slice as old as if it had begun 10 ms ago.
-    fn age_slice(&self) {
-        let p = self.local.p();
-        let now = p.own().stamp.get();
-        p.own().stamp.set(now - clock::nanos(SLICE));
-        p.begin_slice();
-        p.own().stamp.set(now);
+    /// Lets time pass.
+    fn advance(&self, time: Duration) {
+        clock::stop_at(Some(clock::now() + clock::nanos(time)));
     }
 
     /// Finds `n` goroutines, each as the M does before a poll. Returns their ids.
@@ -125,6 +124,7 @@ impl Bench {
 impl Drop for Bench {
     fn drop(&mut self) {
         drop(self.local.release_p());
+        clock::stop_at(None);
     }
 }
 
@@ -174,9 +174,10 @@ fn due_timers_of_all_ps_are_served() {
 #[test]
 fn the_global_queue_comes_first_in_every_61st_slice() {
     let bench = Bench::new();
-    let ring = bench.put(200, Place::Tail);
+    // So many that the ring is not short when the last of the three runs.
+    let ring = bench.put(250, Place::Tail);
     let global = bench.put_global(3);
-    let found = bench.find(203);
+    let found = bench.find(253);
     let at = |id| found.iter().position(|found| *found == id);
     let tick = GLOBAL_TICK as usize;
     assert_eq!(
@@ -210,7 +211,7 @@ fn a_chain_whose_slice_is_over_goes_behind_the_newcomers_and_the_ring() {
     let next = bench.put(1, Place::RunNext);
     let ring = bench.put(1, Place::Tail);
     let inbox = bench.put_inbox(1);
-    bench.age_slice();
+    bench.advance(SLICE);
     assert_eq!(bench.find(3), [inbox, ring, next].concat());
 }
 
@@ -230,8 +231,20 @@ fn a_chain_ends_after_a_slice_although_each_poll_is_short() {
     let bench = Bench::new();
     let next = bench.put(1, Place::RunNext);
     let ring = bench.put(1, Place::Tail);
-    bench.age_slice();
+    bench.advance(SLICE);
     assert_eq!(bench.find(2), [ring, next].concat());
+}
+
+#[test]
+fn newcomers_that_run_for_long_let_the_ring_run_in_between() {
+    let bench = Bench::new();
+    let ring = bench.put(2, Place::Tail);
+    let inbox = bench.put_inbox(2);
+    assert_eq!(bench.find(1), inbox[..1]);
+    bench.advance(NEWCOMER_TURN);
+    assert_eq!(bench.find(1), ring[..1], "as much time for the ring");
+    bench.advance(NEWCOMER_TURN);
+    assert_eq!(bench.find(2), [inbox[1], ring[1]]);
 }
 
 #[test]

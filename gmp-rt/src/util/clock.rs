@@ -18,7 +18,24 @@ fn epoch() -> Instant {
 /// The moment now; never 0.
 #[inline]
 pub(crate) fn now() -> u64 {
+    #[cfg(test)]
+    if let Some(now) = STOPPED.get() {
+        return now;
+    }
     of(prim::now())
+}
+
+#[cfg(test)]
+thread_local! {
+    /// The moment at which the clock stands still on this thread.
+    static STOPPED: std::cell::Cell<Option<u64>> = const { std::cell::Cell::new(None) };
+}
+
+/// Lets the clock stand still at `moment` on this thread, or go on with `None`. For tests of the
+/// scheduler, whose result must not depend on when the OS runs the thread.
+#[cfg(test)]
+pub(crate) fn stop_at(moment: Option<u64>) {
+    STOPPED.set(moment);
 }
 
 /// The moment of `at`; 1 if before the epoch, [`FOREVER`] if too late to tell.
