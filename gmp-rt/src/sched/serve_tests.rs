@@ -138,6 +138,13 @@ fn newcomers_run_before_runnext_and_the_ring() {
 }
 
 #[test]
+fn the_newest_of_five_runs_first_and_the_others_in_order() {
+    let bench = Bench::new();
+    let five = bench.put(5, Place::RunNext);
+    assert_eq!(bench.find(5), [&five[4..], &five[..4]].concat());
+}
+
+#[test]
 fn a_p_that_is_drained_gives_newcomers_first() {
     let bench = Bench::new();
     let ring = bench.put(1, Place::Tail);
