@@ -123,6 +123,9 @@ async fn ping(stream: TcpStream) {
     let mut back = [0; 4];
     stream.read_exact(&mut back).await.unwrap();
     assert_eq!(&back, b"ping");
+    // The server has closed its descriptor when the client sees the end.
+    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    assert_eq!(stream.read(&mut back).await.unwrap(), 0);
 }
 
 /// A close while an accept naps for want of descriptors ends the nap.

@@ -492,13 +492,15 @@ fn a_timer_contains_a_waker_whose_payload_panics() {
     }
     gmp::block_on(gmp::spawn(async {
         let mut sleep = gmp::sleep(Duration::from_millis(1));
-        let mut handle = gmp::spawn(gmp::yield_now());
+        let (tx, rx) = gmp::chan::<()>(0);
+        let mut handle = gmp::spawn(async move { rx.recv().await.is_err() });
         let waker = panics_on_wake();
         assert!(sleep.poll_unpin(&mut Cx::from_waker(&waker)).is_pending());
         assert!(handle.poll_unpin(&mut Cx::from_waker(&waker)).is_pending());
+        drop(tx);
         gmp::sleep(Duration::from_millis(20)).await;
         sleep.await;
-        handle.await.unwrap();
+        assert!(handle.await.unwrap());
     }))
     .unwrap();
 }
