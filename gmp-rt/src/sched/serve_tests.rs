@@ -13,11 +13,10 @@ use crate::m::M;
 use crate::netpoll::Ready;
 use crate::p::OwnedP;
 use crate::tuning::{GLOBAL_TICK, NEWCOMER_TURN, SLICE};
-use crate::util::clock;
+use crate::util::clock::{self, stopped};
 use std::panic::Location;
 use std::sync::Arc;
 use std::task::Waker;
-use std::time::Duration;
 
 /// A number that no runtime has.
 const RUNTIME: u16 = (Ids::MAX_RUNTIMES - 3) as u16;
@@ -50,7 +49,7 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        clock::stop_at(Some(clock::now()));
+        stopped::stop();
         let config = Config { procs: 2, max_threads: 0, ..Config::default() };
         let sched = Sched::new(RUNTIME, config);
         let take = || sched.idle.with(|lists| sched.idle.take_p(lists)).expect("a P");
@@ -87,11 +86,6 @@ impl Bench {
         (0..n).map(|_| put(goroutine())).collect()
     }
 
-    /// Lets time pass.
-    fn advance(&self, time: Duration) {
-        clock::stop_at(Some(clock::now() + clock::nanos(time)));
-    }
-
     /// Finds `n` goroutines, each as the M does before a poll. Returns their ids.
     fn find(&self, n: usize) -> Vec<u64> {
         self.find_with_slices(n).into_iter().map(|(id, _)| id).collect()
@@ -124,7 +118,7 @@ impl Bench {
 impl Drop for Bench {
     fn drop(&mut self) {
         drop(self.local.release_p());
-        clock::stop_at(None);
+        stopped::go_on();
     }
 }
 
@@ -218,7 +212,7 @@ fn a_chain_whose_slice_is_over_goes_behind_the_newcomers_and_the_ring() {
     let next = bench.put(1, Place::RunNext);
     let ring = bench.put(1, Place::Tail);
     let inbox = bench.put_inbox(1);
-    bench.advance(SLICE);
+    stopped::advance(SLICE);
     assert_eq!(bench.find(3), [inbox, ring, next].concat());
 }
 
@@ -238,7 +232,7 @@ fn a_chain_ends_after_a_slice_although_each_poll_is_short() {
     let bench = Bench::new();
     let next = bench.put(1, Place::RunNext);
     let ring = bench.put(1, Place::Tail);
-    bench.advance(SLICE);
+    stopped::advance(SLICE);
     assert_eq!(bench.find(2), [ring, next].concat());
 }
 
@@ -248,9 +242,9 @@ fn newcomers_that_run_for_long_let_the_ring_run_in_between() {
     let ring = bench.put(2, Place::Tail);
     let inbox = bench.put_inbox(2);
     assert_eq!(bench.find(1), inbox[..1]);
-    bench.advance(NEWCOMER_TURN);
+    stopped::advance(NEWCOMER_TURN);
     assert_eq!(bench.find(1), ring[..1], "as much time for the ring");
-    bench.advance(NEWCOMER_TURN);
+    stopped::advance(NEWCOMER_TURN);
     assert_eq!(bench.find(2), [inbox[1], ring[1]]);
 }
 

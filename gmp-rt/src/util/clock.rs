@@ -3,6 +3,14 @@
 //! A `u64` fits an atomic, an [`Instant`] does not. It lasts 584 years; later instants clamp to
 //! [`FOREVER`], which no timer ever reaches.
 
+#[cfg(all(test, not(gmp_loom)))]
+#[path = "stopped_clock_tests.rs"]
+pub(crate) mod stopped;
+
+#[cfg(all(test, not(gmp_loom)))]
+use self::stopped::read;
+#[cfg(not(all(test, not(gmp_loom))))]
+use crate::prim::now as read;
 use crate::prim::{self, fixed::Lazy};
 use std::time::{Duration, Instant};
 
@@ -18,24 +26,7 @@ fn epoch() -> Instant {
 /// The moment now; never 0.
 #[inline]
 pub(crate) fn now() -> u64 {
-    #[cfg(test)]
-    if let Some(now) = STOPPED.get() {
-        return now;
-    }
-    of(prim::now())
-}
-
-#[cfg(test)]
-thread_local! {
-    /// The moment at which the clock stands still on this thread.
-    static STOPPED: std::cell::Cell<Option<u64>> = const { std::cell::Cell::new(None) };
-}
-
-/// Lets the clock stand still at `moment` on this thread, or go on with `None`. For tests of the
-/// scheduler, whose result must not depend on when the OS runs the thread.
-#[cfg(test)]
-pub(crate) fn stop_at(moment: Option<u64>) {
-    STOPPED.set(moment);
+    of(read())
 }
 
 /// The moment of `at`; 1 if before the epoch, [`FOREVER`] if too late to tell.

@@ -1,0 +1,30 @@
+//! A clock that a test can stop on its thread. The result of a test of the scheduler must not depend on
+//! when the OS runs the thread.
+
+use crate::prim;
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+thread_local! {
+    static STOPPED: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
+/// Reads the clock of this thread.
+pub(super) fn read() -> Instant {
+    STOPPED.get().unwrap_or_else(prim::now)
+}
+
+/// Stops the clock of this thread.
+pub(crate) fn stop() {
+    STOPPED.set(Some(prim::now()));
+}
+
+/// Moves the clock, which is stopped.
+pub(crate) fn advance(time: Duration) {
+    STOPPED.set(Some(read() + time));
+}
+
+/// Lets the clock of this thread go on.
+pub(crate) fn go_on() {
+    STOPPED.set(None);
+}
