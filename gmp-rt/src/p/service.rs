@@ -26,7 +26,7 @@
 //! of one.
 //!
 //! - A newcomer is seen at the latest 50 µs + L after its event if the polls keep their length. If
-//!   they become longer, sysmon asks for a service after [`SERVICE_OVERDUE`], and the P comes to it
+//!   they become longer, sysmon asks for a service after a millisecond, and the P comes to it
 //!   when its poll ends, or at the next operation.
 //! - From then on it waits for the newcomers before it. If those need more than [`NEWCOMER_TURN`],
 //!   it also waits for as much time of own goroutines, because the two take turns.

@@ -89,14 +89,14 @@ impl<I: Iterator> Iterator for Strip<'_, I> {
 
 /// An iterator whose items cost a few instructions each, and that can be split.
 pub trait Split: Iterator + Sized {
-    /// Removes the first [`LOOP_STRIP`] items, or all that are left: at most one more. Returns them,
+    /// Removes the first `LOOP_STRIP` items, or all that are left: at most one more. Returns them,
     /// and whether more are left.
     fn split(&mut self) -> (Self, bool);
 }
 
 /// An integer of a range.
 pub trait Int: Copy + PartialOrd {
-    /// Returns `self` plus [`LOOP_STRIP`], if that is below `end`.
+    /// Returns `self` plus `LOOP_STRIP`, if that is below `end`.
     fn strip_end(self, end: Self) -> Option<Self>;
 
     /// The number before this one, which is not the smallest.
