@@ -41,7 +41,8 @@ fn library() -> PathBuf {
 
 fn rustc() -> Command {
     let mut command = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
-    // `.ci/flaky` sets it for the test harness. A compiler with it accepts what stable Rust rejects.
+    // `.ci/flaky` sets it for the test harness. A compiler with it accepts what stable Rust
+    // rejects.
     command.env_remove("RUSTC_BOOTSTRAP");
     command
 }

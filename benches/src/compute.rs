@@ -154,8 +154,8 @@ async fn compute_until<C: Contestant, F: Fn() -> bool>(is_over: F) -> u64 {
     }
 }
 
-/// After each millisecond of rest, four tasks compute 50 µs each. Returns the 99th percentile of the
-/// time until all have ended, and the CPU time per burst, both in microseconds.
+/// After each millisecond of rest, four tasks compute 50 µs each. Returns the 99th percentile of
+/// the time until all have ended, and the CPU time per burst, both in microseconds.
 async fn bursts<C: Contestant>() -> [f64; 2] {
     const BURSTS: usize = 400;
     burst::<C>().await;

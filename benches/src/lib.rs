@@ -7,8 +7,8 @@
 //!
 //! `workload`, `channels`, `selects`, `locks`, `compute`, `unmarked`, `growth`, `bulk` and `churn`
 //! are the workloads, `contestant` and `link` the interfaces that they run on. `server`, `load` and
-//! `mixed` measure from another process. `instructions` counts instead of measuring time. `lateness`
-//! has tables of its own.
+//! `mixed` measure from another process. `instructions` counts instead of measuring time.
+//! `lateness` has tables of its own.
 
 // The bin `soak` needs nothing of this, and is built without the peers under a sanitizer.
 #![cfg(feature = "peers")]

@@ -67,9 +67,10 @@ pub fn test(options: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// A goroutine that computes without an await keeps its thread. This attribute puts a check where
 /// the next iteration of each `loop`, `while` and `for` begins. When the time slice of 10 ms is
-/// over, the check yields, as [`gmp::checkpoint`](https://docs.rs/gmp/latest/gmp/fn.checkpoint.html)
-/// does. Until then it is one load and a branch. A `for` loop over integers or a slice with a body
-/// of simple operations has one check for thousands of items.
+/// over, the check yields, as
+/// [`gmp::checkpoint`](https://docs.rs/gmp/latest/gmp/fn.checkpoint.html) does. Until then it is
+/// one load and a branch. A `for` loop over integers or a slice with a body of simple operations
+/// has one check for thousands of items.
 ///
 /// | it stands on | loops with checks |
 /// |---|---|

@@ -9,13 +9,14 @@
 //!
 //! The path in front is where the run-time half is; `gmp_sync::select!` puts it there.
 //!
-//! The expansion pins each case where it is made, makes a list of references to them, awaits the choice, and
-//! takes the output of the chosen one
-//! into an enum; only then, with all cases dropped, does a `match` on the enum run the body. So a body may use
-//! what the cases borrowed, and `break`, `return` and `?` in it mean what they mean outside.
+//! The expansion pins each case where it is made, makes a list of references to them, awaits the
+//! choice, and takes the output of the chosen one into an enum; only then, with all cases dropped,
+//! does a `match` on the enum run the body. So a body may use what the cases borrowed, and `break`,
+//! `return` and `?` in it mean what they mean outside.
 //!
-//! Each case is the scrutinee of a `match` around the next one: so the temporaries of its expression live until the
-//! choice is made. It is moved once at most, because it has room for a wait and is large.
+//! Each case is the scrutinee of a `match` around the next one: so the temporaries of its
+//! expression live until the choice is made. It is moved once at most, because it has room for a
+//! wait and is large.
 //!
 //! The output of a send is its permit. The value is evaluated just before the body, in the same arm: so the
 //! compiler sees, too, that it is moved only if that body runs. Until then the permit is *held*, without a

@@ -15,7 +15,8 @@ pub mod probe;
 ///
 /// If the value of a block or of a closure is a future, the goroutine awaits it too. So the type of
 /// that value must be known inside: write `go!({ numbers.sum::<u64>() })`, not a type for the
-/// handle. A block that ends in a call of a function that never returns needs a `;` behind the call.
+/// handle. A block that ends in a call of a function that never returns needs a `;` behind the
+/// call.
 ///
 /// # Examples
 ///

@@ -14,8 +14,8 @@ pub(crate) const RUNQ_CAP: usize = 4;
 /// Every so many ticks a P looks at the global queue first. Go: `schedtick%61`.
 pub(crate) const GLOBAL_TICK: u64 = 61;
 
-/// A P looks for newcomers whenever it has polled for about this long. Chosen: less than waking a
-/// thread takes, and a hundred times as long as the look.
+/// A P looks for newcomers whenever it has polled for about this long. Chosen: about what waking a
+/// thread takes.
 pub(crate) const SERVICE_PERIOD: Duration = Duration::from_micros(50);
 
 /// Polls between two services at most: 5 to 10 µs of the shortest. (With 61 the row `ping_pong`
@@ -99,8 +99,8 @@ pub(crate) const STILL_LOOKS: usize = 16;
 /// waking one takes. If the guess was wrong, sysmon sees what is left lying.
 pub(crate) const WAKE_WORTH: Duration = Duration::from_micros(50);
 
-/// A spawn wakes a thread for a lone `runnext` at most once in this time, on each P. A wake-up for
-/// nothing takes about 10 µs of CPU in all, so this is 1 % of a core.
+/// A spawn wakes a thread for a lone `runnext` at most once in this time, on each P. Chosen: if
+/// a wake-up for nothing takes 10 µs of CPU in all, this is 1 % of a core.
 pub(crate) const SPAWN_WAKE: Duration = Duration::from_millis(1);
 
 /// `spin_loop` hints between two rounds.

@@ -64,7 +64,8 @@ async fn arguments_are_evaluated_at_once() {
 
 #[gmp::test(procs = 1)]
 async fn newest_first_then_in_order() {
-    // Go with one P: `go a; go b; go c; block` runs c, a, b, unless the slice of 10 ms is over first.
+    // Go with one P: `go a; go b; go c; block` runs c, a, b, unless the slice of 10 ms is over
+    // first.
     loop {
         let (order, begin) = (Arc::new(Mutex::new(String::new())), Instant::now());
         // Each yield begins a slice. After some hundred polls the P has read the clock.

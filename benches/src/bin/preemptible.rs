@@ -1,8 +1,8 @@
 //! What the checks of `#[gmp::preemptible]` cost: each loop with and without, in one run.
 //!
-//! `cargo run --release -p gmp-bench --bin preemptible`. Nanoseconds per item, the fastest of several
-//! interleaved rounds. With the name of a loop and `plain` or `checked` as arguments it runs that
-//! loop alone, for a count of instructions.
+//! `cargo run --release -p gmp-bench --bin preemptible`. Nanoseconds per item, the fastest of
+//! several interleaved rounds. With the name of a loop and `plain` or `checked` as arguments it
+//! runs that loop alone, for a count of instructions.
 
 use std::hint::black_box;
 use std::sync::Arc;

@@ -2,8 +2,8 @@
 //!
 //! The check stands where the next iteration begins: before the condition of a `while` and before
 //! the next item of a `for`. `continue` leads there, and neither the item nor a temporary of the
-//! condition lives across the await. The loop of the user stays the innermost one, with its label and
-//! its body. So `break` and `continue` mean the same as before, also inside macro calls.
+//! condition lives across the await. The loop of the user stays the innermost one, with its label
+//! and its body. So `break` and `continue` mean the same as before, also inside macro calls.
 //!
 //! A loop without an await inside runs in strips (`gmp_rt::preempt`):
 //!

@@ -1,7 +1,8 @@
 //! `#[preemptible]` and `preemptible_block!`: preemption checks in loops.
 //!
 //! [`walk`] finds the loops in async code, [`loops`] rewrites one of them, [`cheap`] decides which
-//! loops need no check in each iteration, and [`scalars`] finds the variables that stay in registers.
+//! loops need no check in each iteration, and [`scalars`] finds the variables that stay in
+//! registers.
 
 mod cheap;
 mod loops;

@@ -1,7 +1,7 @@
 //! Finds the variables that a pause can copy: integers, floats, `bool` and `char`.
 //!
-//! A variable that lives across an await is in memory all the time, and a loop that adds to it waits
-//! for the memory. A copy that lives across the await in its place leaves the variable in a
+//! A variable that lives across an await is in memory all the time, and a loop that adds to it
+//! waits for the memory. A copy that lives across the await in its place leaves the variable in a
 //! register.
 //!
 //! The copy is possible if the variable is mutable, its declaration shows its type, and nothing

@@ -148,7 +148,7 @@ pub(crate) struct Own {
     pub(crate) cache: Cache,
     pub(crate) rand: Rand,
     pub(crate) service: Service,
-    /// The number of slices when a goroutine of the global queue last ran before the own ones.
+    /// The number of slices when a goroutine of the global queue last ran before those of this P.
     pub(crate) global_slice: Cell<u64>,
     /// The number of slices at the last look at the global queue.
     pub(crate) seen_slice: Cell<u64>,
@@ -262,7 +262,7 @@ impl P {
     }
 
     /// Asks the owner to make a service at its next search: its right to run may be wanted back, or
-    /// its polls are so long that the next service is late.
+    /// its polls have become long, and the next service is late.
     pub(crate) fn ask_attention(&self) {
         self.attention.store(true, Release); // pairs with `take_attention`
         self.loop_flag.raise();

@@ -12,9 +12,9 @@
 //!
 //! Reading the clock costs as much as a short poll. So the P counts its polls, and the operations
 //! of gmp's own futures within a poll, and reads the clock when one of the two counts is over. The
-//! time since the last service tells how many fit into the next 50 µs: at least one, and at most
-//! twice as many as before, because one short poll says little about the next ones. Polls are
-//! limited to 244, operations to 1024: a service costs as much as a few of the shortest.
+//! P computes from the time since the last service how many fit into the next 50 µs: at least one,
+//! and at most twice as many as before, because one short poll says little about the next ones.
+//! Polls are limited to 244, operations to 1024: a service costs as much as a few of the shortest.
 //!
 //! A service within a poll runs no newcomer: it asks the goroutine to yield if there is one
 //! ([`crate::sched::budget`]). So a goroutine that finds every channel and every lock ready does
@@ -49,7 +49,7 @@ use crate::tuning::{
 use crate::util::clock;
 use std::cell::Cell;
 
-/// The turn of the newcomers or of the own goroutines. See rule 2.
+/// Newcomers and the goroutines that the P had before take turns. See rule 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
     /// The own goroutines run; newcomers may come from this moment on.
@@ -145,7 +145,7 @@ impl Default for Service {
 
 impl Service {
     /// Counts a search for a goroutine, which leads to a poll. Returns whether it is time for a
-    /// look: then [`is_due`](Self::is_due) tells whether for a service.
+    /// look: then [`is_due`](Self::is_due) is true if it is time for a service.
     #[inline]
     pub(crate) fn count_poll(&self) -> bool {
         self.polls.count()

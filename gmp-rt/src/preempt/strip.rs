@@ -1,9 +1,9 @@
 //! Strips of `for` loops.
 //!
 //! [`Flagged`] checks the flag before each item. [`Strip`] is a part of an iterator that is known
-//! to be cheap, and has no check: the compiler can vectorize its loop. The macro uses a strip if the
-//! body of the loop is cheap, too. It finds out by the probe `(&Probe(&iter)).tag()` which of the
-//! two an iterator has: [`IsSplit::tag`] fits without another reference and is preferred.
+//! to be cheap, and has no check: the compiler can vectorize its loop. The macro uses a strip if
+//! the body of the loop is cheap, too. It finds out by the probe `(&Probe(&iter)).tag()` which of
+//! the two an iterator has: [`IsSplit::tag`] fits without another reference and is preferred.
 
 use super::Watch;
 use std::ops::{Range, RangeInclusive};

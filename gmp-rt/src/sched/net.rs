@@ -214,7 +214,7 @@ impl Local {
         let net = &self.sched.net;
         let Some(netpoll) = net.in_use() else { return };
         if net.is_awaited() {
-            return; // the thread that waits there is told
+            return; // the thread that waits there gets the events
         }
         let p = self.p();
         p.own().pace.end(now, p.counters.polls.get());

@@ -1,5 +1,5 @@
-//! A clock that a test can stop on its thread. The result of a test of the scheduler must not depend on
-//! when the OS runs the thread.
+//! A clock that a test can stop on its thread. The result of a test of the scheduler must not
+//! depend on when the OS runs the thread.
 
 use crate::prim;
 use std::cell::Cell;

@@ -85,10 +85,11 @@ mod tests {
 
     #[test]
     fn the_file_is_found_by_the_group_of_the_process() {
-        let root = Path::new("/root");
-        assert_eq!(files("0::/a/b\n", root), [PathBuf::from("/root/a/b/cpu.stat")]);
+        let root = Path::new("/groups");
+        assert_eq!(files("0::/a/b\n", root), [PathBuf::from("/groups/a/b/cpu.stat")]);
         let one = "4:memory:/m\n3:cpuset:/s\n2:cpu,cpuacct:/quota\n0::/\n";
-        let expected = ["/root/cpu,cpuacct/quota/cpu.stat", "/root/cpu.stat"].map(PathBuf::from);
+        let expected =
+            ["/groups/cpu,cpuacct/quota/cpu.stat", "/groups/cpu.stat"].map(PathBuf::from);
         assert_eq!(files(one, root), expected);
     }
 
