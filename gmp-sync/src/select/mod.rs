@@ -91,7 +91,13 @@ pub mod __expansion {
 ///     let mut n = 1;
 ///     loop {
 ///         select! {
-///             sent = tx.send(n) => { sent.unwrap(); n += 1 }
+///             sent = tx.send(n) => {
+///                 // The receiver ends right after it has said so: both cases may be ready.
+///                 if sent.is_err() {
+///                     break;
+///                 }
+///                 n += 1;
+///             }
 ///             _ = quitting.recv() => break,
 ///             _ = gmp_rt::sleep(Duration::from_secs(5)) => panic!("too slow"),
 ///         }
