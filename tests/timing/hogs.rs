@@ -30,19 +30,19 @@ fn a_timer_fires_before_a_cpu_bound_slice_ends() {
     });
     let mut hogs = HashMap::new();
     let mut lateness = || {
+        // Both polls of the hog lie within this time, also if a thread loses its CPU meanwhile.
+        let before = Instant::now();
         let hog = runtime.spawn(async {
             let sleeper = go!(async {
                 let due = Instant::now() + MS;
                 gmp::sleep_until(due).await;
                 due.elapsed()
             });
-            let before = Instant::now();
             gmp::yield_now().await;
             compute(9 * MS);
-            (sleeper, gmp::goid(), before)
+            (sleeper, gmp::goid())
         });
-        let (sleeper, goid, before) = gmp::block_on(hog).unwrap();
-        // The poll lies within this time, also if its thread loses its CPU on the way in or out.
+        let (sleeper, goid) = gmp::block_on(hog).unwrap();
         hogs.insert(goid.expect("a goroutine"), before.elapsed());
         gmp::block_on(sleeper).unwrap()
     };
