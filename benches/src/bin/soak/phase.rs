@@ -1,13 +1,13 @@
 //! A phase: load, drain, check of the ledgers, sample of the resources.
 
-use crate::bounds::{DRAIN_BOUND, LEAK_PER_OPERATION, THREAD_KEEP_ALIVE, WARM_UP_PHASES};
+use crate::bounds::{CACHES, DRAIN_BOUND, LEAK_PER_OPERATION, THREAD_KEEP_ALIVE, WARM_UP_PHASES};
 use crate::commons::Commons;
 use crate::ledger;
 use crate::ops::runtime::largest_size;
 use crate::options::{Build, Options};
 use crate::probe;
 use crate::resources::{Descriptors, Sample, entries, thread_names};
-use crate::trend::growing;
+use crate::trend::{Limits, growing};
 use crate::violation::{print, violation};
 use crate::worker;
 use crate::world::World;
@@ -60,7 +60,7 @@ impl Phases {
             }
             _ => 0.0,
         };
-        let threshold = LEAK_PER_OPERATION * per_phase(judged);
+        let limits = Limits { slope: LEAK_PER_OPERATION * per_phase(judged), caches: CACHES };
         let mut series: Vec<(&str, Vec<f64>)> = vec![
             ("live heap bytes", judged.iter().map(|s| s.heap as f64).collect()),
             ("goroutine heap bytes", judged.iter().map(|s| s.goroutine_heap as f64).collect()),
@@ -71,10 +71,9 @@ impl Phases {
         // Threads of a runtime follow its size, which operations change: their bound is in
         // `settle`.
         for (name, samples) in series {
-            if let Some(growth) = growing(&samples, threshold) {
+            if let Some(growth) = growing(&samples, limits) {
                 violation(format!(
-                    "{name} grow by {:.0} per phase (threshold {threshold:.0}): {growth:?} in \
-                     {samples:?}",
+                    "{name} grow by {:.0} per phase: {growth:?}, {limits:?}, in {samples:?}",
                     growth.slope
                 ));
             }
