@@ -12,12 +12,13 @@ use crate::poll_cache::Index;
 use crate::poll_desc::{Fault, PollDesc, Side, Ticket, Trust, Wait};
 use crate::poller::Poller;
 use gmp_rt::park::{WaitReason, note_wait, poll_go_on, wake_all};
+use gmp_rt::prim::fixed::OnceLock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 

@@ -10,7 +10,7 @@ use gmp_rt::park::StoredWaker;
 use gmp_rt::prim::Ordering::Relaxed;
 use gmp_rt::prim::SleepMutex;
 use gmp_rt::prim::fixed::AtomicU64;
-use std::sync::OnceLock;
+use gmp_rt::prim::fixed::OnceLock;
 
 /// Descriptors in the first chunk; each further one has twice as many.
 #[cfg(not(gmp_loom))]

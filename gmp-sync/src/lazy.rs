@@ -9,13 +9,13 @@
 //! - I1: the place is changed by who has the turn, and read by all when it is done.
 
 use crate::init::{Init, Turn};
+use gmp_rt::prim::SleepMutex;
 use std::any::Any;
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
-use std::sync::Mutex;
 use std::task::{Context, Poll};
 
 /// A value that a future gives when it is wanted first (Go: `sync.OnceValue`, and with `()` for a
@@ -56,7 +56,7 @@ enum Panic {
     Str(&'static str),
     Text(String),
     /// Not a message: for the first who asks.
-    Other(Mutex<Option<Box<dyn Any + Send>>>),
+    Other(SleepMutex<Option<Box<dyn Any + Send>>>),
 }
 
 // SAFETY: I1 — the future is polled by one thread at a time; the value is moved as a `Send` one is and
@@ -141,7 +141,7 @@ impl Panic {
         }
         match payload.downcast::<String>() {
             Ok(text) => Self::Text(*text),
-            Err(payload) => Self::Other(Mutex::new(Some(payload))),
+            Err(payload) => Self::Other(SleepMutex::new(Some(payload))),
         }
     }
 
@@ -151,7 +151,7 @@ impl Panic {
             Self::Str(text) => resume_unwind(Box::new(*text)),
             Self::Text(text) => resume_unwind(Box::new(text.clone())),
             Self::Other(payload) => {
-                let payload = payload.lock().unwrap_or_else(|poison| poison.into_inner()).take();
+                let payload = payload.lock().take();
                 resume_unwind(payload.unwrap_or_else(|| Box::new("the future of a Lazy panicked")))
             }
         }

@@ -44,11 +44,11 @@ use crate::waiter::{Abandoned, End, Home, Waiter};
 use crate::waitq::{Fired, Queue, State};
 use crate::wakers::Wakers;
 use gmp_rt::park::{StorableWaker, poll_go_on};
+use gmp_rt::prim::fixed::OnceLock;
 use gmp_rt::prim::{self, AtomicU32, Mutex, Ordering, spin_loop};
 use pin_project_lite::pin_project;
 use std::ops::ControlFlow;
 use std::pin::Pin;
-use std::sync::OnceLock;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 

@@ -24,8 +24,8 @@
 use super::bell::Bell;
 use super::kind::{MAX, SignalKind};
 use gmp_rt::prim::Ordering::SeqCst;
+use gmp_rt::prim::fixed::OnceLock;
 use gmp_rt::prim::fixed::{AtomicU64, Mutex};
-use std::sync::OnceLock;
 use std::{io, mem, ptr};
 
 /// How often each signal came.

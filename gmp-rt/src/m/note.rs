@@ -23,9 +23,10 @@
 
 use crate::netpoll::Netpoll;
 use crate::prim::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use crate::prim::fixed::OnceLock;
 use crate::prim::{AtomicU8, Thread, current_thread, park_thread, park_thread_timeout};
 use crate::util::clock;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 const NONE: u8 = 0;

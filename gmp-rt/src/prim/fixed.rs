@@ -7,6 +7,7 @@
 
 use super::held::Held;
 pub use super::lazy::Lazy;
+pub use super::once_lock::OnceLock;
 pub use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::WaitTimeoutResult;

@@ -23,6 +23,7 @@
 
 pub mod fixed;
 mod lazy;
+mod once_lock;
 
 #[cfg(debug_assertions)]
 mod held;

@@ -5,12 +5,13 @@
 
 use super::Runtime;
 use super::builder::Builder;
+use crate::prim::fixed::OnceLock;
 use crate::prim::thread_wide;
 use crate::sched::Sched;
 use crate::sched::current;
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 static DEFAULT: OnceLock<Runtime> = OnceLock::new();
 

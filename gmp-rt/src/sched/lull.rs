@@ -15,9 +15,9 @@
 //! Where the system has no such alarm, it is woken by its note, and waits for that time itself.
 
 use crate::m::note::Note;
+use crate::prim::fixed::OnceLock;
 use crate::sys::alarm::Alarm;
 use crate::tuning::{IDLE_AFTER, SYSMON_MAX_NAP};
-use std::sync::OnceLock;
 use std::time::Duration;
 
 /// Most who run again after a rest sleep again by then.

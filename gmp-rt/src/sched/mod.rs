@@ -47,10 +47,11 @@ use self::live::Live;
 use self::net::Net;
 use crate::p::{OwnedP, P};
 use crate::prim::Ordering::{Acquire, Release};
+use crate::prim::fixed::OnceLock;
 use crate::prim::{AtomicUsize, CachePadded};
 use crate::sys::cpu_limit::Machine;
 use crate::tuning::{KEEP_ALIVE, MAX_PROCS};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What happens when a goroutine panics.

@@ -30,11 +30,12 @@ use crate::m::note::Note;
 use crate::netpoll::{Bell, Delay, Netpoll, Ready};
 use crate::p::{Counter, OwnedP};
 use crate::prim::Ordering::{Relaxed, SeqCst};
+use crate::prim::fixed::OnceLock;
 use crate::prim::{AtomicBool, fixed};
 use crate::tuning::{NET_BATCH, ROUND_NAP, ROUND_TRIES, RUNQ_CAP, SERVICE_PERIOD};
 use crate::util::clock;
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Whether a runtime has a netpoller.

@@ -15,9 +15,9 @@
 //!   installed, and calls `getpid`, `write`, `signal` and `raise`. None of them changes `errno` unless it
 //!   fails, and `write` fails only if 64 KiB of signals are unread.
 
+use crate::prim::fixed::OnceLock;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use std::{mem, process, ptr, thread};
 

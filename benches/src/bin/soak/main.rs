@@ -38,8 +38,8 @@ use crate::options::{Build, Command, Options};
 use crate::phase::Phases;
 use crate::violation::{print, violation};
 use crate::world::World;
+use parking_lot::Mutex;
 use std::process::ExitCode;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::{Duration, Instant};
 
@@ -146,7 +146,7 @@ fn report(world: &World, phases: &Phases, start: Instant) {
         violation(format!("operations that were never drawn: {missing:?}"));
     }
     phases.summary();
-    let past = *world.past.lock().expect("no panic under this lock");
+    let past = *world.past.lock();
     let total = world.homes.iter().fold(past, |sum, home| Count::plus(sum, home.census.count()));
     print(&format!(
         "{} operations in {:.1?}; goroutines {total:?}\n{}no violation, seed {}\n",

@@ -30,7 +30,7 @@ impl Phases {
         let number = world.phase.fetch_add(1, Relaxed);
         world.stop.store(false, Relaxed);
         let commons = Arc::new(Commons::new());
-        *world.commons.lock().expect("no panic under this lock") = Some(commons.clone());
+        *world.commons.lock() = Some(commons.clone());
         let probes = std::thread::spawn(move || probe::run(world));
         let workers = worker::start(world, &commons, number);
         std::thread::sleep(world.options.phase);
@@ -41,7 +41,7 @@ impl Phases {
         }
         drain(world);
         commons.judge();
-        *world.commons.lock().expect("no panic under this lock") = None;
+        *world.commons.lock() = None;
         if Arc::into_inner(commons).is_none() {
             violation("a shared object is still in use, but all goroutines have ended");
         }
@@ -105,7 +105,7 @@ fn wait_until(at_rest: impl Fn() -> bool, what: impl Fn() -> String) {
 /// aborted leave goroutines that end by themselves.
 fn drain(world: &World) {
     wait_until(
-        || world.live() == 0 && world.guests.lock().is_ok_and(|guests| guests.is_empty()),
+        || world.live() == 0 && world.guests.lock().is_empty(),
         || format!("{} goroutines live", world.live()),
     );
     let balanced = || world.homes.iter().all(|home| home.census.count().is_balanced());

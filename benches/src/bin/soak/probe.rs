@@ -11,9 +11,10 @@ use crate::violation::violation;
 use crate::world::{World, the_world};
 use gmp::net::UnixStream;
 use gmp::sync::{Receiver, Sender};
+use parking_lot::Mutex;
 use std::future::poll_fn;
 use std::io::Write;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -69,7 +70,7 @@ impl Probes {
             for pending in [&wakes.timer, &wakes.channel, &wakes.socket, &wakes.thread] {
                 pending.forget();
             }
-            *wakes.slot.lock().expect("no panic under this lock") = Slot::default();
+            *wakes.slot.lock() = Slot::default();
         }
     }
 }
@@ -158,7 +159,7 @@ impl Ends {
 
 impl Wakes {
     fn set(&self, change: impl FnOnce(&mut Slot)) {
-        let mut slot = self.slot.lock().expect("no panic under this lock");
+        let mut slot = self.slot.lock();
         change(&mut slot);
         let waker = slot.waker.take();
         drop(slot);
@@ -185,7 +186,7 @@ async fn by_timer(wakes: Arc<Wakes>) {
 async fn by_thread(wakes: Arc<Wakes>) {
     let wait = || {
         poll_fn(|cx| {
-            let mut slot = wakes.slot.lock().expect("no panic under this lock");
+            let mut slot = wakes.slot.lock();
             if slot.ended {
                 return Poll::Ready(false);
             }

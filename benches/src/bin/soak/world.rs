@@ -6,8 +6,9 @@ use crate::lateness::Lateness;
 use crate::options::Options;
 use crate::probe::Probes;
 use crate::trace::Traces;
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 /// The run.
@@ -60,7 +61,7 @@ impl World {
 
     /// Returns all runtimes: those of the run, then those of operations.
     pub(crate) fn all_homes(&self) -> Vec<Home> {
-        let guests = self.guests.lock().expect("no panic under this lock");
+        let guests = self.guests.lock();
         self.homes.iter().chain(guests.iter()).cloned().collect()
     }
 

@@ -145,8 +145,8 @@ async fn select_send_default(tx: &Sender<Token>, token: Token) -> Sent {
 }
 
 async fn cases_send(tx: &Sender<Token>, token: Token, limit: Duration) -> Sent {
-    let slot = std::sync::Mutex::new(Some(token));
-    let lock = || slot.lock().expect("no panic under this lock");
+    let slot = parking_lot::Mutex::new(Some(token));
+    let lock = || slot.lock();
     let send = SelectCase::send(tx, || taken(&mut lock()), |sent| Some(plain(sent)));
     let sleep = SelectCase::future(gmp::sleep(limit), |()| None);
     match select_cases([send, sleep]).await.1 {
