@@ -240,28 +240,24 @@ pub(crate) const ROUND_TRIES: u32 = 1000;
 /// ... and so long after each other. Only a runtime that seems dead pays for it.
 pub(crate) const ROUND_NAP: Duration = Duration::from_millis(1);
 
-/// How often a lock that is taken is tried before its waiter gives its CPU away (Go: `active_spin`).
+/// Attempts to take a contended lock before its waiter sleeps. Go: `active_spin`.
 #[cfg(not(gmp_loom))]
 pub(crate) const LOCK_TRIES: u32 = 4;
+/// In the models one attempt reaches every state.
 #[cfg(gmp_loom)]
 pub(crate) const LOCK_TRIES: u32 = 1;
 
-/// How long each try stands back, in pauses of the CPU (Go: `active_spin_cnt`).
+/// `spin_loop` hints after each such attempt. Go: `active_spin_cnt`.
 #[cfg(not(gmp_loom))]
 pub(crate) const LOCK_PAUSES: u32 = 30;
+/// In the models one lets another thread run.
 #[cfg(gmp_loom)]
 pub(crate) const LOCK_PAUSES: u32 = 1;
 
-/// How often its waiter gives its CPU away before it sleeps (Go: `passive_spin`, 1).
-#[cfg(not(gmp_loom))]
-pub(crate) const LOCK_YIELDS: u32 = 3;
-#[cfg(gmp_loom)]
-pub(crate) const LOCK_YIELDS: u32 = 0;
-
-/// How long it sleeps first, and at most.
-pub(crate) const LOCK_NAP: Duration = Duration::from_micros(20);
-/// See [`LOCK_NAP`].
-pub(crate) const LOCK_NAP_MAX: Duration = Duration::from_millis(1);
+/// The longest sleep of a waiter where the kernel has no `membarrier`. Chosen: half of the lateness
+/// that a wake-up may have.
+#[cfg(all(target_os = "linux", not(gmp_loom)))]
+pub(crate) const LOCK_NAP: Duration = Duration::from_micros(50);
 
 /// How many goroutines ahead of its turn one that is woken by a timer is fetched into the cache: about as far as a
 /// memory is away, 100 ns, at some 30 ns each.

@@ -35,7 +35,7 @@ pub(crate) struct M<S> {
 }
 
 impl<S> M<S> {
-    /// The M of the calling thread.
+    /// Makes the M of the calling thread.
     pub(crate) fn for_this_thread(id: MId) -> Self {
         let thread = thread_state::this_thread();
         Self { id, note: Note::for_this_thread(), thread, grant: Mutex::new(None) }

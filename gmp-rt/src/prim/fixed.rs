@@ -18,7 +18,7 @@ use std::time::Instant;
 #[derive(Debug, Default)]
 pub struct Mutex<T>(parking_lot::Mutex<T>);
 
-/// The guard of a [`Mutex`].
+/// The guard of a [`Mutex`]. Its first field is dropped first: see [`Held`].
 #[derive(Debug)]
 pub struct MutexGuard<'a, T> {
     guard: parking_lot::MutexGuard<'a, T>,
@@ -34,13 +34,15 @@ impl<T> Mutex<T> {
     /// Locks.
     #[inline]
     pub fn lock(&self) -> MutexGuard<'_, T> {
-        MutexGuard { guard: self.0.lock(), _held: Held::new() }
+        let held = Held::new();
+        MutexGuard { guard: self.0.lock(), _held: held }
     }
 
     /// Locks. Returns `None` at once if another thread has the lock.
     #[inline]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
-        Some(MutexGuard { guard: self.0.try_lock()?, _held: Held::new() })
+        let held = Held::new();
+        Some(MutexGuard { guard: self.0.try_lock()?, _held: held })
     }
 
     /// The value, which no other thread can reach. Takes no lock.
@@ -114,12 +116,14 @@ impl<T> RwLock<T> {
 
     /// Locks for reading.
     pub fn read(&self) -> RwLockGuard<parking_lot::RwLockReadGuard<'_, T>> {
-        RwLockGuard { guard: self.0.read(), _held: Held::new() }
+        let held = Held::new();
+        RwLockGuard { guard: self.0.read(), _held: held }
     }
 
     /// Locks for writing.
     pub fn write(&self) -> RwLockGuard<parking_lot::RwLockWriteGuard<'_, T>> {
-        RwLockGuard { guard: self.0.write(), _held: Held::new() }
+        let held = Held::new();
+        RwLockGuard { guard: self.0.write(), _held: held }
     }
 }
 

@@ -1,36 +1,51 @@
-//! How many locks this thread holds, in builds with debug assertions.
+//! How many locks of gmp this thread holds.
 //!
-//! The rule: nothing is woken, dropped or called under a lock that may run code of the user. Such
-//! code may take the same lock again, and a thread that waits for the lock waits for that code.
-//! Locks count themselves here, and the places where code of the user may run check the count
-//! ([`debug_assert_no_lock_held`]). So every test that reaches such a place checks the rule.
+//! Two rules rest on the count:
 //!
-//! What a check covers: waking a goroutine, a thread in `block_on` or a foreign waker; dropping a
-//! waker, a future, an output or a panic payload; polling; calling a hook.
+//! - A thread that holds a lock of gmp is not paused ([`holds_lock`]), since other threads may wait
+//!   for the lock. A signal handler of the thread itself reads the count. So the count goes up
+//!   before the lock is taken, and down after it is released.
+//! - Nothing is woken, dropped or called under a lock that may run code of the user. Such code may
+//!   take the same lock again, and a thread that waits for the lock waits for that code. The places
+//!   where code of the user may run check the count in builds with debug assertions
+//!   ([`debug_assert_no_lock_held`]). So every test that reaches such a place checks the rule.
 //!
-//! In other builds (`held_none.rs`) all of this is empty.
+//! What such a check covers: waking a goroutine, a thread in `block_on` or a foreign waker; dropping
+//! a waker, a future, an output or a panic payload; polling; calling a hook.
 
-#[cfg(gmp_loom)]
-use loom::thread_local;
-use std::cell::Cell;
+use super::fixed::AtomicUsize;
+use super::thread_wide;
 use std::marker::PhantomData;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::compiler_fence;
 
-thread_local! {
-    /// Locks that this thread holds.
-    #[allow(clippy::missing_const_for_thread_local, reason = "loom's macro takes no const block")]
-    static HELD: Cell<usize> = Cell::new(0);
+thread_wide! {
+    /// Locks that this thread holds, or is about to take. Only this thread and its signal handlers
+    /// use it, so Relaxed is enough, and no addition has to be atomic.
+    static HELD: AtomicUsize = AtomicUsize::new(0);
 }
 
-/// This thread has locked a lock.
+/// This thread locks a lock.
 #[inline]
 pub(super) fn enter() {
-    HELD.with(|held| held.set(held.get() + 1));
+    HELD.with(|held| held.store(held.load(Relaxed) + 1, Relaxed));
+    compiler_fence(SeqCst); // before the lock is taken, as a signal handler sees it
 }
 
-/// This thread unlocks a lock.
+/// This thread has unlocked a lock.
 #[inline]
 pub(super) fn leave() {
-    HELD.with(|held| held.set(held.get() - 1));
+    compiler_fence(SeqCst); // after the lock is released, as a signal handler sees it
+    HELD.with(|held| held.store(held.load(Relaxed) - 1, Relaxed));
+}
+
+/// Whether this thread holds a lock of gmp. A signal handler may call it.
+#[cfg_attr(
+    any(gmp_loom, not(target_os = "linux")),
+    allow(dead_code, reason = "no thread is paused there")
+)]
+pub(crate) fn holds_lock() -> bool {
+    HELD.with(|held| held.load(Relaxed) > 0)
 }
 
 /// A lock that this thread holds, as part of a guard.
@@ -38,7 +53,7 @@ pub(super) fn leave() {
 pub(super) struct Held(PhantomData<*mut ()>);
 
 impl Held {
-    /// Counts a lock that this thread has locked.
+    /// Counts a lock that this thread is about to lock.
     #[inline]
     pub(super) fn new() -> Self {
         enter();
@@ -63,8 +78,8 @@ impl Drop for Held {
 /// If a lock is held: a bug of gmp.
 #[track_caller]
 pub fn debug_assert_no_lock_held(what: &str) {
-    let held = HELD.with(Cell::get);
-    assert!(
+    let held = HELD.with(|held| held.load(Relaxed));
+    debug_assert!(
         held == 0 || std::thread::panicking(),
         "this thread {what} while it holds {held} lock(s) of gmp; it must unlock first"
     );

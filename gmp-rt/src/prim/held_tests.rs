@@ -1,11 +1,10 @@
 //! Every kind of lock counts itself, and the check fires under each of them.
 
 use super::super::{Mutex, RawLock, fixed};
-use super::{HELD, debug_assert_no_lock_held};
-use std::cell::Cell;
+use super::{HELD, Relaxed, debug_assert_no_lock_held};
 
 fn held() -> usize {
-    HELD.with(Cell::get)
+    HELD.with(|held| held.load(Relaxed))
 }
 
 /// A raw lock that this thread has locked. A panic unlocks it, for the next test on the thread.

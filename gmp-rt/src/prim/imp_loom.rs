@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 pub use loom::cell::UnsafeCell;
 pub use loom::hint::spin_loop;
 pub use loom::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, fence,
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, fence,
 };
 
 /// A lock without data and without a guard, over loom's.

@@ -11,24 +11,23 @@
 //! | `Injector` | a list behind a lock | crossbeam's own tests |
 //! | park and unpark | a flag behind a lock | std's contract; the weakest form that it allows |
 //! | [`now`] | a clock of the execution that moves when it is read | none needed: no order depends on it |
+//! | Linux's futex (`futex.rs`) | a queue behind a lock (`futex_queue.rs`) | Linux's contract |
+//! | Linux's `membarrier` (`barrier.rs`) | a fence in both threads (`futex_queue.rs`) | Linux's contract |
 //! | `process_wide!` values | one per execution | `parking_lot`'s `Once` |
 //! | sysmon's alarm (`sys/alarm_loom.rs`) | goes off at any moment after it is set | the tests of `sys/alarm.rs` |
+//! | `sys::futex` (`sys/futex_loom.rs`) | a condition variable; a wake-up before the sleep is lost | the kernel's contract |
 //!
 //! [`fixed`] holds std's own types for process-wide statics, since loom's cannot be built in a
 //! `const`, and for hints on which no other memory depends. Loom explores neither.
 //!
 //! Public but hidden: `gmp-sync` and `gmp-net` build on the same shim.
 //!
-//! All locks count themselves in builds with debug assertions: see `held.rs`.
+//! All locks count themselves: see `held.rs`.
 
 pub mod fixed;
 mod lazy;
 mod once_lock;
 
-#[cfg(debug_assertions)]
-mod held;
-#[cfg(not(debug_assertions))]
-#[path = "held_none.rs"]
 mod held;
 #[cfg_attr(
     gmp_loom,
@@ -43,17 +42,22 @@ mod contain;
 mod contain;
 
 #[cfg(all(target_os = "linux", not(gmp_loom)))]
-#[path = "nap_futex.rs"]
-mod nap;
-#[cfg(gmp_loom)]
-#[path = "nap_loom.rs"]
-mod nap;
-#[cfg(not(any(target_os = "linux", gmp_loom)))]
-#[path = "nap_sleep.rs"]
-mod nap;
+mod barrier;
+
+#[cfg(all(target_os = "linux", not(gmp_loom)))]
+mod futex;
+#[cfg(any(not(target_os = "linux"), gmp_loom))]
+#[path = "futex_queue.rs"]
+mod futex;
+/// Its tests also run where Linux's futex takes its place.
+#[cfg(all(test, target_os = "linux", not(gmp_loom)))]
+#[allow(dead_code, reason = "locks use the futex here")]
+mod futex_queue;
 
 pub use self::contain::{contain, drop_payload};
 pub use self::held::debug_assert_no_lock_held;
+#[cfg(all(target_os = "linux", not(gmp_loom)))]
+pub(crate) use self::held::holds_lock;
 pub use self::imp::*;
 pub(crate) use self::raw_lock::take_contended;
 pub use std::sync::atomic::Ordering;
@@ -62,7 +66,7 @@ pub use std::sync::atomic::Ordering;
 mod imp {
     pub use std::hint::spin_loop;
     pub use std::sync::atomic::{
-        AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, fence,
+        AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, fence,
     };
     pub use std::thread::{Thread, current as current_thread, park as park_thread};
 
@@ -117,11 +121,12 @@ mod imp {
     impl RawLock {
         /// An unlocked lock.
         pub const fn new() -> Self {
-            Self::over(AtomicU32::new(super::raw_lock::FREE))
+            Self::over(AtomicU16::new(0), AtomicU16::new(0))
         }
     }
 
-    // SAFETY: no two have it at a time, and who has it sees what was done before: the models of `raw_lock`.
+    // SAFETY: at most one thread holds the lock, and it sees what the holder before it did. The
+    // models of `raw_lock` show both.
     unsafe impl parking_lot::lock_api::RawMutex for RawLock {
         const INIT: Self = Self::new();
         type GuardMarker = parking_lot::lock_api::GuardNoSend;

@@ -1,112 +1,217 @@
 //! The lock of everything that is held for some nanoseconds: channels, wait queues, timers, lists.
 //!
-//! One word, taken by a compare-and-swap and given back by a plain store. That store is the point: a lock whose
-//! waiters sleep until they are woken has to look for them in the same step in which it is given back, which is a
-//! second locked instruction, and those are dear beside the few others of a fast path (`ping_pong`:
-//! 58 ns with a lock of that kind, 54 with this one). Nobody is woken here. Who finds the lock taken
+//! One word of 32 bits, in two halves:
 //!
-//! 1. stands back for a while and tries again, as Go's locks do: who has the lock is likely to want it again, and
-//!    is many times faster as long as its cache lines stay where they are;
-//! 2. gives its CPU away: the one with the lock has probably lost its own, perhaps to us;
-//! 3. sleeps for a moment, longer each time, up to a millisecond.
+//! | half | value | meaning |
+//! |------|-------|---------|
+//! | `state` | [`FREE`] | no thread holds the lock |
+//! | | [`HELD`] | a thread holds it |
+//! | `mark` | [`NO_SLEEPERS`] | no thread sleeps, or a thread is about to set the mark |
+//! | | [`SLEEPERS`] | threads may sleep until the lock is unlocked |
 //!
-//! So no wake-up can be lost, and a holder that stands still costs its waiters that time and at
-//! most a millisecond more. Nothing is woken or dropped under such a lock, and nothing called that
-//! may wait (wakers are cloned, sysmon's alarm is set), so a holder stands still only if the OS
-//! takes its CPU. Builds with debug assertions check it: see `held.rs`.
+//! An uncontended [`RawLock::lock`] is one compare-and-swap. An uncontended [`RawLock::unlock`] is
+//! one store and one load: a swap in place of the store made a send on a channel with room half as
+//! slow again. A thread that finds the lock taken:
 //!
-//! The sleep is in a futex that nobody wakes: sysmon tells by it a thread that waits for a lock from one that
-//! waits for the world ([`crate::sys::thread_state`]).
+//! 1. Spins: it makes [`LOCK_TRIES`] attempts with [`LOCK_PAUSES`] pauses after each (Go's
+//!    `active_spin`). A holder that runs unlocks during this time.
+//! 2. Sets the mark and sleeps on the word (`futex.rs`). A holder that has not unlocked yet is
+//!    descheduled, perhaps because this thread has its CPU.
+//! 3. Repeats this after each wake-up.
+//!
+//! # Wake-ups
+//!
+//! - *None is lost.* A waiter sets the mark and then compares the whole word in the futex call. An
+//!   unlock frees the lock and then reads the mark. The barriers between the two steps (O2) make
+//!   sure that the waiter sees the free lock and does not sleep, or the unlock sees the mark. The
+//!   unlock that removes the mark wakes one thread after that.
+//! - *None is forgotten.* An unlock removes the mark although further threads may sleep. So a woken
+//!   thread sets the mark again when it has taken the lock, or before it sleeps again.
+//! - *One at a time.* An unlock wakes one thread, and a later unlock wakes another one only if the
+//!   woken thread, or a new waiter, has set the mark again.
+//!
+//! On Linux the barrier of the waiter is a system call, and that of the unlock is free
+//! (`barrier.rs`). Where the kernel refuses the call, a sleep ends after `LOCK_NAP`, since its
+//! wake-up may be lost. On other platforms both barriers are fences (`futex_queue.rs`).
+//!
+//! # What bounds a wait
+//!
+//! A thread waits for the rest of the holder's section, the latency of its wake-up, and the threads
+//! that slept before it. A running thread may overtake a woken one. (A lock that an unlock hands to
+//! the sleeper stays unused during the wake-up, which takes a hundred times as long as a section.)
+//! The number of overtakings has no fixed bound. Each one needs a thread that holds the lock at all
+//! [`LOCK_TRIES`] attempts of the waiter, and the next unlock wakes a waiter again.
+//! `gmp-bench --bin locks` measures the waits.
+//!
+//! Under such a lock no thread wakes or drops anything, or makes a call that may wait. (It clones
+//! wakers and sets sysmon's timer.) So a holder stops only if the OS deschedules it. Builds with
+//! debug assertions check this rule, and no thread is paused while it holds a lock: see `held.rs`.
+//! So the word need not name its holder.
+//!
+//! # Invariants
+//!
+//! - I1: the lock outlives `unlock`, which reads the mark after another thread may have locked. The
+//!   caller has a reference to it, so it does. Memory that is freed by the thread that locks next
+//!   needs a count of references.
 //!
 //! # Orderings
 //!
 //! | id | op | pairs with | makes visible |
 //! |----|----|-----------|----------------|
 //! | O1 | Release store in [`RawLock::unlock`] | Acquire exchange in [`RawLock::try_lock`] | all that was done under the lock |
+//! | O2 | [`futex::light_barrier`] in [`RawLock::unlock`] | the barrier in [`futex::sleep_while_held`] | the free lock to the waiter, or the mark to the unlock |
 
 use super::Ordering::{Acquire, Relaxed, Release};
-use super::{AtomicU32, held, nap, spin_loop};
-use crate::tuning::{LOCK_NAP, LOCK_NAP_MAX, LOCK_PAUSES, LOCK_TRIES, LOCK_YIELDS};
+use super::{AtomicU16, futex, held, spin_loop};
+use crate::tuning::{LOCK_PAUSES, LOCK_TRIES};
+use std::fmt;
 
-pub(super) const FREE: u32 = 0;
-pub(super) const TAKEN: u32 = 1;
+/// The `state` of a lock that no thread holds.
+pub(super) const FREE: u16 = 0;
+
+/// The `state` of a lock that a thread holds.
+pub(super) const HELD: u16 = 1;
+
+/// The `mark` of a lock for which no thread sleeps.
+pub(super) const NO_SLEEPERS: u16 = 0;
+
+/// The `mark` of a lock for which threads may sleep.
+pub(super) const SLEEPERS: u16 = 1;
+
+/// The word of a lock. Threads sleep on all of it.
+#[repr(C, align(4))]
+pub(super) struct Word {
+    state: AtomicU16,
+    mark: AtomicU16,
+}
 
 std::thread_local! {
-    /// Locks that this thread found taken.
+    /// How many locks this thread found taken.
     static CONTENDED: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
-/// How many [`RawLock`]s this thread found taken since it was last asked.
+/// Returns how many [`RawLock`]s this thread found taken since the last call.
 pub(crate) fn take_contended() -> u64 {
     CONTENDED.take()
 }
 
-/// A lock without data and without a guard: for who has to hold several at once. See the head of this file.
-#[derive(Debug)]
-pub struct RawLock(AtomicU32);
+/// A lock without data and without a guard, for code that holds several at once.
+///
+/// See the head of this file.
+pub struct RawLock(Word);
 
 impl RawLock {
-    /// A lock over a word that is [`FREE`]: loom's words cannot be made in a `const`, ours can.
-    pub(super) const fn over(word: AtomicU32) -> Self {
-        Self(word)
+    /// Makes a lock of two zeros. Loom's words cannot be made in a `const`.
+    pub(super) const fn over(state: AtomicU16, mark: AtomicU16) -> Self {
+        Self(Word::new(state, mark))
     }
 
-    /// Locks, if nobody has it.
+    /// Locks. Returns `false` at once if a thread holds the lock.
     #[inline]
     pub fn try_lock(&self) -> bool {
-        let locked = self.0.compare_exchange(FREE, TAKEN, Acquire, Relaxed).is_ok(); // O1
-        if locked {
-            held::enter();
+        held::enter();
+        let is_mine = self.0.state.compare_exchange(FREE, HELD, Acquire, Relaxed).is_ok(); // O1
+        if !is_mine {
+            held::leave();
         }
-        locked
+        is_mine
     }
 
-    /// Whether somebody has it just now.
-    fn is_taken(&self) -> bool {
-        self.0.load(Relaxed) == TAKEN // Relaxed: a hint
-    }
-
-    /// Locks.
+    /// Locks. Waits for ever if this thread holds the lock already.
     #[inline]
     pub fn lock(&self) {
         if !self.try_lock() {
-            self.lock_slow();
+            self.lock_contended();
         }
     }
 
     #[cold]
-    fn lock_slow(&self) {
+    fn lock_contended(&self) {
         CONTENDED.set(CONTENDED.get() + 1);
-        let mut yields = 0;
-        let mut nap_time = LOCK_NAP;
-        while !self.try_for_a_while() {
-            if yields < LOCK_YIELDS {
-                yields += 1;
-                std::thread::yield_now();
-            } else {
-                nap::while_taken(&self.0, nap_time);
-                nap_time = (2 * nap_time).min(LOCK_NAP_MAX);
-            }
+        let mut was_woken = false;
+        while !self.spin() {
+            was_woken |= self.sleep();
+        }
+        if was_woken {
+            // The unlock that woke this thread removed the mark. Other threads may sleep still.
+            self.0.mark.store(SLEEPERS, Relaxed); // Relaxed: this thread reads it in `unlock`.
         }
     }
 
-    fn try_for_a_while(&self) -> bool {
+    /// Makes [`LOCK_TRIES`] attempts to take the lock. Returns whether one succeeded.
+    fn spin(&self) -> bool {
         (0..LOCK_TRIES).any(|_| {
-            (0..LOCK_PAUSES).for_each(|_| spin_loop());
-            // Reading first: a failed exchange takes the line away from who has the lock.
-            !self.is_taken() && self.try_lock()
+            // Reads first: a failed exchange takes the cache line away from the holder.
+            let is_mine = !self.0.is_held() && self.try_lock();
+            if !is_mine {
+                (0..LOCK_PAUSES).for_each(|_| spin_loop());
+            }
+            is_mine
         })
     }
 
-    /// Unlocks.
+    /// Sets the mark and sleeps. Returns whether an unlock woke this thread.
+    ///
+    /// Returns `false` at once if the lock is free or its word changes.
+    fn sleep(&self) -> bool {
+        self.0.mark.store(SLEEPERS, Relaxed); // Relaxed: see O2.
+        futex::sleep_while_held(&self.0) // O2
+    }
+
+    /// Unlocks. Wakes one thread if threads sleep until then.
     ///
     /// # Safety
     ///
     /// This thread has locked it.
     #[inline]
     pub unsafe fn unlock(&self) {
+        debug_assert!(self.0.is_held(), "nobody has locked it");
+        self.0.state.store(FREE, Release); // O1
+        futex::light_barrier(); // O2
+        if self.has_sleepers() {
+            self.wake_one(); // I1
+        }
         held::leave();
-        self.0.store(FREE, Release); // O1
+    }
+
+    /// Removes the mark and wakes one thread.
+    #[cold]
+    fn wake_one(&self) {
+        // Of several threads that have unlocked, one removes the mark. Relaxed: see O2.
+        if self.0.mark.swap(NO_SLEEPERS, Relaxed) == SLEEPERS {
+            futex::wake_one(&self.0);
+        }
+    }
+
+    /// Whether threads may sleep until the lock is unlocked.
+    #[inline]
+    fn has_sleepers(&self) -> bool {
+        self.0.has_sleepers()
+    }
+}
+
+impl Word {
+    pub(super) const fn new(state: AtomicU16, mark: AtomicU16) -> Self {
+        Self { state, mark }
+    }
+
+    #[inline]
+    pub(super) fn is_held(&self) -> bool {
+        self.state.load(Relaxed) == HELD // Relaxed: see O2 where it decides, else a hint.
+    }
+
+    #[inline]
+    pub(super) fn has_sleepers(&self) -> bool {
+        self.mark.load(Relaxed) == SLEEPERS // Relaxed: as above.
+    }
+}
+
+impl fmt::Debug for RawLock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RawLock")
+            .field("is_held", &self.0.is_held())
+            .field("has_sleepers", &self.has_sleepers())
+            .finish()
     }
 }
 
@@ -115,69 +220,5 @@ impl RawLock {
 mod loom_models;
 
 #[cfg(all(test, not(gmp_loom)))]
-mod tests {
-    use super::*;
-    use std::sync::Arc;
-    use std::time::Duration;
-
-    #[test]
-    fn one_at_a_time() {
-        let lock = RawLock::new();
-        assert!(lock.try_lock());
-        assert!(!lock.try_lock());
-        // SAFETY: locked above.
-        unsafe { lock.unlock() };
-        assert!(lock.try_lock());
-    }
-
-    /// More threads than CPUs, and a holder that stands still: all come through every stage of waiting.
-    #[test]
-    fn waits_for_a_holder_that_sleeps() {
-        let lock = Arc::new(super::super::Mutex::new(0));
-        let threads: Vec<_> = (0..8)
-            .map(|_| {
-                let lock = lock.clone();
-                std::thread::spawn(move || {
-                    for n in 0..1000 {
-                        let mut count = lock.lock();
-                        let before = *count;
-                        if n % 500 == 0 {
-                            std::thread::sleep(Duration::from_millis(2));
-                        }
-                        *count = before + 1;
-                    }
-                })
-            })
-            .collect();
-        for thread in threads {
-            thread.join().unwrap();
-        }
-        assert_eq!(*lock.lock(), 8000);
-    }
-
-    /// Two that want it all the time find it taken sooner or later, and each counts for itself.
-    #[test]
-    fn contention_is_counted() {
-        let lock = Arc::new(super::super::Mutex::new(()));
-        let contend = |lock: Arc<super::super::Mutex<()>>| {
-            while take_contended() == 0 {
-                drop(lock.lock());
-            }
-        };
-        let other = {
-            let lock = lock.clone();
-            std::thread::spawn(move || contend(lock))
-        };
-        let mut found_taken = 0;
-        while !other.is_finished() {
-            let guard = lock.lock();
-            std::thread::yield_now();
-            drop(guard);
-            found_taken += take_contended();
-        }
-        other.join().unwrap();
-        // Nobody else is left.
-        drop(lock.lock());
-        assert_eq!(take_contended(), 0, "after {found_taken}");
-    }
-}
+#[path = "raw_lock_tests.rs"]
+mod tests;

@@ -1,0 +1,80 @@
+//! A memory barrier that makes a compiler fence in all other threads enough: Linux's `membarrier`.
+//!
+//! Thread A writes x, calls [`heavy`] and reads y. Thread B writes y, calls [`light`] and reads x.
+//! Then A reads B's write, or B reads A's. With two fences both threads would pay. Here [`light`]
+//! only stops the compiler, and [`heavy`] makes the kernel run a fence on every CPU that runs a
+//! thread of this process. A thread that does not run has passed a fence in the kernel.
+
+use super::Ordering::SeqCst;
+use super::fixed::Lazy;
+use rustix::io;
+use rustix::thread::{MembarrierCommand, membarrier};
+use std::sync::atomic::compiler_fence;
+
+/// Whether the kernel accepted this process. Kernels before 4.14 and some sandboxes do not.
+static REGISTERED: Lazy<bool> = Lazy::new(|| register().is_ok());
+
+/// Whether [`heavy`] was a barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Heavy {
+    Done,
+    /// The kernel has no `membarrier`: B may miss the write of A.
+    Refused,
+}
+
+/// The frequent half of the pair.
+#[inline(always)]
+pub(super) fn light() {
+    compiler_fence(SeqCst);
+}
+
+/// The rare half of the pair.
+pub(super) fn heavy() -> Heavy {
+    // The child of a `fork` may have to register again.
+    let is_done = *REGISTERED && (run().is_ok() || register().and_then(|()| run()).is_ok());
+    if is_done { Heavy::Done } else { Heavy::Refused }
+}
+
+fn register() -> io::Result<()> {
+    membarrier(MembarrierCommand::RegisterPrivateExpedited)
+}
+
+fn run() -> io::Result<()> {
+    membarrier(MembarrierCommand::PrivateExpedited)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prim::Ordering::Relaxed;
+    use crate::prim::fixed::AtomicUsize;
+    use std::sync::Barrier;
+
+    /// Dekker's protocol: at least one of two threads sees the other.
+    #[test]
+    fn one_of_two_threads_sees_the_other() {
+        const ROUNDS: usize = 2_000;
+        let [x, y, saw_x, saw_y] = [const { AtomicUsize::new(0) }; 4];
+        let start = Barrier::new(2);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for round in 1..=ROUNDS {
+                    start.wait();
+                    y.store(round, Relaxed);
+                    light();
+                    saw_x.store(x.load(Relaxed), Relaxed);
+                    start.wait();
+                }
+            });
+            for round in 1..=ROUNDS {
+                start.wait();
+                x.store(round, Relaxed);
+                let barrier = heavy();
+                saw_y.store(y.load(Relaxed), Relaxed);
+                start.wait();
+                let is_seen = [&saw_x, &saw_y].iter().any(|saw| saw.load(Relaxed) == round);
+                assert!(is_seen || barrier == Heavy::Refused, "round {round}");
+            }
+        });
+    }
+}
