@@ -54,7 +54,7 @@
 //!
 //! | variable | meaning |
 //! |----------|---------|
-//! | `GMPMAXPROCS` | how many goroutines may run at the same time |
+//! | `GMPMAXPROCS` | how many goroutines run in parallel: see [`Builder::max_procs`] |
 //! | `GMPDEBUG` | `key=value,…` of the keys below |
 //!
 //! | key | meaning |
@@ -64,6 +64,7 @@
 //! | `stall=1` | a goroutine that blocks or hogs its thread is named, once per spawn site |
 //! | `schedtrace=N` | a line about the scheduler every N milliseconds, in Go's format |
 //! | `scheddetail=1` | with it, a line for each P and goroutine |
+//! | `pause=0` | threads of goroutines that compute without an await are not paused: see [`Builder::pause_cpu_bound`] |
 //! | `adaptive=0` | all of `GMPMAXPROCS` run, also where fewer would get more done |
 //!
 //! An unknown key or a bad value is named on stderr and ignored.

@@ -42,6 +42,7 @@ const PROOF_FILES: &[&str] = &[
     "gmp-rt/src/p/status.rs",
     "gmp-rt/src/m/note.rs",
     "gmp-rt/src/sched/idle.rs",
+    "gmp-rt/src/sched/gate.rs",
     "gmp-net/src/poll_desc.rs",
     "gmp-sync/src/claim.rs",
     "gmp-sync/src/raw_mutex.rs",
@@ -71,6 +72,7 @@ const POINTERS_TO_OTHER_THINGS: &[(&str, &str)] = &[
 /// The files whose atomics are loom's in the models, and the models that run them.
 const MODELS: &[(&str, &str)] = &[
     ("gmp-rt/src/prim/raw_lock.rs", "gmp-rt/src/prim/raw_lock_loom.rs"),
+    ("gmp-rt/src/prim/futex_queue.rs", "gmp-rt/src/prim/raw_lock_loom.rs"),
     ("gmp-rt/src/g/status.rs", "gmp-rt/src/g/loom.rs"),
     ("gmp-rt/src/g/cell.rs", "gmp-rt/src/g/loom.rs"),
     ("gmp-rt/src/g/mod.rs", "gmp-rt/src/g/loom.rs"),
@@ -82,6 +84,7 @@ const MODELS: &[(&str, &str)] = &[
     ("gmp-rt/src/p/call.rs", "gmp-rt/src/p/loom.rs"),
     ("gmp-rt/src/m/note.rs", "gmp-rt/src/m/loom.rs"),
     ("gmp-rt/src/sched/mod.rs", "gmp-rt/src/sched/loom.rs"),
+    ("gmp-rt/src/sched/gate.rs", "gmp-rt/src/sched/gate_loom.rs"),
     ("gmp-rt/src/sched/globq.rs", "gmp-rt/src/sched/loom.rs"),
     ("gmp-rt/src/sched/idle.rs", "gmp-rt/src/sched/loom.rs"),
     ("gmp-rt/src/sched/live.rs", "gmp-rt/src/sched/loom.rs"),

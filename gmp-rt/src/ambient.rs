@@ -88,7 +88,9 @@ pub fn num_goroutine() -> u64 {
     context::sched().live()
 }
 
-/// How many goroutines of this runtime may run at the same time (Go: `GOMAXPROCS(0)`).
+/// Returns how many goroutines of this runtime run in parallel (Go: `GOMAXPROCS(0)`).
+///
+/// [`Builder::max_procs`](crate::Builder::max_procs) says what this bounds and what not.
 ///
 /// # Examples
 ///
@@ -101,9 +103,10 @@ pub fn max_procs() -> usize {
     context::sched().max_procs()
 }
 
-/// Changes how many goroutines of this runtime may run at the same time; returns how many it
-/// were (Go: `GOMAXPROCS(n)`).
+/// Sets how many goroutines of this runtime run in parallel and returns the previous number (Go:
+/// `GOMAXPROCS(n)`).
 ///
+/// [`Builder::max_procs`](crate::Builder::max_procs) says what this bounds and what not.
 /// More take effect at once; fewer as running goroutines come to their next await. No goroutine
 /// is lost or stopped.
 ///

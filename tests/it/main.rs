@@ -39,6 +39,7 @@ mod net_strace;
 mod net_stress;
 mod net_tcp;
 mod other_executors;
+mod pause;
 mod pool;
 mod preemptible;
 mod procs;

@@ -79,10 +79,12 @@ fn early_handoff_is_reported_after_a_full_slice() {
     });
 }
 
-/// Forty hogs beside a ticker do not get a thread each.
+/// Forty hogs beside a ticker do not get a thread each if they are not paused: they slow down the
+/// hog that has the P, so it keeps it for longer. With pauses each hog that loses its P early keeps
+/// a thread until it has had its turns.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_ticker_does_not_give_each_hog_a_thread() {
+fn a_ticker_does_not_give_each_hog_a_thread_without_pauses() {
     use rustix::time::{ClockId, clock_gettime};
     /// Uses 30 ms of CPU time.
     fn compute() {
@@ -94,7 +96,7 @@ fn a_ticker_does_not_give_each_hog_a_thread() {
         while used() - start < 30_000_000 {}
     }
     let _alone = alone();
-    let runtime = runtime(1);
+    let runtime = gmp::Builder::new().max_procs(1).pause_cpu_bound(false).build().unwrap();
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = stop.clone();
     let ticker = runtime.spawn(async move {
@@ -111,4 +113,38 @@ fn a_ticker_does_not_give_each_hog_a_thread() {
     let most = gmp::block_on(ticker).unwrap();
     // All but the first two compute for at least 5 of their 30 ms with a P: about seven at a time.
     assert!((3..=14).contains(&most), "{most} threads for 40 hogs");
+}
+
+/// Of six hogs on one P, one runs at a time beside the ticker, which keeps the P.
+#[cfg(target_os = "linux")]
+#[test]
+fn hogs_beyond_max_procs_use_no_cpu_time() {
+    let _alone = alone();
+    let runtime = runtime(1);
+    let stop = Arc::new(AtomicBool::new(false));
+    let until_stopped = |stop: Arc<AtomicBool>| async move {
+        while !stop.load(Ordering::Relaxed) {
+            std::hint::spin_loop();
+        }
+    };
+    let ticks = stop.clone();
+    let ticker = runtime.spawn(async move {
+        let mut ticker = gmp::Ticker::new(MS);
+        while !ticks.load(Ordering::Relaxed) {
+            ticker.tick().await;
+        }
+    });
+    let hogs: Vec<_> = (0..6).map(|_| runtime.spawn(until_stopped(stop.clone()))).collect();
+    until(|| runtime.handle().stats().cpu_bound_threads == 6);
+    until(|| runtime.handle().stats().paused_threads == 5);
+    let (start, used) = (Instant::now(), crate::support::cpu_time());
+    std::thread::sleep(1000 * MS);
+    let used = crate::support::cpu_time() - used;
+    let elapsed = start.elapsed();
+    stop.store(true, Ordering::Relaxed);
+    hogs.into_iter().for_each(|hog| gmp::block_on(hog).unwrap());
+    gmp::block_on(ticker).unwrap();
+    // One hog, and at most a quarter of a CPU for the ticker, sysmon and the pauser. Without a
+    // bound the hogs use every CPU of the machine.
+    assert!(used <= elapsed.mul_f64(1.25), "{used:?} of CPU time in {elapsed:?}");
 }

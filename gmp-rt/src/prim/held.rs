@@ -45,7 +45,12 @@ pub(super) fn leave() {
     allow(dead_code, reason = "no thread is paused there")
 )]
 pub(crate) fn holds_lock() -> bool {
-    HELD.with(|held| held.load(Relaxed) > 0)
+    held() > 0
+}
+
+/// Returns how many locks of gmp this thread holds.
+fn held() -> usize {
+    HELD.with(|held| held.load(Relaxed))
 }
 
 /// A lock that this thread holds, as part of a guard.
@@ -76,12 +81,13 @@ impl Drop for Held {
 /// # Panics
 ///
 /// If a lock is held: a bug of gmp.
+#[inline(always)]
 #[track_caller]
 pub fn debug_assert_no_lock_held(what: &str) {
-    let held = HELD.with(|held| held.load(Relaxed));
     debug_assert!(
-        held == 0 || std::thread::panicking(),
-        "this thread {what} while it holds {held} lock(s) of gmp; it must unlock first"
+        held() == 0 || std::thread::panicking(),
+        "this thread {what} while it holds {} lock(s) of gmp; it must unlock first",
+        held()
     );
 }
 

@@ -39,9 +39,21 @@ impl Builder {
         Self { procs: None, max_threads: None, config: Config::default() }
     }
 
-    /// How many goroutines may run at the same time. Default: `GMPMAXPROCS`, else the number of
-    /// CPUs this process may use, by affinity and by the quota of its control group; that one follows
+    /// Sets how many goroutines run in parallel. Default: `GMPMAXPROCS`, else the number of CPUs
+    /// this process may use, by affinity and by the quota of its control group. The default follows
     /// the quota while the runtime runs, until `set_max_procs` is called.
+    ///
+    /// # What it bounds
+    ///
+    /// - At most `max_procs` goroutines run with a P (Go's processor) at a time. They share the CPUs
+    ///   with nothing of the runtime but the threads of the next line.
+    /// - A goroutine that computes without an await while others wait loses its P, and its thread goes
+    ///   on. Of these threads at most `max_procs` run at a time, in turns
+    ///   ([`pause_cpu_bound`](Self::pause_cpu_bound)). So at most twice `max_procs` threads compute.
+    /// - Each such goroutine keeps its thread, so [`max_threads`](Self::max_threads) bounds their
+    ///   number.
+    /// - Threads in a blocking call (`blocking`, `spawn_blocking`, `block_on`, or a system call) are
+    ///   bounded by `max_threads` only.
     pub fn max_procs(mut self, procs: usize) -> Self {
         self.procs = Some(procs);
         self
@@ -63,6 +75,30 @@ impl Builder {
     /// ```
     pub fn adaptive(mut self, adaptive: bool) -> Self {
         self.config.adaptive = adaptive;
+        self
+    }
+
+    /// Pauses threads whose goroutine computes without an await and so lost its P, if more than
+    /// `max_procs` of them compute. They take turns of 20 ms of CPU time. Default: yes, but for
+    /// `GMPDEBUG=pause=0`. Linux only.
+    ///
+    /// Without it every such thread competes with the threads of all other goroutines for the CPUs.
+    /// A pause is a signal (SIGURG) whose handler waits. A handler of the program for that signal
+    /// that was installed before still gets every other SIGURG. If the program installs one later,
+    /// no thread is paused. A system call that the signal interrupts is restarted, except for those
+    /// that Linux never restarts, as `poll` and `nanosleep`: they can return `EINTR`.
+    ///
+    /// [`Stats::paused_threads`](crate::runtime::Stats::paused_threads) counts the paused threads.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use gmp_rt as gmp;
+    /// let runtime = gmp::Builder::new().pause_cpu_bound(false).build().unwrap();
+    /// assert_eq!(runtime.handle().stats().paused_threads, 0); // always
+    /// ```
+    pub fn pause_cpu_bound(mut self, pause: bool) -> Self {
+        self.config.pause = pause;
         self
     }
 
@@ -148,6 +184,7 @@ impl Builder {
         }
         config.print_stalls = env::debug().stall;
         config.adaptive &= !env::debug().not_adaptive;
+        config.pause &= !env::debug().no_pause;
         config.trace = env::debug().trace;
         if let Some(on_deadlock) = env::debug().on_deadlock {
             config.on_deadlock = on_deadlock;

@@ -21,6 +21,8 @@ pub(crate) struct Debug {
     pub(crate) trace: TraceConfig,
     /// `adaptive=0`: as many Ps run as may, always.
     pub(crate) not_adaptive: bool,
+    /// `pause=0`: threads that compute without a P are not paused.
+    pub(crate) no_pause: bool,
     /// `deadlock=…`: what happens when all goroutines are asleep, if it is said.
     pub(crate) on_deadlock: Option<OnDeadlock>,
 }
@@ -51,6 +53,9 @@ fn parse_debug(text: &str, mut complain: impl FnMut(String)) -> Debug {
             Some(("adaptive", value)) => {
                 complain(format!("adaptive={value}: the values are 0 and 1"));
             }
+            Some(("pause", "1")) => debug.no_pause = false,
+            Some(("pause", "0")) => debug.no_pause = true,
+            Some(("pause", value)) => complain(format!("pause={value}: the values are 0 and 1")),
             Some(("schedtrace", value)) => match value.parse() {
                 Ok(ms) => debug.trace.every = Duration::from_millis(ms),
                 Err(_) => complain(format!("schedtrace={value}: not a number of milliseconds")),
@@ -134,6 +139,8 @@ mod tests {
         assert_eq!(complaints.len(), 1);
         let (debug, complaints) = parse("adaptive=0,adaptive=2");
         assert!(debug.not_adaptive && complaints.len() == 1);
+        let (debug, complaints) = parse("pause=0,pause=off");
+        assert!(debug.no_pause && complaints.len() == 1);
         let (debug, complaints) = parse("panic=maybe,frobnicate=1,x,panic=abort");
         assert!(debug.panic_abort);
         assert_eq!(complaints.len(), 3);

@@ -91,13 +91,15 @@ impl Handle {
         box_future!(future: F => context::enter(&self.sched, move || block_on_owned(future)))
     }
 
-    /// How many goroutines may run at the same time.
+    /// Returns how many goroutines run in parallel. [`Builder::max_procs`](crate::Builder::max_procs)
+    /// says what this bounds and what not.
     #[must_use]
     pub fn max_procs(&self) -> usize {
         self.sched.max_procs()
     }
 
-    /// Changes how many goroutines may run at the same time; returns how many it were.
+    /// Sets how many goroutines run in parallel and returns the previous number.
+    /// [`Builder::max_procs`](crate::Builder::max_procs) says what this bounds and what not.
     ///
     /// More take effect at once; fewer as running goroutines come to their next await.
     ///

@@ -143,7 +143,8 @@ impl Runtime {
         box_future!(future: F => self.handle.block_on(future))
     }
 
-    /// How many goroutines may run at the same time.
+    /// Returns how many goroutines run in parallel. [`Builder::max_procs`] says what this bounds and
+    /// what not.
     #[must_use]
     pub fn max_procs(&self) -> usize {
         self.handle.max_procs()

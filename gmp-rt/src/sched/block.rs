@@ -10,6 +10,7 @@
 
 use super::Sched;
 use super::current::{self, Local};
+use super::pause;
 use crate::p::{P, PStatus};
 use crate::util::clock;
 use std::sync::Arc;
@@ -67,6 +68,7 @@ impl Local {
             other.set_status(PStatus::Spare, &lists.key);
             lists.spare.push(other);
             p.set_status(PStatus::Running, &lists.key);
+            pause::leave();
             true
         });
         if regained {

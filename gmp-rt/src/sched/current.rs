@@ -8,6 +8,7 @@
 use super::Sched;
 use super::idle::Spinning;
 use super::p_slot::{PRef, PSlot};
+use super::pause;
 use super::ready::Place;
 use crate::g::GoId;
 use crate::m::M;
@@ -124,6 +125,7 @@ impl Local {
         p.own().pace.forget();
         p.own().service.forget_time();
         p.set_owner(self.m.id, self.m.thread);
+        pause::own(Some(&p));
         let before = self.p.put(p);
         debug_assert!(before.is_none(), "an M with two Ps");
         // Before the first poll, which may block: somebody has to notice.
@@ -138,6 +140,7 @@ impl Local {
     /// Gives its P up.
     pub(crate) fn release_p(&self) -> Option<OwnedP> {
         let p = self.p.take()?;
+        pause::own(None);
         p.uninstall_cache();
         Some(p)
     }

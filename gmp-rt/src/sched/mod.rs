@@ -7,6 +7,9 @@ pub(crate) mod current;
 pub(crate) mod dead;
 pub(crate) mod dump;
 mod find;
+#[cfg(any(target_os = "linux", gmp_loom))]
+#[cfg_attr(gmp_loom, allow(dead_code, reason = "under loom it is seen by its own models only"))]
+mod gate;
 pub(crate) mod globq;
 pub(crate) mod goid;
 pub(crate) mod idle;
@@ -17,6 +20,11 @@ pub(crate) mod net;
 #[expect(unsafe_code, reason = "a cell without a count of borrows, I1 and I2 of the module")]
 mod p_slot;
 pub(crate) mod park;
+#[cfg(all(target_os = "linux", not(gmp_loom)))]
+mod pause;
+#[cfg(not(all(target_os = "linux", not(gmp_loom))))]
+#[path = "pause_none.rs"]
+mod pause;
 #[cfg(feature = "dev-hooks")]
 pub(crate) mod probe;
 pub(crate) mod procs;
@@ -82,6 +90,8 @@ pub(crate) struct Config {
     pub(crate) print_stalls: bool,
     /// Fewer Ps may run where that gets more done.
     pub(crate) adaptive: bool,
+    /// Whether threads that compute without a P are paused.
+    pub(crate) pause: bool,
     pub(crate) trace: trace::TraceConfig,
     pub(crate) on_deadlock: dead::OnDeadlock,
 }
@@ -99,6 +109,7 @@ impl Default for Config {
             panic_policy: PanicPolicy::default(),
             print_stalls: false,
             adaptive: true,
+            pause: true,
             trace: trace::TraceConfig::default(),
             on_deadlock: dead::OnDeadlock::default(),
         }

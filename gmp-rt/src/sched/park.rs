@@ -6,6 +6,7 @@
 use super::Sched;
 use super::idle::{Lists, Sleeper, Spinning};
 use super::net::Network;
+use super::pause;
 use super::ready::Place;
 use super::run::{Step, Worker};
 use super::wake::Started;
@@ -62,6 +63,7 @@ impl Worker<'_> {
             let all_idle = sched.idle.with(|lists| {
                 if p.status() == PStatus::Displaced {
                     // Sysmon was faster: there is no right to give up.
+                    pause::leave();
                     p.set_status(PStatus::Spare, &lists.key);
                     lists.spare.push(p);
                     sched.idle.word.unspin(unit);
@@ -82,6 +84,8 @@ impl Worker<'_> {
     /// queued on it goes to the global queue.
     pub(super) fn give_up_p(&mut self) {
         let sched = &self.local.sched;
+        // First: a pause with goroutines in hand would delay them.
+        pause::leave();
         let Some(p) = self.local.release_p() else {
             return;
         };

@@ -129,6 +129,7 @@ impl Sched {
         });
         // Some are too many now, and lie down anew for a limited time.
         surplus.iter().for_each(|m| m.note.wake());
+        self.limit_hogs();
         self.idle.word.parked();
         if self.any_work() {
             self.wakep();

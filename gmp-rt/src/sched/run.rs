@@ -4,6 +4,7 @@ use super::Sched;
 use super::current::{Local, Yield};
 use super::find::{Found, Slice};
 use super::idle::Spinning;
+use super::pause::Seat;
 use super::ready::Place;
 use super::still::Still;
 use crate::g::status::{AfterPoll, ToRunning};
@@ -45,6 +46,7 @@ pub(super) enum Step {
 pub(super) fn m_main(sched: Arc<Sched>, id: MId, grant: Grant<Spinning>) {
     // Between polls nothing of the user's runs: a panic is ours, and the P would be lost.
     let _bomb = AbortOnUnwind("scheduling");
+    let _seat = Seat::for_m(sched.id);
     let local = Local::new(sched, Arc::new(M::for_this_thread(id)));
     local.enter(|| {
         local.acquire_p(grant.p);

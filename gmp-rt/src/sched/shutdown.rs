@@ -43,6 +43,7 @@ impl Sched {
         // Pairs with the fence in `wakep`, between a goroutine's count and the look at `closing`,
         // and with the fence of an M before it sleeps.
         self.idle.word.parked();
+        self.limit_hogs();
         self.reap();
     }
 

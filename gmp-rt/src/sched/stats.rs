@@ -30,6 +30,11 @@ pub struct Stats {
     pub idle_threads: usize,
     /// Threads that are awake and look for work.
     pub spinning_threads: usize,
+    /// Threads that compute without a P: their goroutine computed for too long without an await.
+    pub cpu_bound_threads: usize,
+    /// How many of those are paused, because `max_procs` others run (see
+    /// [`Builder::pause_cpu_bound`](crate::Builder::pause_cpu_bound)).
+    pub paused_threads: usize,
     /// Goroutines that live.
     pub goroutines: u64,
     /// Goroutines that wait in the global queue and the inbox.
@@ -71,6 +76,7 @@ impl Sched {
             |pick: fn(&Counters) -> u64| -> u64 { self.ps.iter().map(|p| pick(&p.counters)).sum() };
         let (idle_procs, spinning_threads) = self.idle.word.counts();
         let (threads, idle_threads) = self.idle.with(|lists| (lists.threads, lists.pool.len()));
+        let (cpu_bound_threads, paused_threads) = self.hogs();
         Stats {
             procs: self.max_procs(),
             width: self.procs(),
@@ -78,6 +84,8 @@ impl Sched {
             threads,
             idle_threads,
             spinning_threads,
+            cpu_bound_threads,
+            paused_threads,
             goroutines: self.live(),
             global_queue: self.globq.len() + self.inbox.len(),
             local_queues: self.ps.iter().map(|p| p.runq.len()).sum(),

@@ -31,6 +31,7 @@
 
 use super::Sched;
 use super::idle::Lists;
+use super::pause::{self, Seat};
 use super::stall::{Stall, StallKind};
 use super::suspect::{Sight, Suspect};
 use super::trace::Trace;
@@ -133,6 +134,8 @@ pub(super) fn sysmon_main(sched: Arc<Sched>) {
     // User code that sysmon calls is contained, so a panic here is gmp's own. Without sysmon the
     // runtime would hang when a goroutine blocks its thread.
     let _abort = AbortOnUnwind("monitoring the threads");
+    let _seat = Seat::for_sysmon(sched.id);
+    sched.limit_hogs();
     let mut sysmon = Sysmon::new(sched);
     let (mut nap, mut told) = (SYSMON_NAP, false);
     loop {
@@ -408,8 +411,20 @@ impl Sysmon {
         };
         let goid = p.goid();
         let still = || p.counters.polls.get() == seen.polls && p.calls.get() == seen.call;
-        if (kind == StallKind::Computing && !wanted) || !self.sched.displace(p, still) {
+        let computes = kind == StallKind::Computing;
+        // Under the lock of the lists: if `p` is running there, it is handed off.
+        let hands_off = || {
+            let hands_off = still() && p.status() == PStatus::Running;
+            if hands_off && computes {
+                pause::mark(&self.sched, p);
+            }
+            hands_off
+        };
+        if (computes && !wanted) || !self.sched.displace(p, hands_off) {
             return Round::Quiet;
+        }
+        if computes {
+            pause::call(&self.sched);
         }
         let told = if long || kind == StallKind::Blocked { Told::Yes } else { Told::No };
         if told == Told::Yes {
@@ -458,8 +473,10 @@ impl Sysmon {
         if !waits || spinning > 0 {
             return false;
         }
-        self.sched.ps.iter().filter(|p| self.hog(p).is_some()).count()
-            < HURRY_HOGS * self.sched.max_procs()
+        // Hogs that are paused take no CPU time from others, however many there are.
+        pause::is_on(&self.sched)
+            || self.sched.ps.iter().filter(|p| self.hog(p).is_some()).count()
+                < HURRY_HOGS * self.sched.max_procs()
     }
 
     /// Whether there is work, or a timer, that only this P could see to.

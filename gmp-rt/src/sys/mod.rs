@@ -29,6 +29,18 @@ pub(crate) mod alarm;
 #[path = "alarm_none.rs"]
 pub(crate) mod alarm;
 
+#[cfg(all(target_os = "linux", not(gmp_loom)))]
+pub(crate) mod futex;
+
+#[cfg(gmp_loom)]
+#[path = "futex_loom.rs"]
+#[cfg_attr(not(test), allow(dead_code, reason = "the models use it"))]
+pub(crate) mod futex;
+
+#[cfg(all(target_os = "linux", not(gmp_loom)))]
+#[expect(unsafe_code, reason = "sigaction and its handler, I1 to I3 of the module")]
+pub(crate) mod thread_signal;
+
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "clock_gettime, I1 of the module")]
 pub(crate) mod thread_state;

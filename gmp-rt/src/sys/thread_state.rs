@@ -3,6 +3,8 @@
 //! Two questions, because their prices differ: the CPU clock is one system call of 0.6 µs, why a thread sleeps is a
 //! file in `/proc`, 6 µs.
 //!
+//! Both work without allocation: the pauser of `sched/pause` relies on it.
+//!
 //! # Invariants
 //!
 //! - I1: `clock_gettime` with any clock number touches nothing but the `timespec` it is given.
@@ -12,7 +14,7 @@ use libc::SYS_mmap as SYS_MMAP;
 #[cfg(target_arch = "arm")]
 use libc::SYS_mmap2 as SYS_MMAP;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{Read, Write};
 
 /// Whether and why a thread sleeps in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,18 +35,30 @@ pub(crate) fn this_thread() -> u32 {
 /// Whether and why another thread of this process sleeps; `None` if it is gone.
 pub(crate) fn sleep(thread: u32) -> Option<Sleep> {
     // Also tells a thread that does not sleep, for less than `stat` takes; but not every kernel has it.
-    match read(thread, "syscall") {
-        Ok(head) => Some(sleep_in(&head)),
-        Err(_) => is_asleep(&read(thread, "stat").ok()?)
+    let mut head = [0; HEAD];
+    match read(thread, "syscall", &mut head) {
+        Some(head) => Some(sleep_in(head)),
+        None => is_asleep(read(thread, "stat", &mut head)?)
             .map(|asleep| if asleep { Sleep::Lock } else { Sleep::No }),
     }
 }
 
-/// The head of a file about a thread, which is one line.
-fn read(thread: u32, file: &str) -> io::Result<String> {
-    let mut head = [0; 512];
-    let n = File::open(format!("/proc/self/task/{thread}/{file}"))?.read(&mut head)?;
-    Ok(String::from_utf8_lossy(&head[..n]).into_owned())
+/// Bytes of a file about a thread that are read.
+const HEAD: usize = 512;
+
+/// Reads the head of a file about a thread, which is one line of ASCII, but for the thread's name.
+fn read<'a>(thread: u32, file: &str, head: &'a mut [u8; HEAD]) -> Option<&'a str> {
+    // Shorter than what std copies to the heap to pass it to the OS.
+    let mut path = [0; 64];
+    let mut left = &mut path[..];
+    write!(left, "/proc/self/task/{thread}/{file}").ok()?;
+    let unused = left.len();
+    let n = path.len() - unused;
+    let path = str::from_utf8(&path[..n]).ok()?;
+    let n = File::open(path).ok()?.read(head).ok()?;
+    // A name may be cut, or be in any encoding.
+    let start = head[..n].iter().rposition(|byte| *byte == b')').unwrap_or(0);
+    str::from_utf8(&head[start..n]).ok()
 }
 
 /// What a thread waits for, by the number of its call: none in a page fault.

@@ -1,0 +1,227 @@
+//! Pauses threads that compute without a P.
+//!
+//! A goroutine that computes without an await loses its P, and its thread goes on computing. Of
+//! those threads ("hogs") at most `max_procs` of each runtime run at a time, in turns. The others
+//! stand still in a signal handler, so they take no CPU time from the threads that have a P. A
+//! pause needs no privileges and ends at once, unlike a lower priority.
+//!
+//! Each M has a [`Slot`] with a [gate](super::gate), in a table of the process. Sysmon marks the gate as
+//! it hands off the P. One thread of the process, the [pauser](turns), decides which hogs run. It
+//! serves all runtimes, because a thread of one runtime may wait for a lock that a paused thread of
+//! another runtime holds. The turns are counted for each runtime, as Ps are.
+//!
+//! # Locks
+//!
+//! A paused thread may hold a lock that others wait for.
+//!
+//! - Locks of gmp: the handler does not pause a thread that holds one
+//!   ([`holds_lock`](crate::prim::holds_lock)). The pauser sends the signal again.
+//! - Other locks (`malloc`, std, C): if a thread that has a slot sleeps for a lock, the pauser lets
+//!   the paused threads run for [`LOCK_HELD`](crate::tuning::LOCK_HELD) each, the last paused first.
+//!   Sysmons have a slot too. A thread without a slot waits for the turn of the holder.
+//! - The pauser waits for no lock, so it cannot wait for a paused thread. After its start it calls
+//!   only [`thread_state`](crate::sys::thread_state), [`futex`](crate::sys::futex),
+//!   [`thread_signal`](crate::sys::thread_signal), the clock and `sleep`. None of them allocates or
+//!   locks. Its own tables are allocated before the first pause, and never grow.
+//!
+//! # What it does not do
+//!
+//! - It pauses no thread in a marked blocking call, and none that lost its P because it blocked.
+//! - A goroutine that a hog is about to wake waits until the hog has its next turn, if the pause
+//!   hits the few instructions between the unlock of a channel and the wake-up.
+//! - Threads beyond [`SLOTS`] are not paused. Where the system refuses the signal, or the program
+//!   installs its own handler for SIGURG later, no thread is. A lower priority is no substitute:
+//!   without privileges it cannot be raised again, so a later goroutine on that thread would suffer.
+//! - A child of `fork` has no pauser, so no signal of gmp arrives there.
+
+mod turns;
+
+#[cfg(test)]
+#[expect(unsafe_code, reason = "fork, and handlers of signals")]
+mod tests;
+
+use super::Sched;
+use super::gate::{Calls, Gate};
+use crate::g::Ids;
+use crate::p::P;
+use crate::prim;
+use crate::prim::Ordering::{Acquire, Relaxed, Release};
+use crate::prim::fixed::{AtomicBool, AtomicU32, AtomicUsize, Mutex};
+use crate::sys::thread_signal::{self, Reason};
+use crate::sys::thread_state;
+use std::cell::Cell;
+use std::thread;
+
+/// The number of threads of the process that can be paused. Chosen: twice the default limit of
+/// threads of a runtime.
+const SLOTS: usize = 1024;
+
+/// What the pauser knows of a thread.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Slot {
+    gate: Gate,
+    /// The OS thread; 0 if the slot is not in use. Written under the lock of [`USED`].
+    thread: AtomicU32,
+    runtime: AtomicUsize,
+    /// The number of the P that its M owns plus one; 0 if it has none. [`SYSMON`] for a sysmon.
+    p: AtomicUsize,
+    /// Whether the thread stands still in the handler. A hint.
+    stands: AtomicBool,
+}
+
+/// Stands for the P of a sysmon.
+const SYSMON: usize = usize::MAX;
+
+static TABLE: [Slot; SLOTS] = [const {
+    Slot {
+        gate: Gate::over(prim::AtomicU32::new(0)),
+        thread: AtomicU32::new(0),
+        runtime: AtomicUsize::new(0),
+        p: AtomicUsize::new(0),
+        stands: AtomicBool::new(false),
+    }
+}; SLOTS];
+
+/// The number of slots that were ever in use. Changed under the lock, read without it.
+static USED: AtomicUsize = AtomicUsize::new(0);
+static CLAIM: Mutex<()> = Mutex::new(());
+
+/// How many hogs of each runtime may run.
+static LIMITS: [AtomicUsize; Ids::MAX_RUNTIMES] =
+    [const { AtomicUsize::new(usize::MAX) }; Ids::MAX_RUNTIMES];
+
+static CALLS: Calls = Calls::over(prim::AtomicU32::new(0));
+
+/// Whether the pauser runs.
+static PAUSER: Mutex<bool> = Mutex::new(false);
+
+thread_local! {
+    static SLOT: Cell<Option<&'static Slot>> = const { Cell::new(None) };
+}
+
+/// The slots that were ever in use.
+fn slots() -> &'static [Slot] {
+    &TABLE[..USED.load(Acquire)]
+}
+
+/// The slot of the calling thread. Dropping it ends that.
+#[derive(Debug)]
+pub(super) struct Seat;
+
+impl Seat {
+    /// Gives the calling M a slot, if one is left.
+    pub(super) fn for_m(runtime: u16) -> Self {
+        Self::take(runtime, 0)
+    }
+
+    /// Gives the calling sysmon a slot: the pauser notices if it waits for a lock.
+    pub(super) fn for_sysmon(runtime: u16) -> Self {
+        Self::take(runtime, SYSMON)
+    }
+
+    fn take(runtime: u16, p: usize) -> Self {
+        let _claim = CLAIM.lock();
+        if let Some(at) = TABLE.iter().position(|slot| slot.thread.load(Relaxed) == 0) {
+            let slot = &TABLE[at];
+            slot.runtime.store(runtime.into(), Relaxed);
+            slot.p.store(p, Relaxed);
+            slot.thread.store(thread_state::this_thread(), Relaxed);
+            USED.store(USED.load(Relaxed).max(at + 1), Release); // pairs with `slots`
+            SLOT.set(Some(slot));
+        }
+        Self
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        // A signal that arrives from here on finds no slot.
+        if let Some(slot) = SLOT.take() {
+            let _claim = CLAIM.lock();
+            slot.p.store(0, Relaxed);
+            slot.gate.leave();
+            slot.thread.store(0, Relaxed);
+        }
+    }
+}
+
+/// The calling M owns this P from now on, or none.
+pub(super) fn own(p: Option<&P>) {
+    if let Some(slot) = SLOT.get() {
+        // Relaxed: read under the lock of the idle lists, through which a P changes its owner.
+        slot.p.store(p.map_or(0, |p| p.id + 1), Relaxed);
+    }
+}
+
+/// The calling M is no hog any more. It has taken the lock of the idle lists since it lost its P,
+/// and has not taken another.
+pub(super) fn leave() {
+    if let Some(slot) = SLOT.get() {
+        slot.gate.leave();
+    }
+}
+
+/// Marks the M that owns `p` as a hog. Only with the lock of the idle lists, as `p` is handed off.
+pub(super) fn mark(sched: &Sched, p: &P) {
+    let owns = |slot: &&Slot| {
+        slot.p.load(Relaxed) == p.id + 1 && slot.runtime.load(Relaxed) == usize::from(sched.id)
+    };
+    if let Some(slot) = slots().iter().find(owns) {
+        slot.gate.mark();
+    }
+}
+
+/// Whether the hogs of this runtime are paused.
+pub(super) fn is_on(sched: &Sched) -> bool {
+    sched.config.pause
+}
+
+/// Wakes the pauser, because a hog was marked. Starts it if it does not run.
+pub(super) fn call(sched: &Sched) {
+    if !is_on(sched) {
+        return;
+    }
+    let mut runs = PAUSER.lock();
+    if !*runs && thread_signal::install(Reason::Pause, on_signal) {
+        // Without a thread to be had, the hogs run on. The next hog tries again.
+        *runs = thread::Builder::new().name("gmp-pauser".to_owned()).spawn(turns::run).is_ok();
+    }
+    drop(runs);
+    CALLS.call();
+}
+
+/// What a thread does that gets the signal: it stands still if its gate says so.
+///
+/// Async-signal-safe: it reads thread-locals without a constructor and statics, and waits on a
+/// futex.
+fn on_signal() {
+    let Some(slot) = SLOT.get() else { return };
+    if !prim::holds_lock() && slot.gate.is_held() {
+        slot.stands.store(true, Relaxed);
+        slot.gate.wait();
+        slot.stands.store(false, Relaxed);
+    }
+}
+
+impl Sched {
+    /// Tells the pauser how many hogs of this runtime may run: all, once the runtime closes.
+    pub(super) fn limit_hogs(&self) {
+        let pauses = self.config.pause && !self.is_closing();
+        let limit = if pauses { self.max_procs() } else { usize::MAX };
+        LIMITS[usize::from(self.id)].store(limit, Relaxed);
+        if self.hogs().0 > 0 {
+            call(self);
+        }
+    }
+
+    /// The number of hogs of this runtime, and how many of them are paused.
+    pub(super) fn hogs(&self) -> (usize, usize) {
+        let ours = |slot: &&Slot| {
+            slot.runtime.load(Relaxed) == usize::from(self.id) && slot.gate.is_marked()
+        };
+        let stands = |slot: &&Slot| slot.gate.is_held() && slot.stands.load(Relaxed);
+        let hogs = || slots().iter().filter(ours);
+        (hogs().count(), hogs().filter(stands).count())
+    }
+}

@@ -1,0 +1,156 @@
+//! The pauser with threads that only these tests mark as hogs.
+
+use super::{LIMITS, SLOT, Seat, Slot, call, on_signal};
+use crate::g::Ids;
+use crate::prim::Ordering::Relaxed;
+use crate::sched::{Config, Sched};
+use crate::sys::thread_signal::{self, Reason};
+use crate::sys::thread_state;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+/// Runtimes whose hogs never have a turn: only relief lets them run.
+const RUNTIME: u16 = (Ids::MAX_RUNTIMES - 4) as u16;
+
+/// A P that no runtime of these numbers has.
+const P: usize = 7;
+
+/// The slot of the calling thread.
+fn slot() -> &'static Slot {
+    SLOT.get().expect("a slot is free")
+}
+
+fn until(condition: impl Fn() -> bool) {
+    while !condition() {
+        thread::yield_now();
+    }
+}
+
+fn send_to_this_thread() {
+    assert!(thread_signal::install(Reason::Pause, on_signal));
+    // A signal to the calling thread arrives before the call returns.
+    thread_signal::send(thread_state::this_thread(), Reason::Pause);
+}
+
+/// Runs `f` on a thread of its own that has a slot.
+fn with_slot(p: usize, f: impl FnOnce() + Send + 'static) -> thread::JoinHandle<()> {
+    thread::spawn(move || {
+        let _seat = Seat::take(RUNTIME, p);
+        f();
+    })
+}
+
+#[test]
+fn a_late_signal_has_no_effect() {
+    let m = with_slot(0, || {
+        send_to_this_thread();
+        slot().gate.mark();
+        assert!(slot().gate.hold());
+        slot().gate.leave();
+        send_to_this_thread();
+    });
+    m.join().unwrap();
+}
+
+#[test]
+fn a_thread_that_holds_a_lock_of_gmp_is_not_paused() {
+    let m = with_slot(0, || {
+        slot().gate.mark();
+        assert!(slot().gate.hold());
+        for lock in [&crate::prim::Mutex::new(()), &crate::prim::Mutex::new(())] {
+            let _guard = lock.lock();
+            send_to_this_thread();
+        }
+        let lock = crate::prim::fixed::Mutex::new(());
+        let _guard = lock.lock();
+        send_to_this_thread();
+    });
+    m.join().unwrap();
+}
+
+#[test]
+fn a_child_of_fork_is_not_paused() {
+    let m = with_slot(0, || {
+        assert!(thread_signal::install(Reason::Pause, on_signal));
+        slot().gate.mark();
+        assert!(slot().gate.hold());
+        // SAFETY: the child calls only functions that are allowed between `fork` and `exec`.
+        let status = unsafe {
+            let child = libc::fork();
+            if child == 0 {
+                libc::raise(libc::SIGURG);
+                libc::_exit(7);
+            }
+            let mut status = 0;
+            assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
+            status
+        };
+        assert_eq!(libc::WEXITSTATUS(status), 7);
+        slot().gate.leave();
+    });
+    m.join().unwrap();
+}
+
+/// A thread waits for a std lock of a hog that is paused and never has a turn.
+fn relief(waiter_p: usize) {
+    LIMITS[usize::from(RUNTIME)].store(0, Relaxed);
+    let lock = Arc::new(Mutex::new(()));
+    let may_unlock = Arc::new(AtomicBool::new(false));
+    let (tx, rx) = channel();
+    let hog = {
+        let (lock, may_unlock) = (lock.clone(), may_unlock.clone());
+        with_slot(P + 1, move || {
+            let guard = lock.lock().unwrap();
+            slot().gate.mark();
+            tx.send(slot()).unwrap();
+            until(|| may_unlock.load(Relaxed));
+            drop(guard);
+            slot().gate.leave();
+        })
+    };
+    let slot = rx.recv().unwrap();
+    call(&Sched::new(RUNTIME, Config::default()));
+    until(|| slot.stands.load(Relaxed));
+    may_unlock.store(true, Relaxed);
+    with_slot(waiter_p, move || drop(lock.lock().unwrap())).join().unwrap();
+    hog.join().unwrap();
+}
+
+#[test]
+fn a_paused_thread_releases_a_lock_that_an_m_waits_for() {
+    relief(P + 2);
+}
+
+#[test]
+fn a_paused_thread_releases_a_lock_that_sysmon_waits_for() {
+    relief(super::SYSMON);
+}
+
+#[test]
+fn the_pauser_ends_without_hogs_and_starts_again() {
+    let other = usize::from(RUNTIME) - 1;
+    let sched = Sched::new(RUNTIME - 1, Config::default());
+    for _ in 0..2 {
+        LIMITS[other].store(0, Relaxed);
+        let stop = Arc::new(AtomicBool::new(false));
+        let (tx, rx) = channel();
+        let hog = {
+            let stop = stop.clone();
+            thread::spawn(move || {
+                let _seat = Seat::take(RUNTIME - 1, P + 1);
+                slot().gate.mark();
+                tx.send(slot()).unwrap();
+                until(|| stop.load(Relaxed));
+            })
+        };
+        let slot = rx.recv().unwrap();
+        call(&sched);
+        until(|| slot.stands.load(Relaxed));
+        stop.store(true, Relaxed);
+        LIMITS[other].store(1, Relaxed);
+        hog.join().unwrap();
+        until(|| !*super::PAUSER.lock());
+    }
+}

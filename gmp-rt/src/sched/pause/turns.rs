@@ -1,0 +1,333 @@
+//! The pauser: the thread that decides which hogs run.
+//!
+//! It works in rounds. A round reads the CPU clocks of all hogs that run, ends turns of more than
+//! [`TURN`] if another hog waits, and begins turns. A hog that sleeps in a call needs no turn.
+//!
+//! A turn begins [`HAND_OVER`] after another ended. The kernel puts a thread that wakes up on an
+//! idle CPU. While the old hog still runs, its CPU is not idle, and the new one would queue behind
+//! a hog that keeps its turn.
+
+use super::{CALLS, LIMITS, PAUSER, SLOTS, Slot, slots};
+use crate::g::Ids;
+use crate::prim::Ordering::Relaxed;
+use crate::sys::thread_signal::{self, Reason};
+use crate::sys::thread_state::{self, Sleep};
+use crate::tuning::LOCK_HELD;
+use crate::util::clock;
+use std::thread;
+use std::time::Duration;
+
+/// CPU time of a turn. Chosen: two slices of a goroutine that has a P. At the end of a turn a CPU is
+/// idle for a moment, so shorter turns cost throughput.
+const TURN: Duration = Duration::from_millis(20);
+
+/// See the [module](self). Chosen: longer than the signal takes.
+const HAND_OVER: Duration = Duration::from_micros(50);
+
+/// Between two rounds while a thread is paused.
+const ROUND: Duration = Duration::from_millis(2);
+
+/// Between two rounds while a thread runs without a turn, or has not stopped yet.
+const QUICK_ROUND: Duration = Duration::from_micros(500);
+
+/// Between two checks of a thread that sleeps, at most.
+const SLOW_ROUND: Duration = Duration::from_millis(32);
+
+/// How many hogs run without a turn, to release locks.
+const RELIEVED: usize = 4;
+
+/// How often the signal is sent to a thread that does not stop before the handler is suspect.
+const RESENT: u32 = 16;
+
+/// How long the pauser lives without a call.
+const KEEP_ALIVE: Duration = Duration::from_secs(1);
+
+/// What a thread with a slot does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// It is no hog.
+    NoHog,
+    /// It has a turn.
+    Turn,
+    /// It is paused, or will be when the signal arrives.
+    Paused,
+    /// It runs without a turn: it is new, or somebody waits for a lock.
+    Extra,
+    /// It sleeps in a call.
+    Asleep,
+}
+
+/// What the pauser remembers of a slot.
+#[derive(Clone, Copy, Debug)]
+struct View {
+    mode: Mode,
+    /// CPU time when the mode began, and at the last check.
+    first_cpu: u64,
+    cpu: u64,
+    /// The position among the paused hogs: the smallest has the next turn.
+    order: u64,
+    /// If it sleeps for a lock: hogs of this order and above were relieved for it. 0 after all.
+    relief: u64,
+    /// When to check it again, and the time between the last two checks.
+    check_at: u64,
+    pace: u64,
+    resent: u32,
+}
+
+/// Above the order of every hog.
+const NO_RELIEF_YET: u64 = u64::MAX;
+
+impl View {
+    const NEW: Self = Self {
+        mode: Mode::NoHog,
+        first_cpu: 0,
+        cpu: 0,
+        order: 0,
+        relief: 0,
+        check_at: 0,
+        pace: 0,
+        resent: 0,
+    };
+
+    /// Whether it runs for a turn or would like one.
+    fn wants_turn(&self) -> bool {
+        matches!(self.mode, Mode::Paused | Mode::Extra)
+    }
+
+    fn used(&self) -> u64 {
+        self.cpu.saturating_sub(self.first_cpu)
+    }
+
+    fn begin(&mut self, mode: Mode, slot: &Slot) {
+        self.cpu = thread_state::cpu(slot.thread.load(Relaxed)).unwrap_or(self.cpu);
+        (self.mode, self.first_cpu) = (mode, self.cpu);
+        (self.relief, self.check_at, self.pace) = (0, 0, 0);
+    }
+
+    /// Compares with what the thread and its gate say now.
+    fn check(&mut self, slot: &Slot, now: u64) {
+        let (marked, owns) = (slot.gate.is_marked(), slot.p.load(Relaxed) != 0);
+        if !marked && !owns {
+            *self = Self::NEW;
+        }
+        if !owns {
+            // It has no P, so it waits for work; or it is about to leave.
+            return;
+        }
+        match self.mode {
+            _ if !marked => self.mode = Mode::NoHog,
+            Mode::Paused if slot.gate.is_held() => return self.insist(slot),
+            // It is a hog since this round; or the poll that was paused has ended since.
+            Mode::NoHog | Mode::Paused => {
+                self.order = now;
+                self.begin(Mode::Extra, slot);
+            }
+            Mode::Turn | Mode::Extra | Mode::Asleep => {}
+        }
+        if now >= self.check_at {
+            self.check_clock(slot, now);
+        }
+    }
+
+    /// Sends the signal again to a thread that has run on: it held a lock of gmp.
+    fn insist(&mut self, slot: &Slot) {
+        let thread = slot.thread.load(Relaxed);
+        if slot.stands.load(Relaxed) {
+            self.resent = 0;
+        } else if let Some(cpu) = thread_state::cpu(thread).filter(|cpu| *cpu != self.cpu) {
+            self.cpu = cpu;
+            self.resent = self.resent.saturating_add(1);
+            thread_signal::send(thread, Reason::Pause);
+        }
+    }
+
+    /// Reads what the thread does. Its state costs ten times as much as its clock, and is read only
+    /// if the clock stands still.
+    fn check_clock(&mut self, slot: &Slot, now: u64) {
+        let thread = slot.thread.load(Relaxed);
+        let Some(cpu) = thread_state::cpu(thread) else { return };
+        let moved = std::mem::replace(&mut self.cpu, cpu) != cpu;
+        let sleep = if moved { Some(Sleep::No) } else { thread_state::sleep(thread) };
+        match sleep {
+            None | Some(Sleep::No) => {
+                (self.relief, self.pace) = (0, 0);
+                if self.mode == Mode::Asleep {
+                    self.begin(Mode::Extra, slot);
+                }
+                return;
+            }
+            Some(Sleep::Lock) if self.pace == 0 => self.relief = NO_RELIEF_YET,
+            Some(Sleep::Lock | Sleep::Call) => {}
+        }
+        if self.mode != Mode::NoHog {
+            self.mode = Mode::Asleep;
+        }
+        let slow = clock::nanos(SLOW_ROUND);
+        self.pace = (2 * self.pace).clamp(clock::nanos(QUICK_ROUND), slow);
+        self.check_at = if self.relief == 0 { now + self.pace } else { now };
+    }
+}
+
+/// The pauser. See the [module](self).
+#[derive(Debug)]
+struct Turns {
+    /// By slot.
+    views: Vec<View>,
+    /// A count of hogs for each runtime.
+    counts: Vec<usize>,
+    /// Whether another handler took the signal away. Then nothing is paused.
+    refused: bool,
+}
+
+/// The main function of the thread.
+pub(super) fn run() {
+    // Allocates here and never again: see the locks in the header of the parent module.
+    let mut turns =
+        Turns { views: vec![View::NEW; SLOTS], counts: vec![0; Ids::MAX_RUNTIMES], refused: false };
+    loop {
+        let calls = CALLS.count();
+        if let Some(time) = turns.round() {
+            thread::sleep(time);
+            continue;
+        }
+        // Nothing is paused, so this thread may wait for locks.
+        CALLS.wait(calls, Some(KEEP_ALIVE));
+        let mut runs = PAUSER.lock();
+        if CALLS.count() == calls {
+            *runs = false;
+            return;
+        }
+        turns.refused = false;
+    }
+}
+
+impl Turns {
+    /// Returns the time until the next round; `None` if nothing is paused or to be paused.
+    fn round(&mut self) -> Option<Duration> {
+        let (slots, now) = (slots(), clock::now());
+        for (at, (view, slot)) in self.views.iter_mut().zip(slots).enumerate() {
+            // A nanosecond more for each, so that no two hogs have the same order.
+            view.check(slot, now + at as u64);
+        }
+        if self.views.iter().any(|view| view.resent >= RESENT) {
+            self.refused = !thread_signal::is_ours();
+        }
+        self.relieve(slots);
+        if self.end_turns(slots, now) {
+            thread::sleep(HAND_OVER);
+        }
+        self.begin_turns(slots);
+        for (at, slot) in slots.iter().enumerate() {
+            let view = &self.views[at];
+            if view.mode == Mode::Extra && view.used() >= clock::nanos(LOCK_HELD) {
+                self.pause(at, slot);
+            }
+        }
+        self.next_round(slots)
+    }
+
+    fn limit(&self, slot: &Slot) -> usize {
+        if self.refused { usize::MAX } else { LIMITS[slot.runtime.load(Relaxed)].load(Relaxed) }
+    }
+
+    /// Counts the hogs that `pick` takes, for each runtime.
+    fn count(&mut self, slots: &[Slot], pick: impl Fn(Mode) -> bool) {
+        self.counts.fill(0);
+        for (_, slot) in self.views.iter().zip(slots).filter(|(view, _)| pick(view.mode)) {
+            self.counts[slot.runtime.load(Relaxed)] += 1;
+        }
+    }
+
+    /// Lets paused hogs run for threads that sleep for a lock, the last paused first.
+    fn relieve(&mut self, slots: &[Slot]) {
+        let extra = self.views.iter().filter(|view| view.mode == Mode::Extra).count();
+        let mut left = RELIEVED.saturating_sub(extra);
+        for waiter in 0..slots.len() {
+            while left > 0 && self.views[waiter].relief > 0 {
+                let before = self.views[waiter].relief;
+                let paused = self
+                    .views
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, view)| view.mode == Mode::Paused && view.order < before);
+                let Some((at, last)) = paused.max_by_key(|(_, view)| view.order) else {
+                    self.views[waiter].relief = 0;
+                    break;
+                };
+                self.views[waiter].relief = last.order;
+                slots[at].gate.release();
+                self.views[at].begin(Mode::Extra, &slots[at]);
+                left -= 1;
+            }
+        }
+    }
+
+    /// Ends the turns that are over, and those beyond the limit. Returns whether one ended.
+    fn end_turns(&mut self, slots: &[Slot], now: u64) -> bool {
+        let mut ended = false;
+        self.count(slots, |mode| mode == Mode::Turn);
+        for (at, slot) in slots.iter().enumerate() {
+            if self.views[at].mode != Mode::Turn {
+                continue;
+            }
+            let runtime = slot.runtime.load(Relaxed);
+            let waits = |(view, other): (&View, &Slot)| {
+                view.wants_turn() && other.runtime.load(Relaxed) == runtime
+            };
+            let over = self.views[at].used() >= clock::nanos(TURN);
+            if self.counts[runtime] > self.limit(slot)
+                || (over && self.views.iter().zip(slots).any(waits))
+            {
+                self.counts[runtime] -= 1;
+                self.views[at].order = now + at as u64;
+                self.pause(at, slot);
+                ended = true;
+            }
+        }
+        ended
+    }
+
+    /// Begins turns, in the order in which the hogs were paused.
+    fn begin_turns(&mut self, slots: &[Slot]) {
+        self.count(slots, |mode| mode == Mode::Turn);
+        loop {
+            let may = |(_, (view, slot)): &(usize, (&View, &Slot))| {
+                view.wants_turn() && self.counts[slot.runtime.load(Relaxed)] < self.limit(slot)
+            };
+            let waiting = self.views.iter().zip(slots).enumerate().filter(may);
+            let Some((at, (_, slot))) = waiting.min_by_key(|(_, (view, _))| view.order) else {
+                return;
+            };
+            self.counts[slot.runtime.load(Relaxed)] += 1;
+            slot.gate.release();
+            self.views[at].begin(Mode::Turn, slot);
+        }
+    }
+
+    fn pause(&mut self, at: usize, slot: &Slot) {
+        let view = &mut self.views[at];
+        if slot.gate.hold() {
+            (view.mode, view.resent) = (Mode::Paused, 0);
+            thread_signal::send(slot.thread.load(Relaxed), Reason::Pause);
+        } else {
+            view.mode = Mode::NoHog;
+        }
+    }
+
+    fn next_round(&mut self, slots: &[Slot]) -> Option<Duration> {
+        self.count(slots, |mode| mode != Mode::NoHog);
+        let views = || self.views.iter().zip(slots);
+        let paused = views().any(|(view, _)| view.mode == Mode::Paused);
+        let next = views().filter_map(|(view, slot)| match view.mode {
+            _ if view.relief > 0 && paused => Some(QUICK_ROUND),
+            Mode::Extra => Some(QUICK_ROUND),
+            Mode::Paused if (1..RESENT).contains(&view.resent) => Some(QUICK_ROUND),
+            Mode::Paused => Some(ROUND),
+            Mode::Asleep if self.counts[slot.runtime.load(Relaxed)] > self.limit(slot) => {
+                Some(SLOW_ROUND)
+            }
+            Mode::Asleep | Mode::Turn | Mode::NoHog => None,
+        });
+        next.min()
+    }
+}
