@@ -28,12 +28,15 @@ pub(crate) const THREAD_KEEP_ALIVE: Duration = Duration::from_millis(200);
 /// one such allocation in 16 operations. A slower leak needs a longer run or an exact counter.
 pub(crate) const LEAK_PER_OPERATION: f64 = 1.0;
 
-/// The growth in bytes of a series after the warm-up that the trend check takes for caches.
+/// Returns the growth in bytes of a series after the warm-up that the trend check takes for caches,
+/// if the largest runtime has `procs` Ps.
 ///
-/// Three runtimes of up to 16 Ps keep free goroutines of 20 sizes; the allocator keeps free memory
-/// of each thread. Chosen: twice the growth of runs of ten minutes. At 10,000 operations per second
-/// a leak of [`LEAK_PER_OPERATION`] exceeds it after seven minutes.
-pub(crate) const CACHES: f64 = 4.0 * 1024.0 * 1024.0;
+/// Each P keeps free goroutines of up to 37 sizes, and the allocator keeps free memory of each
+/// thread. Chosen: twice the growth of runs of ten minutes with 1 to 16 Ps. At 10,000 operations per
+/// second a leak of [`LEAK_PER_OPERATION`] exceeds it with 1 P after nine minutes.
+pub(crate) fn caches(procs: usize) -> f64 {
+    (4 + procs) as f64 * 1024.0 * 1024.0
+}
 
 /// Phases whose samples are not judged: caches and thread-local storage fill up in them.
 pub(crate) const WARM_UP_PHASES: usize = 3;

@@ -1,6 +1,6 @@
 //! A phase: load, drain, check of the ledgers, sample of the resources.
 
-use crate::bounds::{CACHES, DRAIN_BOUND, LEAK_PER_OPERATION, THREAD_KEEP_ALIVE, WARM_UP_PHASES};
+use crate::bounds::{DRAIN_BOUND, LEAK_PER_OPERATION, THREAD_KEEP_ALIVE, WARM_UP_PHASES, caches};
 use crate::commons::Commons;
 use crate::ledger;
 use crate::ops::runtime::largest_size;
@@ -60,7 +60,8 @@ impl Phases {
             }
             _ => 0.0,
         };
-        let limits = Limits { slope: LEAK_PER_OPERATION * per_phase(judged), caches: CACHES };
+        let caches = caches(largest_size(&world.options));
+        let limits = Limits { slope: LEAK_PER_OPERATION * per_phase(judged), caches };
         let mut series: Vec<(&str, Vec<f64>)> = vec![
             ("live heap bytes", judged.iter().map(|s| s.heap as f64).collect()),
             ("goroutine heap bytes", judged.iter().map(|s| s.goroutine_heap as f64).collect()),
