@@ -296,3 +296,54 @@ fn threads_of_a_burst_end_after_the_keep_alive_time() {
     assert_eq!(runtime.handle().stats().timers, 1);
     sleeper.abort();
 }
+
+/// Runs `occupy` on the only P with goroutines on its queue, beside a goroutine that yields until
+/// they have run: so the P that takes over always has work and never steals.
+///
+/// `occupy` gets a function that puts a goroutine on the queue, and the flag that becomes true when
+/// all `n` have run.
+fn queue_behind(n: usize, occupy: fn(&dyn Fn(), Arc<AtomicBool>)) {
+    let runtime = runtime(1);
+    let done = Arc::new(AtomicBool::new(false));
+    let (seen, shown) = (done.clone(), done.clone());
+    let looper = runtime.spawn(async move {
+        while !seen.load(Ordering::Relaxed) {
+            gmp::yield_now().await;
+        }
+    });
+    let blocker = runtime.spawn(async move {
+        let ran = Arc::new(AtomicUsize::new(0));
+        let queue = || {
+            let (ran, done) = (ran.clone(), shown.clone());
+            go!(async move {
+                let all = ran.fetch_add(1, Ordering::Relaxed) + 1 == n;
+                done.fetch_or(all, Ordering::Relaxed);
+            });
+        };
+        occupy(&queue, shown.clone());
+    });
+    gmp::block_on(blocker).unwrap();
+    gmp::block_on(looper).unwrap();
+}
+
+#[test]
+fn goroutines_behind_a_blocked_one_run_beside_one_that_yields_for_ever() {
+    queue_behind(100, |queue, done| {
+        (0..100).for_each(|_| queue());
+        block_thread_until(move || done.load(Ordering::Relaxed));
+    });
+    queue_behind(100, |queue, done| {
+        (0..100).for_each(|_| queue());
+        gmp::blocking(|| block_thread_until(move || done.load(Ordering::Relaxed)));
+    });
+}
+
+#[test]
+fn goroutines_woken_by_a_thread_without_a_p_run_beside_one_that_yields_for_ever() {
+    queue_behind(1, |queue, done| {
+        // By then the P is handed off, because the goroutine that yields waits for it.
+        compute(50 * MS);
+        queue();
+        block_thread_until(move || done.load(Ordering::Relaxed));
+    });
+}

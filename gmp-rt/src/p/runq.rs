@@ -22,6 +22,7 @@ use crate::g::list::GList;
 use crate::g::{G, GRef};
 use crate::prim::AtomicPtr;
 use crate::prim::Ordering::{AcqRel, Relaxed};
+use crate::tuning::RUNQ_CAP;
 use std::marker::PhantomData;
 use std::ptr;
 
@@ -136,6 +137,26 @@ impl RunQ {
             StealNext::Yes => self.take_next(),
             StealNext::No => None,
         })
+    }
+}
+
+impl RunQ {
+    /// Steals all goroutines, for a caller that has no queue of its own.
+    ///
+    /// Returns also if the owner pushes all the time: then it leaves the last ones.
+    pub(crate) fn steal_all(&self) -> GList {
+        let own = Self::new();
+        // SAFETY: I2 — no other thread reaches a queue on this stack.
+        let thief = unsafe { own.owner() };
+        let mut all = GList::new();
+        // Each steal takes half of a ring.
+        while all.len() <= 2 * RUNQ_CAP
+            && let Some(first) = self.steal_into(&thief, StealNext::Yes)
+        {
+            all.push_back(first);
+            all.append(thief.drain());
+        }
+        all
     }
 }
 

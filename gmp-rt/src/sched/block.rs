@@ -1,7 +1,9 @@
 //! A goroutine that blocks its thread, marked or found out.
 //!
 //! The M keeps its P object and the right to run goes to a spare one (Go: `handoffp`); the P object is
-//! then *displaced*. What is queued on it can be stolen, timers are served by others. When the call is
+//! then *displaced*. Its queue goes to the global queue at once, and what the M wakes during the rest
+//! of its poll is moved there by sysmon. (Other Ms may steal it before. But an M whose own goroutines
+//! yield all the time never steals.) Its timers are served by others. When the call is
 //! over the M takes the right of an idle P if there is one (Go: `exitsyscall`); if not, it finishes its
 //! poll without, which is harmless, and then passes on its queue and sleeps.
 //!
@@ -91,6 +93,7 @@ impl Sched {
             displaced
         });
         if displaced {
+            self.globq.put_batch(p.runq.steal_all());
             self.idle.word.parked();
             if self.any_work() {
                 self.wakep();

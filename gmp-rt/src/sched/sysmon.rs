@@ -10,6 +10,7 @@
 //! - displaces a P whose M is stuck in an unmarked poll, if there is work that nobody else can do: at
 //!   once if the OS says that the thread sleeps in a call, soon if it sleeps for a lock, after 10 ms if
 //!   it computes (2 ms if that keeps a timer or an event waiting, see [`Hog`]), never if it merely waits for a CPU,
+//! - moves goroutines from the queue of a displaced P to the global queue,
 //! - wakes a thief for a `runnext` that its M does not come to, or for work left lying,
 //! - sends an M into the netpoller that nobody has asked for a while, or asks itself,
 //! - lets fewer Ps run where that gets more done ([`super::width`]).
@@ -231,6 +232,10 @@ impl Sysmon {
             sched.wakep();
         }
         self.look_at_width(now);
+        for p in sched.ps.iter().filter(|p| p.status() == PStatus::Displaced && p.has_loot()) {
+            sched.globq.put_batch(p.runq.steal_all());
+            sched.wakep();
+        }
         for p in sched.ps.iter() {
             match self.look(p, now) {
                 Round::Acted => round = Round::Acted,

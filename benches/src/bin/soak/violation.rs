@@ -2,6 +2,7 @@
 //! the end of the process.
 
 use crate::world::{World, world};
+use parking_lot::Mutex;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -70,6 +71,9 @@ fn report(world: &World) {
 
 /// Prints to stdout. A closed stdout is no reason to panic.
 pub(crate) fn print(text: &str) {
+    // ThreadSanitizer does not see into the lock of stdout.
+    static PRINTING: Mutex<()> = Mutex::new(());
+    let _printing = PRINTING.lock();
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(text.as_bytes());
     let _ = out.flush();
