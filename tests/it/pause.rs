@@ -161,6 +161,14 @@ fn a_lock_that_hogs_use_is_not_lost() {
             })
         })
         .collect();
+    // Keeps sysmon awake. Some hogs lose their P while they sleep for the lock, and sysmon notices
+    // later that they compute.
+    let (stopped, mut ticker) = (stop.clone(), gmp::Ticker::new(Duration::from_millis(1)));
+    let ticks = runtime.spawn(async move {
+        while !stopped.load(Ordering::Relaxed) {
+            ticker.tick().await;
+        }
+    });
     // The lock keeps most of the others asleep or relieved.
     wait_paused(runtime.handle(), 6, 5);
     let waiter = runtime.spawn(async move {
@@ -173,6 +181,7 @@ fn a_lock_that_hogs_use_is_not_lost() {
     gmp::block_on(waiter).unwrap();
     stop.store(true, Ordering::Relaxed);
     handles.into_iter().for_each(|handle| gmp::block_on(handle).unwrap());
+    gmp::block_on(ticks).unwrap();
 }
 
 /// A program that handled SIGURG before still gets it, and threads are paused all the same.

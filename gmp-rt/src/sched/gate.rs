@@ -8,7 +8,8 @@
 //! | `HOG` | its goroutine lost its P because it computes; the thread runs | sysmon; the pauser |
 //! | `HELD` | the thread stands still as soon as the signal arrives | the pauser |
 //!
-//! Sysmon sets `HOG` under the lock of the idle lists, together with the hand-off of the P. The M
+//! Sysmon sets `HOG` under the lock of the idle lists, together with the hand-off of the P or while
+//! the P is displaced. The M
 //! sets `FREE` after it has taken the same lock and seen the hand-off, and before it takes another
 //! P or parks. So an M that has a P or parks is `FREE`. A signal that arrives late finds `FREE`,
 //! and the handler returns at once.

@@ -63,6 +63,8 @@ struct Seen {
     asked: Option<u64>,
     /// If it was displaced because it computes.
     hog: Option<Hog>,
+    /// If it was displaced because it blocked.
+    away: Option<Away>,
     /// The CPU time of the thread in the last round, if the P did not come on while fewer run than may.
     cpu: Option<u64>,
 }
@@ -99,6 +101,40 @@ struct Hog {
     /// Which poll it is.
     polls: u64,
     told: Told,
+}
+
+/// A poll that was displaced because it blocked. It may compute later.
+#[derive(Clone, Copy, Debug)]
+struct Away {
+    /// The CPU time of the thread at the last check.
+    cpu: u64,
+    /// When it is checked again, and the time between the last two checks.
+    check_at: u64,
+    pace: u64,
+}
+
+impl Away {
+    /// The time between two checks: at first, and at most. Chosen: a slice; and so that thousands
+    /// of blocked threads cost sysmon less than a percent of its time.
+    const PACE: Duration = SLICE;
+    const PACE_MAX: Duration = Duration::from_secs(1);
+
+    fn new(cpu: u64, now: u64) -> Self {
+        let pace = clock::nanos(Self::PACE);
+        Self { cpu, check_at: now + pace, pace }
+    }
+
+    /// Checks the CPU time of the thread. Returns whether the thread computes. A thread that still
+    /// sleeps is checked ever less often.
+    fn check(&mut self, cpu: u64, now: u64) -> bool {
+        let used = cpu.saturating_sub(std::mem::replace(&mut self.cpu, cpu));
+        self.pace = match used {
+            0 => (2 * self.pace).min(clock::nanos(Self::PACE_MAX)),
+            _ => clock::nanos(Self::PACE),
+        };
+        self.check_at = now + self.pace;
+        used >= clock::nanos(COMPUTING_AFTER)
+    }
 }
 
 /// Whether a stall was reported.
@@ -355,7 +391,7 @@ impl Sysmon {
         }
         if marks.polls != polls {
             (marks.polls, marks.poll_since) = (polls, now);
-            (seen.suspect, seen.locked, seen.asked, seen.hog) = (None, None, None, None);
+            *seen = Seen { marks: seen.marks, cpu: seen.cpu, ..Seen::default() };
             return Round::Quiet;
         }
         // A slice of several polls ends in a service.
@@ -445,6 +481,7 @@ impl Sysmon {
 
     /// A P that was displaced, in the poll of the last round: reports a stall if its slice is over by now.
     fn look_at_displaced(&mut self, p: &P, seen: Marks, now: u64) {
+        self.mark_if_computes(p, seen, now);
         let Some(hog) = self.seen.get_mut(p.id).and_then(|seen| seen.hog.as_mut()) else { return };
         let stuck = now - seen.poll_since;
         let over = stuck >= clock::nanos(SLICE) && hog.polls == seen.polls;
@@ -453,6 +490,36 @@ impl Sysmon {
             let stuck = Duration::from_nanos(stuck);
             let goid = hog.goid;
             self.sched.report_stall(&Stall::new(goid, StallKind::Computing, stuck));
+        }
+    }
+
+    /// Has the thread of a displaced P paused, if it blocked at the hand-off and computes now.
+    fn mark_if_computes(&mut self, p: &P, marks: Marks, now: u64) {
+        let Some(seen) = self.seen.get_mut(p.id) else { return };
+        if seen.hog.is_some() || marks.call.is_under_way() || !pause::is_on(&self.sched) {
+            return;
+        }
+        if seen.away.is_some_and(|away| now < away.check_at) {
+            return;
+        }
+        let Some(cpu) = thread_state::cpu(p.thread()) else { return };
+        let away = seen.away.get_or_insert_with(|| Away::new(cpu, now));
+        if !away.check(cpu, now) {
+            return;
+        }
+        let (sched, goid) = (&self.sched, p.goid());
+        let is_marked = sched.idle.with(|_| {
+            let is_same = p.counters.polls.get() == marks.polls && p.calls.get() == marks.call;
+            let is_away = is_same && p.status() == PStatus::Displaced;
+            if is_away {
+                pause::mark(sched, p);
+            }
+            is_away
+        });
+        if is_marked {
+            pause::call(sched);
+            // The stall was reported at the hand-off.
+            seen.hog = Some(Hog { goid, polls: marks.polls, told: Told::Yes });
         }
     }
 

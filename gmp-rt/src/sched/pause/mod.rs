@@ -26,7 +26,8 @@
 //!
 //! # What it does not do
 //!
-//! - It pauses no thread in a marked blocking call, and none that lost its P because it blocked.
+//! - It pauses no thread in a marked blocking call. A thread that lost its P because it blocked counts
+//!   as a hog after it has computed for a while without a P, which sysmon checks while a P runs.
 //! - A goroutine that a hog is about to wake waits until the hog has its next turn, if the pause
 //!   hits the few instructions between the unlock of a channel and the wake-up.
 //! - Threads beyond [`SLOTS`] are not paused. Where the system refuses the signal, or the program
@@ -162,7 +163,8 @@ pub(super) fn leave() {
     }
 }
 
-/// Marks the M that owns `p` as a hog. Only with the lock of the idle lists, as `p` is handed off.
+/// Marks the M that owns `p` as a hog. Only with the lock of the idle lists, as `p` is handed off or
+/// while it is displaced.
 pub(super) fn mark(sched: &Sched, p: &P) {
     let owns = |slot: &&Slot| {
         slot.p.load(Relaxed) == p.id + 1 && slot.runtime.load(Relaxed) == usize::from(sched.id)
