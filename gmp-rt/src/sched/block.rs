@@ -1,14 +1,14 @@
-//! A goroutine that blocks its thread, marked or found out.
+//! Goroutines that block their thread, in a marked call or in an unmarked one.
 //!
-//! The M keeps its P object and the right to run goes to a spare one (Go: `handoffp`); the P object is
-//! then *displaced*. Its queue goes to the global queue at once, and what the M wakes during the rest
-//! of its poll is moved there by sysmon. (Other Ms may steal it before. But an M whose own goroutines
-//! yield all the time never steals.) Its timers are served by others. When the call is
-//! over the M takes the right of an idle P if there is one (Go: `exitsyscall`); if not, it finishes its
-//! poll without, which is harmless, and then passes on its queue and sleeps.
+//! The M keeps its P, which is *handed off* (status `Displaced`), and a spare P becomes active in
+//! its place (Go: `handoffp`). The queue of the handed-off P goes to the global queue at once, and
+//! sysmon moves what is queued in the moment of the hand-off. (Thieves may take it before. But an M
+//! whose own goroutines yield all the time never steals.) Other Ms serve its timers. When the call
+//! returns, the M reactivates its P in place of an idle one (Go: `exitsyscall`). If no P is idle, it
+//! finishes its poll without an active P, then sleeps.
 //!
-//! Who takes the right away: the M itself if it knows that it will wait ([`Local::block_on`]), sysmon
-//! if a marked call takes long ([`Local::blocking`]), and sysmon if a poll does that is not marked at all.
+//! The M itself hands off its P if it knows that it will wait ([`Local::block_on`]). Sysmon hands
+//! off the P if a marked call ([`Local::blocking`]) or an unmarked poll takes long.
 
 use super::Sched;
 use super::current::{self, Local};
@@ -18,11 +18,11 @@ use crate::util::clock;
 use std::sync::Arc;
 
 impl Local {
-    /// Runs `f`, which may block for any time. Costs two plain stores if it does not block for long;
-    /// if it does, sysmon hands the right to run on.
+    /// Runs `f`, which may block for any time. Costs two plain stores if `f` returns soon.
+    /// Otherwise sysmon hands off the P.
     #[inline]
     fn blocking<R>(&self, f: impl FnOnce() -> R) -> R {
-        /// Comes back also when `f` panics.
+        /// Also reactivates the P if `f` panics.
         struct Back<'a>(&'a Local);
         impl Drop for Back<'_> {
             #[inline]
@@ -34,7 +34,8 @@ impl Local {
                 }
             }
         }
-        // Displaced, or inside another blocking call: the outer one comes back.
+        // The P is already handed off, or this call is nested. The outer call, or the end of the
+        // poll, reactivates the P.
         if self.p().status() == PStatus::Displaced || !self.p().enter_blocking() {
             return f();
         }
@@ -42,13 +43,13 @@ impl Local {
         f()
     }
 
-    /// Runs `f`, which is known to wait for others: hands the right to run on at once.
+    /// Runs `f`, which is known to wait. Hands off the P at once.
     fn block_on<R>(&self, f: impl FnOnce() -> R) -> R {
-        /// Comes back also when `f` panics.
+        /// Also reactivates the P if `f` panics.
         struct Back<'a>(&'a Local);
         impl Drop for Back<'_> {
             fn drop(&mut self) {
-                // Not if an inner call did already.
+                // An inner call may have reactivated it.
                 if self.0.p().status() == PStatus::Displaced {
                     let _ = self.0.regain();
                 }
@@ -61,7 +62,8 @@ impl Local {
         f()
     }
 
-    /// Takes the right to run of an idle P for its own; `false` if there is none.
+    /// Reactivates this M's P in place of an idle one (Go: `exitsyscall`). Returns `false` if no P
+    /// is idle.
     #[cold]
     pub(super) fn regain(&self) -> bool {
         let p = self.p();
@@ -81,9 +83,11 @@ impl Local {
 }
 
 impl Sched {
-    /// Takes the right to run from the M of `p` and gives it to a spare P; starts an M for that if
-    /// there is work or a timer. `false` if it has none, or is not `stuck` any more: asked at the last
-    /// moment, since whoever decided that it was may have waited for a CPU or the lock since.
+    /// Hands off `p` and activates a spare P in its place. Wakes an M if there is work or a pending
+    /// timer.
+    ///
+    /// Returns `false` if `p` is not running or if `stuck` returns `false`. `stuck` is called under
+    /// the lock, because the caller may have waited for a CPU or for the lock since it decided.
     pub(super) fn displace(self: &Arc<Self>, p: &P, stuck: impl FnOnce() -> bool) -> bool {
         let displaced = self.idle.with(|lists| {
             let displaced = stuck() && p.displace(&lists.key);
@@ -116,7 +120,7 @@ pub(crate) fn blocking<R>(f: impl FnOnce() -> R) -> R {
     })
 }
 
-/// Runs `f`, which will wait for others, on any thread.
+/// Runs `f`, which is known to wait, on any thread.
 pub(crate) fn block_on<R>(f: impl FnOnce() -> R) -> R {
     current::with(|local| match local {
         Some(local) => local.block_on(f),

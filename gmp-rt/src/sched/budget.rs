@@ -18,9 +18,9 @@
 //!    combinator between them that has wakers of its own, such as `FuturesUnordered`, hides that:
 //!    its futures may be refused.
 //!
-//! Rule 2 has a bound, because a poll may refuse to end: it may poll by hand in a loop, or run
-//! another executor. After [`MAX_REFUSALS`], or [`MAX_FOREIGN_REFUSALS`] with a foreign waker, a
-//! new slice begins.
+//! Rule 2 has a bound, because a poll may not end after a refusal: it may poll by hand in a loop,
+//! or run another executor. After [`MAX_REFUSALS`], or [`MAX_FOREIGN_REFUSALS`] with a foreign
+//! waker, a new slice begins.
 
 use super::current::{self, Local, Yield};
 use crate::g::waker::goroutine_of;
@@ -42,7 +42,7 @@ pub(crate) fn poll_go_on(cx: &Context<'_>) -> Poll<()> {
     })
 }
 
-/// [`poll_go_on`] for a compiled loop that has found its flag raised.
+/// Checks as [`poll_go_on`] does, for a compiled loop that has found its flag raised.
 pub(crate) fn poll_go_on_in_loop(cx: &Context<'_>) -> Poll<()> {
     current::with(|local| {
         if let Some(local) = local {
@@ -60,8 +60,8 @@ pub(crate) fn was_refused() -> bool {
 /// Runs `poll`, the last poll before a decision, with an allowance.
 ///
 /// [`DECIDING_CHECKS`] checks are not refused. After these the slice counts. If it was over, a new
-/// one begins here. So a future that is ready is found ready, and one that goes on for ever is
-/// still interrupted.
+/// one begins here. So a ready future is found ready, and a future that never ends is still
+/// interrupted.
 pub(crate) fn poll_deciding<R>(poll: impl FnOnce() -> R) -> R {
     /// Ends the allowance, also if `poll` panics. If the slice was over before, the goroutine
     /// yields at its next check.
@@ -90,8 +90,8 @@ pub(crate) fn poll_deciding<R>(poll: impl FnOnce() -> R) -> R {
     })
 }
 
-/// Ends the refusals of the last poll, if there were any. For an executor that runs inside a poll
-/// of a goroutine, before each of its own polls: rule 2 counts the checks of one poll.
+/// Ends the refusals of the last poll, if there were any. An executor that runs inside a poll of a
+/// goroutine calls it before each of its own polls, because rule 2 counts the checks of one poll.
 pub(crate) fn begin_inner_poll() {
     current::with(|local| {
         if let Some(local) = local
@@ -105,12 +105,12 @@ pub(crate) fn begin_inner_poll() {
 }
 
 impl Local {
-    /// A check after the end of the slice, or when a service is due.
+    /// Decides a check after the end of the slice, or when a service is due.
     #[cold]
     fn check(&self, cx: &Context<'_>) -> Poll<()> {
         let goid = self.goid.get();
         let is_own = goroutine_of(cx.waker()).is_some_and(|g| g.goid() == goid);
-        // Rule 4. Outside of a poll there is no goroutine that could yield.
+        // Rule 4. Outside a poll there is no goroutine that could yield.
         if goid == 0 || (!is_own && cx.waker().data().is_null()) {
             return Poll::Ready(());
         }

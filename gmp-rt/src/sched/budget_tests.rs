@@ -1,4 +1,4 @@
-//! A spent budget never changes a result: combinators, each with a budget that ends before it.
+//! A spent budget never changes a result. Each combinator runs with a budget that ends before it.
 
 use super::poll_go_on;
 use crate::sched::current;
@@ -68,10 +68,10 @@ async fn ready_futures() -> Vec<(&'static str, Ready)> {
     ]
 }
 
-/// What a combinator answers about a future that is ready; `true` is right.
+/// The result of a combinator for a ready future. `true` is right.
 type Combinator = fn(Ready) -> Pin<Box<dyn Future<Output = bool> + Send>>;
 
-/// All combinators whose answer a refused check could change.
+/// All combinators whose result a refused check could change.
 const COMBINATORS: [(&str, Combinator); 9] = [
     ("timeout", |f| Box::pin(async { timeout(ZERO, f).await.is_ok() })),
     ("timeout_at", |f| Box::pin(async { timeout_at(Instant::now(), f).await.is_ok() })),
@@ -166,7 +166,7 @@ fn a_poll_that_never_ends_is_not_refused_for_ever() {
     });
 }
 
-/// Yields inside of a poll that never ends do not start the count of refusals again.
+/// Yields inside a poll that never ends do not restart the count of refusals.
 #[test]
 fn yields_do_not_prolong_refusals() {
     on_one_p(async {
@@ -197,7 +197,7 @@ fn an_executor_inside_a_goroutine_decides_within_one_poll() {
     assert_eq!(first, "a");
 }
 
-/// A deciding poll inside of a slice costs no yield.
+/// A deciding poll within a slice costs no yield.
 #[test]
 fn a_deciding_poll_does_not_end_the_slice() {
     on_one_p(async {

@@ -1,4 +1,4 @@
-//! What a thread of a runtime knows about itself.
+//! The thread-local state of an M.
 //!
 //! # Invariants
 //!
@@ -19,17 +19,17 @@ use std::cell::Cell;
 use std::ptr;
 use std::sync::Arc;
 
-/// How the poll that is running wants to be requeued.
+/// How the running poll wants to be requeued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Yield {
-    /// It does not.
+    /// Not at all.
     #[default]
     No,
     /// To the tail of the local ring.
     Local,
     /// To the tail of the global queue: its slice is over.
     Global,
-    /// Behind the newcomers, for which it was interrupted.
+    /// Behind the newcomers that interrupted it.
     Behind,
 }
 
@@ -40,18 +40,19 @@ impl Yield {
     }
 }
 
-/// The thread's own half of an M.
+/// The part of an M that only its own thread uses.
 #[derive(Debug)]
 pub(crate) struct Local {
     pub(crate) sched: Arc<Sched>,
     pub(crate) m: Arc<M<Spinning>>,
-    /// The P, while it has one. Changes only between polls.
+    /// The M's P, while it has one. Changes only between polls.
     p: PSlot,
     /// The goroutine being polled; 0 between polls.
     pub(crate) goid: Cell<GoId>,
-    /// How many `block_on` of other runtimes this thread is in: calls without a handle mean those.
+    /// The number of `block_on` calls of other runtimes that this thread is in. Calls without a
+    /// handle then use those runtimes.
     pub(crate) elsewhere: Cell<u32>,
-    /// Where goroutines woken on this thread go.
+    /// Where goroutines go that are woken on this thread.
     pub(super) wake_to: Cell<Place>,
     /// Set by `yield_now` and by refused budget checks inside a poll.
     pub(crate) yielding: Cell<Yield>,
@@ -67,7 +68,7 @@ thread_wide! {
 }
 
 impl Local {
-    /// A thread that has no P yet.
+    /// Creates the state of a thread that has no P yet.
     pub(crate) fn new(sched: Arc<Sched>, m: Arc<M<Spinning>>) -> Self {
         let (p, goid, elsewhere) = Default::default();
         let (yielding, refusals, allowance) = Default::default();
@@ -75,7 +76,7 @@ impl Local {
         Self { sched, m, p, goid, elsewhere, wake_to, yielding, refusals, allowance }
     }
 
-    /// Runs `f` as a thread of the runtime.
+    /// Runs `f` as a worker thread of the runtime.
     pub(crate) fn enter<R>(&self, f: impl FnOnce() -> R) -> R {
         struct Leave;
         impl Drop for Leave {
@@ -88,8 +89,7 @@ impl Local {
         f()
     }
 
-    /// Runs `f` as on a thread outside of any runtime: for what may call any code while this M has
-    /// no P.
+    /// Runs `f` as an external thread does. For calls of any code while this M has no P.
     pub(crate) fn outside<R>(&self, f: impl FnOnce() -> R) -> R {
         struct Return(*const Local);
         impl Drop for Return {
@@ -101,7 +101,7 @@ impl Local {
         f()
     }
 
-    /// The P. An M always has one while it polls.
+    /// Returns the P. An M always has one while it polls.
     #[inline(always)]
     pub(crate) fn p(&self) -> PRef<'_> {
         match self.p.get() {
@@ -110,13 +110,13 @@ impl Local {
         }
     }
 
-    /// The id of its P, if it has one.
+    /// Returns the id of the P, if there is one.
     #[inline]
     pub(crate) fn p_id(&self) -> Option<usize> {
         self.p.get().map(|p| p.id)
     }
 
-    /// Begins to own `p`.
+    /// Takes `p` over as the P of this M.
     pub(crate) fn acquire_p(&self, p: OwnedP) {
         p.install_cache();
         p.own().last_m.set(self.m.id);
@@ -128,16 +128,16 @@ impl Local {
         pause::own(Some(&p));
         let before = self.p.put(p);
         debug_assert!(before.is_none(), "an M with two Ps");
-        // Before the first poll, which may block: somebody has to notice.
+        // Before the first poll, which may block: sysmon has to notice that.
         self.sched.idle.rouse_sysmon();
-        // Whoever had this right before may have left timers behind, in a poll that does not end. They
-        // go first, as timers do on any P; else a goroutine that hogs this one too might.
+        // A handed-off P may have due timers while its M is in a poll that does not end. They are
+        // fired first, as on any P. Otherwise the first poll on this P may delay them too.
         if self.sched.next_timer() <= now {
             self.fire_all(now, Place::Tail);
         }
     }
 
-    /// Gives its P up.
+    /// Gives up the P and returns it.
     pub(crate) fn release_p(&self) -> Option<OwnedP> {
         let p = self.p.take()?;
         pause::own(None);
@@ -146,15 +146,15 @@ impl Local {
     }
 }
 
-/// Runs `f` with this thread's half of its M, if it is a thread of a runtime.
+/// Runs `f` with the state of this thread's M, if it is a worker thread.
 #[inline]
 pub(crate) fn with<R>(f: impl FnOnce(Option<&Local>) -> R) -> R {
-    // SAFETY: I1 — null, or alive on this thread's stack below us; `f` cannot keep it.
+    // SAFETY: I1 — null, or alive on this thread's stack below this frame; `f` cannot keep it.
     f(unsafe { CURRENT.with(Cell::get).as_ref() })
 }
 
-/// [`with`], but `None` also on a thread that is inside a `block_on` of another runtime: for calls
-/// that mean the runtime around them.
+/// Runs `f` as [`with`] does, but with `None` also inside a `block_on` of another runtime. For
+/// calls that mean the innermost runtime.
 #[inline]
 pub(crate) fn with_home<R>(f: impl FnOnce(Option<&Local>) -> R) -> R {
     with(|local| f(local.filter(|local| local.elsewhere.get() == 0)))

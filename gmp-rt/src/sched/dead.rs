@@ -1,13 +1,14 @@
-//! All goroutines asleep (Go: `checkdead`).
+//! Deadlock detection: all goroutines are asleep (Go: `checkdead`).
 //!
-//! Nobody runs, no timer is pending, nobody waits for the network, no thread is inside a blocking call,
-//! and goroutines wait: only a thread outside could still wake one. Go ends the program, because there nobody is outside; here it is
-//! told once, and fatal only on request.
+//! There is a deadlock if goroutines are parked, no P runs, no queue has work, no timer is pending,
+//! no goroutine waits for the network and no thread is in a blocking call. Then only an external
+//! thread could wake a goroutine. Go ends the program, because it has no external threads. Here
+//! [`OnDeadlock`] decides. The default is to ignore it.
 //!
-//! Between the kernel telling the M in the netpoller of an event and that M leaving the ranks of the idle,
-//! nobody waits for the network any more and nobody runs yet: it looks like a deadlock, and on a busy
-//! machine for many milliseconds. So before one is told that M is rung out and waited for, and all is
-//! looked at once more.
+//! When an event arrives, the M in the netpoller takes the waiter before it has a P. In between, no
+//! goroutine waits for the network and no P runs, which looks like a deadlock. On a busy machine
+//! this lasts for milliseconds. So before a report sysmon makes that M leave the netpoller and
+//! enter it again, and then checks all conditions again.
 
 use super::Sched;
 use crate::throw::say;
@@ -16,20 +17,20 @@ use crate::util::clock;
 /// What happens when all goroutines are asleep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum OnDeadlock {
-    /// Nothing: a thread outside may well wake them.
+    /// Nothing: an external thread may wake them.
     #[default]
     Ignore,
-    /// It is told, once.
+    /// It is reported once.
     Report,
-    /// It is told, and the process ends with status 2, as in Go.
+    /// It is reported, and the process exits with status 2, as in Go.
     Fatal,
 }
 
-/// Go's words.
+/// Go's message.
 const TEXT: &str = "all goroutines are asleep - deadlock!";
 
 impl Sched {
-    /// Whether only a thread outside could wake anybody.
+    /// Whether only an external thread could wake a goroutine.
     fn is_dead(&self) -> bool {
         let asleep = self.idle.with(|lists| lists.all_idle() && lists.pool.len() == lists.threads);
         let nothing_comes = self.next_timer() == clock::FOREVER && !self.net.has_waiters();
@@ -37,12 +38,12 @@ impl Sched {
     }
 
     fn is_surely_dead(&self) -> bool {
-        // Not beyond the first sign of life: it is sysmon that waits.
+        // The wait ends when the state changes, because it delays sysmon.
         self.is_dead() && self.net.has_come_round(|| self.is_dead()) && self.is_dead()
     }
 
-    /// Tells about a deadlock, if there is one and it is wanted; returns whether it did. Called by
-    /// sysmon when nobody has run for a while.
+    /// Reports a deadlock, if there is one and the configuration asks for it. Returns whether it
+    /// did. Sysmon calls it when no P has run for a time.
     pub(super) fn check_dead(&self) -> bool {
         if self.config.on_deadlock == OnDeadlock::Ignore || !self.is_surely_dead() {
             return false;

@@ -1,7 +1,7 @@
-//! What all goroutines are doing, in the format of Go's goroutine dumps.
+//! Goroutine dumps in Go's format.
 //!
-//! Taken by walking the slabs, without stopping anyone: each goroutine is shown as it was when it
-//! was looked at.
+//! A dump walks the slabs while the goroutines run. It shows each goroutine as it was when it was
+//! read.
 
 use super::{Sched, registry};
 use crate::g::status::Phase;
@@ -9,7 +9,7 @@ use crate::g::{GSight, GoId, heap};
 use crate::util::clock;
 use std::fmt::Write;
 
-/// All goroutines of all runtimes, by id.
+/// Describes all goroutines of all runtimes, by id.
 pub(crate) fn dump_all() -> String {
     join(registry::all().iter().flat_map(|sched| sched.goroutines()).collect())
 }
@@ -21,7 +21,7 @@ fn join(mut goroutines: Vec<(GoId, String)>) -> String {
 }
 
 impl Sched {
-    /// All goroutines of this runtime, by id.
+    /// Describes all goroutines of this runtime, by id.
     pub(crate) fn dump(&self) -> String {
         join(self.goroutines())
     }
@@ -37,8 +37,8 @@ impl Sched {
         goroutines
     }
 
-    /// One goroutine, as Go shows it: `goroutine 7 [chan receive, 3 minutes] {name: worker}:`, then
-    /// where it comes from.
+    /// Describes one goroutine as Go does: `goroutine 7 [chan receive, 3 minutes] {name: worker}:`,
+    /// then where it was spawned.
     fn describe(&self, g: &GSight, now: u64) -> String {
         let mut text = format!("goroutine {} [", g.goid());
         let (wait, _) = g.wait();
@@ -63,7 +63,7 @@ impl Sched {
         text
     }
 
-    /// Whether a running goroutine is in a blocking call, or lost its P in one.
+    /// Whether a running goroutine is in a marked blocking call, or its P is handed off.
     fn is_away(&self, goid: GoId) -> bool {
         self.ps.iter().any(|p| p.goid() == goid && p.is_away())
     }

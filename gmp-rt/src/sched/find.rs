@@ -1,4 +1,4 @@
-//! What to run next: Go's `findRunnable`, a list of places in order.
+//! The search for a runnable goroutine (Go: `findRunnable`), in the order that the README lists.
 
 use super::Sched;
 use super::idle::{Recheck, Spinning};
@@ -18,7 +18,7 @@ use crate::util::clock;
 /// Whether a goroutine begins a new time slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Slice {
-    /// It goes on with that of the goroutine that woke it.
+    /// It continues the slice of the goroutine that woke it.
     Inherit,
     /// It begins its own.
     Fresh,
@@ -38,7 +38,7 @@ impl Found {
 }
 
 impl Worker<'_> {
-    /// Looks everywhere in order, sleeps if there is nothing, and looks again.
+    /// Checks all sources in order. Sleeps if there is no work, then checks again.
     #[inline]
     pub(super) fn find_runnable(&mut self) -> Step {
         loop {
@@ -51,7 +51,7 @@ impl Worker<'_> {
         }
     }
 
-    /// The places that are this P's own, and the newcomers if a service is due.
+    /// Takes a goroutine of this P. Makes a service first if one is due.
     #[inline]
     pub(super) fn find_local(&mut self) -> Option<Found> {
         if self.local.p().count_search() {
@@ -60,7 +60,8 @@ impl Worker<'_> {
         self.take_own()
     }
 
-    /// The places shared with others; at last, sleep. `None`: look at the own places again.
+    /// Checks the shared sources, steals, then sleeps. Returns `None` when the caller must check
+    /// its own queue again.
     #[cold]
     fn find_elsewhere(&mut self) -> Option<Step> {
         if self.local.sched.must_retire(&self.local.p()) {
@@ -83,14 +84,14 @@ impl Worker<'_> {
         self.park()
     }
 
-    /// What waits on this P after all, or for everybody.
+    /// Takes a goroutine of this P's queue, the global queue or the inbox.
     fn find_queued(&self) -> Option<GRef> {
         let p = self.local.p();
         let own = p.runq().get_newcomer().or_else(|| p.runq().get().map(Got::into_g));
         if own.is_some() {
             return own;
         }
-        // In turn, so that neither can starve the other.
+        // In alternating order, so that neither queue starves the other.
         if p.own().inbox_first() {
             self.take_inbox(&p).or_else(|| self.take_global(&p))
         } else {
@@ -98,7 +99,7 @@ impl Worker<'_> {
         }
     }
 
-    /// A newcomer if it is their turn; else `runnext`, or the head of the ring.
+    /// Takes a newcomer if it is their turn, else `runnext`, else the head of the ring.
     #[inline]
     pub(super) fn take_own(&self) -> Option<Found> {
         let p = self.local.p();
@@ -113,8 +114,8 @@ impl Worker<'_> {
         }
     }
 
-    /// A `runnext` goroutine inherits the slice. When that is over, it goes to the back of the
-    /// global queue, and the first goroutine on the ring runs.
+    /// Lets a `runnext` goroutine inherit the slice. If the slice is over, the goroutine goes to
+    /// the tail of the global queue, and the first goroutine of the ring runs.
     #[inline]
     fn next_in_chain(&self, p: &OwnedP, gp: GRef) -> Option<Found> {
         if !p.is_overtime() {
@@ -126,7 +127,8 @@ impl Worker<'_> {
         p.runq().get_ring().map(Found::fresh)
     }
 
-    /// Ends the slice of a `runnext` chain.
+    /// Ends the slice of a `runnext` chain. The next goroutine of the chain goes to the global
+    /// queue.
     pub(super) fn end_chain(&self, p: &OwnedP) {
         p.begin_slice();
         if let Some(gp) = p.runq().take_next() {
@@ -135,28 +137,29 @@ impl Worker<'_> {
         }
     }
 
-    /// This P's share of the global queue: one to run, the rest into the ring.
+    /// Takes this P's share of the global queue: one goroutine to run, the rest into the ring.
     fn take_global(&self, p: &OwnedP) -> Option<GRef> {
         let sched = &self.local.sched;
         let mut batch = sched.globq.get_batch(|len| sched.share(len));
         p.counters.taken.add(batch.len() as u64);
         let first = batch.pop_front();
         p.runq().put_batch(&mut batch);
-        // The ring was empty, so all fit; if a waker has filled it since, they go back.
+        // `find_queued` found the ring empty, so the batch fits. A rest would go back.
         sched.globq.put_batch(batch);
         self.wake_for_batch(p);
         first
     }
 
-    /// While a batch is in hand nobody sees it: an M may have fallen asleep. One that spins looks
-    /// again anyway when it stops.
+    /// Wakes an M for a batch that is now on the ring. No other thread saw the batch while it was
+    /// in hand, so an M may have gone to sleep. A spinning M needs no wake-up here: it checks again
+    /// when it stops.
     fn wake_for_batch(&self, p: &OwnedP) {
         if self.unit.is_none() && p.runq.len() > 0 {
             self.local.wakep(p);
         }
     }
 
-    /// This P's share of the inbox.
+    /// Takes this P's share of the inbox: one goroutine to run, the rest into the ring.
     fn take_inbox(&self, p: &OwnedP) -> Option<GRef> {
         let sched = &self.local.sched;
         let first = sched.inbox.get()?;
@@ -171,8 +174,8 @@ impl Worker<'_> {
         Some(first)
     }
 
-    /// Half of what lies on the ring of a P that [stands still](super::still): only if the network is in use, else
-    /// all rings are next anyway.
+    /// Steals half of the ring of a [descheduled](super::still) P. Does so only if the network is
+    /// in use. Otherwise `spin` checks all rings next.
     fn take_from_still(&mut self) -> Option<GRef> {
         let (local, still) = (self.local, &mut self.still);
         local.sched.net.in_use()?;
@@ -185,21 +188,22 @@ impl Worker<'_> {
             is_left.then(|| victim.runq.steal_into(&p.runq(), StealNext::No))?
         })?;
         p.count_steal();
-        // While it was in hand nobody saw it, as in `wake_for_batch`.
+        // No other thread saw the goroutines while they were in hand, as in `wake_for_batch`.
         if self.unit.is_none() && p.own().pace.is_worth_waking(p.runq.len()) {
             local.wakep(&p);
         }
         Some(gp)
     }
 
-    /// Looks at the other Ps, for a while, if not too many do already.
+    /// Steals from the other Ps in several rounds. Returns `None` at once if half as many Ms spin
+    /// as Ps are busy.
     fn spin(&mut self) -> Option<GRef> {
         let sched = &self.local.sched;
         if self.unit.is_none() {
             self.unit = sched.idle.word.spin(sched.procs());
             self.unit.as_ref()?;
         }
-        // With nobody else at work there is nobody who could make some, but for threads outside.
+        // If no other P runs, only external threads can submit work, so fewer rounds are enough.
         let alone = sched.idle.word.counts().0 + 1 >= sched.procs();
         let patience = if alone { SPIN_ROUNDS_ALONE } else { SPIN_ROUNDS };
         let rounds = patience.min(self.patience).min(SPIN_LOOKS / sched.ps.len() as u32).max(1);
@@ -217,8 +221,8 @@ impl Worker<'_> {
         None
     }
 
-    /// Passes over all Ps in random order (Go: `stealWork`). Timers and `runnext` are for the
-    /// last pass of the last round.
+    /// Makes passes over all Ps in random order (Go: `stealWork`). Only the last pass of the last
+    /// round fires timers and waits for a `runnext`.
     fn steal_work(&mut self, last_round: bool) -> Option<GRef> {
         let passes = if last_round { STEAL_PASSES } else { 1 };
         for pass in 1..=passes {
@@ -252,8 +256,8 @@ impl Worker<'_> {
         })
     }
 
-    /// Whether `victim` has a `runnext` and has made no poll for a while, as far as this thief has
-    /// seen in its rounds.
+    /// Whether `victim` has a `runnext` and made no poll for [`RUNNEXT_BACKOFF`], as far as this
+    /// thief has seen in its rounds.
     fn is_next_stale(&mut self, victim: &P) -> StealNext {
         if !victim.runq.has_next() {
             return StealNext::No;
@@ -265,11 +269,12 @@ impl Worker<'_> {
         }
     }
 
-    /// Whether `victim` is so fast that it will have run all on its ring in a few µs. To take some of
-    /// that would cost more than it gives: goroutines that wake each other every 50 ns would do so from
-    /// one CPU to another, at several cache misses each. (A pipeline of ten stages: about 70 ns per value and
-    /// stage on one P, 190 ns on two.) Known from how far it came since the last look, a round ago;
-    /// if that was long ago, this is the look for the next round.
+    /// Whether `victim` runs everything on its ring within [`STEAL_ROUNDS_AHEAD`] rounds.
+    ///
+    /// To steal from such a P costs more than it gains: goroutines that wake each other every 50 ns
+    /// would do so across CPUs, with several cache misses each. The estimate uses the polls since
+    /// this thief's last check, one round ago. If that was longer ago, this check returns `true`
+    /// and only sets the start for the next round.
     fn will_come_to_all(&mut self, victim: &P) -> bool {
         let left = victim.runq.len() as u64;
         if left == 0 {
@@ -283,8 +288,8 @@ impl Worker<'_> {
         victim.status() == PStatus::Running && left <= done.saturating_mul(STEAL_ROUNDS_AHEAD)
     }
 
-    /// Stops looking for work: it is found. The last to stop wakes another if there is more,
-    /// because submitters relied on it.
+    /// Stops spinning, because work was found. The last spinning M wakes another one if there is
+    /// more work, because submitters relied on it.
     pub(super) fn stop_spinning(&self, unit: Spinning) {
         let sched = &self.local.sched;
         let p = self.local.p();
@@ -297,16 +302,17 @@ impl Worker<'_> {
 }
 
 impl Sched {
-    /// How many of `len` queued goroutines one P takes (Go: `globrunqget`).
+    /// Returns how many of `len` queued goroutines one P takes (Go: `globrunqget`).
     pub(super) fn share(&self, len: usize) -> usize {
         (len / self.procs() + 1).min(RUNQ_CAP / 2)
     }
 }
 
-/// Whether the `runnext` of `victim` may be taken: not if its M will run it in a moment.
+/// Whether a thief may take the `runnext` of `victim`. It may not if the victim's M is about to run
+/// it.
 ///
-/// Go waits 3 µs and takes what is there then. We also look whether the M came to another
-/// goroutine meanwhile: if so it is alive and will come to this one.
+/// Go waits 3 µs and takes what is there then. Here the thief also checks whether the M began
+/// another poll meanwhile. If so, the M makes progress and runs its `runnext` itself.
 fn may_take_next(victim: &P) -> StealNext {
     if !victim.runq.has_next() {
         return StealNext::No;
@@ -325,8 +331,8 @@ fn may_take_next(victim: &P) -> StealNext {
     StealNext::Yes
 }
 
-/// The numbers below `n` in a random order, each once: a random start and a random step that has
-/// no common divisor with `n` (Go: `randomOrder`).
+/// Yields the numbers below `n` in a random order, each once. It uses a random start and a random
+/// step that has no common divisor with `n` (Go: `randomOrder`).
 #[derive(Debug)]
 pub(super) struct StealOrder {
     at: usize,

@@ -1,17 +1,17 @@
-//! The global run queue: a locked list and its length where all can read it.
+//! The global run queue: lists behind a lock, and their length, which all threads can read.
 //!
-//! Batches come here: half of a full ring, the goroutines of a retired P, those whose slice is
-//! over. They are kept as the lists they came as, so that a P takes one as it is: to walk along a list of
-//! goroutines is a cache miss each, and under the lock the others would wait for all of them. By
-//! `gmp-bench --bin queues`, a batch of 129 in and out costs 2.1 ns per goroutine here, 12.3 ns in
-//! crossbeam's `Injector` and 13.9 ns in its `SegQueue`, which know no batches. Singles from outside threads
-//! are another matter, see [`Inbox`](super::inbox::Inbox).
+//! It receives batches: half of a full ring, the queue of a retired P, goroutines whose slice is
+//! over. It keeps the batches as lists, so that a P takes a whole list. Walking a list costs a
+//! cache miss per goroutine, and other threads would wait for the lock meanwhile. Crossbeam's
+//! `Injector` and `SegQueue` have no batches and are slower here (`gmp-bench --bin queues`).
+//! External threads submit single goroutines, which the [`Inbox`](super::inbox::Inbox) serves
+//! better.
 //!
 //! # Orderings
 //!
 //! | id | op | pairs with | makes visible |
 //! |----|----|-----------|----------------|
-//! | O1 | Release store of `len` in [`GlobQ::put_batch`], then the caller's SeqCst fence | fence, then load in [`GlobQ::len`] | that there is work; the list itself is behind the lock |
+//! | O1 | Release store of `len` in [`GlobQ::put`], [`GlobQ::put_batch`] and [`GlobQ::get_batch`], then the caller's SeqCst fence | fence, then load in [`GlobQ::len`] | that there is work; the list itself is behind the lock |
 
 use crate::g::GRef;
 use crate::g::list::GList;
@@ -36,7 +36,7 @@ struct Lists {
 }
 
 impl Lists {
-    /// A list that is as long is not appended to.
+    /// A list of this length or more is not appended to.
     const FULL: usize = RUNQ_CAP / 2;
 
     fn push(&mut self, gp: GRef) {
@@ -55,7 +55,7 @@ impl Lists {
         }
     }
 
-    /// About `n` from the front: whole lists if they are not much more.
+    /// Takes about `n` goroutines from the front: whole lists, if those are at most an eighth more.
     fn take(&mut self, n: usize) -> GList {
         let mut taken = GList::new();
         while let Some(first) = self.lists.front_mut() {
@@ -76,18 +76,18 @@ impl Lists {
 }
 
 impl GlobQ {
-    /// An empty queue.
+    /// Creates an empty queue.
     pub(crate) fn new() -> Self {
         Self { len: AtomicUsize::new(0), lists: Mutex::new(Lists::default()) }
     }
 
-    /// How many wait here just now.
+    /// Returns the number of queued goroutines.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.len.load(Relaxed) // O1: the fence is the caller's
     }
 
-    /// Appends one.
+    /// Appends one goroutine.
     pub(crate) fn put(&self, gp: GRef) {
         let mut lists = self.lists.lock();
         lists.push(gp);
@@ -104,12 +104,12 @@ impl GlobQ {
         self.len.store(lists.len, Release); // O1
     }
 
-    /// Takes the first.
+    /// Takes the first goroutine.
     pub(crate) fn get(&self) -> Option<GRef> {
         self.get_batch(|_| 1).pop_front()
     }
 
-    /// Takes about as many from the front as `share` says of the length: not more than an eighth more.
+    /// Takes about `share(len)` goroutines from the front, at most an eighth more.
     pub(crate) fn get_batch(&self, share: impl FnOnce(usize) -> usize) -> GList {
         if self.len() == 0 {
             return GList::new();
@@ -140,12 +140,13 @@ mod tests {
         cell::spawn::<_, Gmp>(async {}, Birth { ids, parent: 0, origin }).gp
     }
 
-    /// The ids, in order.
+    /// Returns the ids in order.
     fn ids(mut list: GList) -> Vec<GoId> {
         std::iter::from_fn(|| list.pop_front()).map(|gp| gp.goid()).collect()
     }
 
-    /// Singles and batches of any size come out in the order they went in, and not many more than asked for.
+    /// Singles and batches of any size leave in arrival order, and at most an eighth more than
+    /// requested.
     #[test]
     fn in_order_whatever_the_sizes() {
         let (queue, rand) = (GlobQ::new(), Rand::new(7));

@@ -6,15 +6,15 @@ use crate::prim::CachePadded;
 use crate::prim::fixed::{AtomicU64, Ordering::Relaxed};
 use crate::tuning::GOID_BATCH;
 
-/// The next id nobody has. The first goroutine of a program is number 1, as in Go.
+/// The next unused id. The first goroutine of a program is number 1, as in Go.
 static NEXT: CachePadded<AtomicU64> = CachePadded(AtomicU64::new(1));
 
-/// An id for a goroutine spawned outside of any P.
+/// Returns an id for a goroutine that is spawned on a thread without a P.
 pub(crate) fn single() -> GoId {
     NEXT.fetch_add(1, Relaxed) // Relaxed: only uniqueness matters
 }
 
-/// An id from the batch of `p`.
+/// Returns an id from the batch of `p`.
 #[inline]
 pub(crate) fn from_batch(p: &OwnedP) -> GoId {
     let (mut next, mut end) = p.own().goids.get();

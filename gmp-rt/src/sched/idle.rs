@@ -1,17 +1,17 @@
-//! Who has nothing to do: idle Ps, sleeping Ms, and how many Ms are looking for work.
+//! Idle Ps, sleeping Ms, and the number of spinning Ms.
 //!
-//! Two parts. The [`IdleWord`] is read on every push, so it is one atomic: how many Ps are idle
-//! and how many Ms are *spinning* (awake, with a P, without work, looking). The [`Lists`] behind
-//! a lock say which Ps and Ms; they are touched only when a thread goes to sleep or is woken,
-//! which costs a thousand times more anyway.
+//! The [`IdleWord`] is one atomic, because every push reads it. It counts the idle Ps and the
+//! *spinning* Ms: those that hold a P and look for work. The [`Lists`] behind a lock hold the Ps
+//! and Ms themselves. They are used only when a thread goes to sleep or is woken, which costs far
+//! more than the lock.
 //!
-//! The protocol, why it loses no wake-up, and the alternatives are in the scheduler's README.
+//! The scheduler's README describes the protocol, why it loses no wake-up, and the alternatives.
 //!
 //! # Orderings
 //!
 //! | id | op | pairs with | makes visible |
 //! |----|----|-----------|----------------|
-//! | O1 | SeqCst fence in [`IdleWord::wake_wanted`], after work was published | SeqCst fence in [`IdleWord::parked`] and [`IdleWord::found`], before all queues are looked at again | either the publisher sees the idle P, or the parker sees the work |
+//! | O1 | SeqCst fence in [`IdleWord::wake_wanted`], after work was published | SeqCst fence in [`IdleWord::parked`] and [`IdleWord::found`], before all queues are checked again | either the publisher sees the idle P, or the parker sees the work |
 
 use super::lull::{Lull, Watch};
 use super::wake::SYSMON;
@@ -24,18 +24,18 @@ use crate::util::clock;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// One unit of "an M is looking for work". Must be given back to the word.
+/// The spinning token of one M. It must be given back to the word.
 #[must_use]
 #[derive(Debug)]
 pub(crate) struct Spinning(());
 
-/// What an M must do that has just stopped spinning.
+/// What an M must do after it stopped spinning.
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Recheck {
-    /// It was the last: look at all queues, and wake another M if there is work left.
+    /// It was the last one: check all queues, and wake another M if there is work left.
     AsLast,
-    /// Others still look.
+    /// Nothing: other Ms spin, or no P is idle.
     Not,
 }
 
@@ -55,19 +55,19 @@ fn spinning(word: u64) -> u64 {
 }
 
 impl IdleWord {
-    /// Nobody idle, nobody spinning.
+    /// Creates a word without idle Ps and spinning Ms.
     pub(crate) fn new() -> Self {
         Self(AtomicU64::new(0))
     }
 
-    /// Idle Ps and spinning Ms just now, for display.
+    /// Returns the numbers of idle Ps and spinning Ms. A hint.
     pub(crate) fn counts(&self) -> (usize, usize) {
-        let word = self.0.load(Relaxed); // Relaxed: for display
+        let word = self.0.load(Relaxed); // Relaxed: a hint
         (idle(word) as usize, spinning(word) as usize)
     }
 
-    /// After work was published: whether to wake an M for it. There must be an idle P, and
-    /// nobody who is looking already.
+    /// Returns a spinning token if the caller, which has published work, must wake an M. That is so
+    /// if a P is idle and no M spins.
     #[inline]
     pub(crate) fn wake_wanted(&self) -> Option<Spinning> {
         fence(SeqCst); // O1
@@ -89,7 +89,7 @@ impl IdleWord {
         None
     }
 
-    /// Begins to look for work, unless half of the busy Ps do so already.
+    /// Begins to spin, unless half as many Ms spin as Ps are busy.
     pub(crate) fn spin(&self, procs: usize) -> Option<Spinning> {
         let mut word = self.0.load(Relaxed); // Relaxed: the CAS decides
         loop {
@@ -104,7 +104,7 @@ impl IdleWord {
         }
     }
 
-    /// Stops looking, because work was found.
+    /// Stops spinning, because work was found.
     pub(crate) fn found(&self, unit: Spinning) -> Recheck {
         let Spinning(()) = unit;
         let word = self.0.fetch_sub(SPIN, AcqRel);
@@ -112,31 +112,31 @@ impl IdleWord {
         if spinning(word) == 1 && idle(word) > 0 { Recheck::AsLast } else { Recheck::Not }
     }
 
-    /// Stops looking, for another reason than work. Who calls it looks at the queues, or wakes
-    /// somebody who does.
+    /// Stops spinning for another reason. The caller checks the queues or wakes an M that does.
     pub(crate) fn unspin(&self, unit: Option<Spinning>) {
         if let Some(Spinning(())) = unit {
             self.0.fetch_sub(SPIN, AcqRel);
         }
     }
 
-    /// A P goes idle, and its M stops looking if it did: in one step. Under the lists' lock.
+    /// Counts a P as idle and drops its M's spinning token, if it has one, in one step. Under the
+    /// lists' lock.
     pub(super) fn park(&self, unit: Option<Spinning>) {
         let spin = unit.map_or(0, |Spinning(())| SPIN);
         self.0.fetch_add(IDLE.wrapping_sub(spin), AcqRel);
     }
 
-    /// To be called after a P went idle, before its M looks at all queues a last time.
+    /// Orders the change of the idle word before the last check of all queues.
     pub(crate) fn parked(&self) {
         fence(SeqCst); // O1
     }
 
-    /// A P leaves the idle list. Under the lists' lock.
+    /// Counts a P as not idle any more. Under the lists' lock.
     pub(super) fn unpark(&self) {
         self.0.fetch_sub(IDLE, AcqRel);
     }
 
-    /// A woken M looks for work: one unit more, whatever the limit.
+    /// Begins to spin, however many Ms spin: for an M that is woken.
     pub(crate) fn spin_anyway(&self) -> Spinning {
         self.0.fetch_add(SPIN, AcqRel);
         Spinning(())
@@ -150,39 +150,39 @@ pub(crate) struct Sleeper {
     pub(crate) until: u64,
 }
 
-/// Which Ps are idle and which Ms sleep, and how many there may be.
+/// The idle Ps, the sleeping Ms, and how many there may be.
 #[derive(Debug)]
 pub(crate) struct Lists {
-    /// For changes of the status of a P.
+    /// Permits changes of the status of a P.
     pub(crate) key: StatusKey,
-    /// Idle Ps; the last was idle last.
+    /// Idle Ps. The last one went idle last.
     idle: Vec<OwnedP>,
-    /// P objects without a right to run.
+    /// Inactive Ps.
     pub(crate) spare: Vec<OwnedP>,
-    /// Sleeping Ms; the last fell asleep last.
+    /// Sleeping Ms. The last one went to sleep last.
     pub(crate) pool: Vec<Arc<M<Spinning>>>,
-    /// Rights to run that exist: idle and running Ps.
+    /// The number of active Ps: idle and running ones.
     pub(crate) rights: usize,
-    /// Rights to run that there should be.
+    /// The target for the number of active Ps.
     pub(crate) procs: usize,
-    /// Rights to run that there may be.
+    /// The maximum for the number of active Ps: `max_procs`.
     pub(crate) limit: usize,
-    /// Whether that number follows the machine: nobody has set it.
+    /// Whether the maximum follows the machine, because no caller has set it.
     pub(crate) auto_procs: bool,
     /// Threads that exist or are being started.
     pub(crate) threads: usize,
-    /// The M that wakes for the next timer, if one sleeps.
+    /// The M that sleeps until the next timer.
     pub(crate) sleeper: Option<Sleeper>,
-    /// The M that waits in the netpoller, or is about to, or comes back from there. It gives the
-    /// role up itself, so that there are never two.
+    /// The M that waits in the netpoller, is about to, or is coming back. It gives up the role
+    /// itself, so that there are never two.
     pub(crate) poller: Option<MId>,
-    /// Ms are to exit.
+    /// Whether the Ms must exit.
     pub(crate) stopping: bool,
-    /// When the last P went idle.
+    /// The time at which a P last went idle.
     pub(crate) idle_since: u64,
-    /// What sysmon does.
+    /// The state of sysmon.
     pub(super) watch: Watch,
-    /// For the next M.
+    /// The number of the next M.
     pub(crate) next_m: MId,
 }
 
@@ -190,14 +190,14 @@ pub(crate) struct Lists {
 #[derive(Debug)]
 pub(crate) struct Idle {
     pub(crate) word: CachePadded<IdleWord>,
-    /// Whether sysmon sleeps, with an alarm that may be late at most. Written under the lock.
+    /// Whether sysmon is in deep sleep and its wake-up may be late. Written under the lock.
     unwatched: AtomicBool,
     lull: Lull,
     lists: Mutex<Lists>,
 }
 
 impl Idle {
-    /// Nobody yet; `procs` rights are to be made.
+    /// Creates empty lists for `procs` active Ps, which are still to be made.
     pub(crate) fn new(procs: usize, auto_procs: bool) -> Self {
         let lists = Lists {
             key: StatusKey::new(),
@@ -224,12 +224,13 @@ impl Idle {
         }
     }
 
-    /// Runs `f` with the lists. Short: this lock is between a submitter and a wake-up.
+    /// Runs `f` with the lists. It must be short: a wake-up of an M takes this lock.
     pub(crate) fn with<R>(&self, f: impl FnOnce(&mut Lists) -> R) -> R {
         f(&mut self.lists.lock())
     }
 
-    /// Sysmon sleeps until somebody runs, if nobody does and it `may`; `false` if somebody does.
+    /// Puts sysmon to sleep until a P runs. Returns `false` at once if a P runs, the runtime stops,
+    /// or `may` returns `false`.
     pub(crate) fn lull_sysmon(&self, may: impl FnOnce(&Lists) -> bool) -> bool {
         self.lull.lie_down();
         let sleeps = self.with(|lists| {
@@ -245,7 +246,7 @@ impl Idle {
         sleeps
     }
 
-    /// Whether sysmon, which has slept, has cause to be awake; then it is.
+    /// Whether sysmon's deep sleep is over. If so, marks sysmon as awake.
     fn has_risen(&self) -> bool {
         self.with(|lists| {
             let called = lists.watch != Watch::Asleep;
@@ -258,12 +259,12 @@ impl Idle {
 
     fn set_watch(&self, lists: &mut Lists, watch: Watch) {
         lists.watch = watch;
-        // Relaxed: who takes a P later has taken the lock after us.
+        // Relaxed: a thread that takes a P later takes the lock after this store.
         self.unwatched.store(watch.may_be_late(), Relaxed);
     }
 
-    /// Sees to it that sysmon looks, if it sleeps. To be called by whoever has made a P run, after it has done what
-    /// is urgent.
+    /// Ensures that sysmon wakes, if it is in deep sleep. Called after a P was taken, and after
+    /// what is more urgent.
     #[inline]
     pub(crate) fn rouse_sysmon(&self) {
         // Relaxed: see `set_watch`.
@@ -281,8 +282,9 @@ impl Idle {
             }
             (before, lists.watch)
         });
-        // After the lock: late is not too late. Before us nobody can put it off, since all do not rest; and if
-        // they do by now, sysmon wakes without cause.
+        // After the lock is released: a slightly later wake-up does no harm. No M can cancel it
+        // before it is set, because a P runs. If all Ps are idle by now, sysmon wakes without
+        // cause.
         match watch {
             Watch::Called if before != Watch::Called => self.lull.wake_soon(),
             Watch::Hushable | Watch::Alarmed if before == Watch::Asleep => self.lull.wake_later(),
@@ -290,7 +292,8 @@ impl Idle {
         }
     }
 
-    /// Wakes sysmon at once, if it sleeps: there is something that only it can see to, or the runtime ends.
+    /// Wakes sysmon from deep sleep without delay: only sysmon can do the work, or the runtime
+    /// stops.
     #[cold]
     pub(crate) fn call_sysmon(&self) {
         let asleep = self.with(|lists| {
@@ -305,8 +308,9 @@ impl Idle {
         }
     }
 
-    /// Lets sysmon sleep on, if it was roused for a moment that is over: all rest, `tended` by somebody who wakes
-    /// for the next timer, so they are not dead either.
+    /// Cancels sysmon's scheduled wake-up, if all Ps are idle again and `tended`: Ms wait for the
+    /// next timer and for the network. The pending timer also means that there is no deadlock to
+    /// report.
     pub(crate) fn hush_sysmon(&self, lists: &mut Lists, tended: bool) {
         if lists.watch == Watch::Hushable && tended && lists.all_idle() {
             self.set_watch(lists, Watch::Asleep);
@@ -314,7 +318,7 @@ impl Idle {
         }
     }
 
-    /// Puts a P on the idle list; `unit` is its M's, if that was looking for work.
+    /// Puts a P on the idle list. `unit` is its M's spinning token, if it has one.
     pub(crate) fn put_p(&self, lists: &mut Lists, p: OwnedP, unit: Option<Spinning>) {
         p.set_status(PStatus::Idle, &lists.key);
         lists.idle.push(p);
@@ -322,7 +326,7 @@ impl Idle {
         self.word.park(unit);
     }
 
-    /// Takes the P that went idle last, to run with it.
+    /// Takes the P that went idle last and marks it as running.
     pub(crate) fn take_p(&self, lists: &mut Lists) -> Option<OwnedP> {
         let p = lists.idle.pop()?;
         self.word.unpark();
@@ -332,17 +336,17 @@ impl Idle {
 }
 
 impl Lists {
-    /// Whether the runtime ends and no thread is left.
+    /// Whether the runtime stops and no thread is left.
     pub(crate) fn is_over(&self) -> bool {
         self.stopping && self.threads == 0
     }
 
-    /// Whether nobody has run for so long.
+    /// Whether no P has run for `time`.
     pub(crate) fn long_idle(&self, time: Duration) -> bool {
         self.all_idle() && self.idle_since + clock::nanos(time) <= clock::now()
     }
 
-    /// How soon a sysmon that sleeps has to look.
+    /// Returns the state of a sysmon in deep sleep after a P was taken.
     fn watch_wanted(&self) -> Watch {
         let rest = clock::now().saturating_sub(self.idle_since);
         match self.watch {
@@ -353,13 +357,14 @@ impl Lists {
         }
     }
 
-    /// Whether nobody runs.
+    /// Whether no P runs.
     pub(crate) fn all_idle(&self) -> bool {
         self.idle.len() == self.rights
     }
 
-    /// Takes a sleeping M out of the pool: `preferred` if it is there, else the latest. One that
-    /// waits for a timer or for the network is taken only if there is no other: somebody has to.
+    /// Takes a sleeping M out of the pool: `preferred` if it is there, else the latest. The M that
+    /// waits for the next timer is taken only if no other is left, and the one in the netpoller
+    /// after that.
     pub(crate) fn take_m(&mut self, preferred: MId) -> Option<Arc<M<Spinning>>> {
         let (sleeper, poller) = (self.sleeper.map(|sleeper| sleeper.m), self.poller);
         let awaits_none = |m: &Arc<M<Spinning>>| Some(m.id) != sleeper && Some(m.id) != poller;
@@ -372,7 +377,7 @@ impl Lists {
         Some(m)
     }
 
-    /// Takes the M `id` out of the pool; `false` if somebody else took it.
+    /// Takes the M `id` out of the pool. Returns `false` if another thread took it before.
     pub(crate) fn leave_pool(&mut self, id: MId) -> bool {
         let Some(at) = self.pool.iter().rposition(|m| m.id == id) else {
             return false;
@@ -382,7 +387,7 @@ impl Lists {
         true
     }
 
-    /// The M `id` sleeps for no timer any more.
+    /// Notes that the M `id` does not sleep until a timer any more.
     pub(crate) fn forget_sleeper(&mut self, id: MId) {
         if self.sleeper.is_some_and(|sleeper| sleeper.m == id) {
             self.sleeper = None;

@@ -1,10 +1,9 @@
-//! The inbox: goroutines made runnable by threads that are not of this runtime.
+//! The inbox: goroutines made runnable by threads without a P. These are external threads, sysmon,
+//! and Ms that have released their P (Tokio: injection queue).
 //!
-//! Such a thread has no local queue, and comes with one goroutine at a time. Many of them at
-//! once would line up at the global queue's lock; here they do not wait for each other. This is
-//! the job at which `crossbeam_deque::Injector` is best: by `gmp-bench --bin queues`, eight threads
-//! that push and one that takes need 148 ns per goroutine with it, 214 ns with the locked list
-//! (`SegQueue`: 141 ns, the same within noise).
+//! Such a thread has no local queue and submits one goroutine at a time. At the global queue's lock
+//! many of them would wait for each other. `crossbeam_deque::Injector` has no lock. With eight
+//! threads that push it is faster than the locked list (`gmp-bench --bin queues`).
 
 use crate::g::GRef;
 use crate::prim::Injector;
@@ -15,28 +14,28 @@ use crossbeam_deque::Steal;
 pub(crate) struct Inbox(Injector<GRef>);
 
 impl Inbox {
-    /// An empty inbox.
+    /// Creates an empty inbox.
     pub(crate) fn new() -> Self {
         Self(Injector::new())
     }
 
-    /// Whether nothing is there just now.
+    /// Whether the inbox is empty.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many are there just now.
+    /// Returns the number of goroutines.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Appends one.
+    /// Appends one goroutine.
     pub(crate) fn put(&self, gp: GRef) {
         self.0.push(gp);
     }
 
-    /// Takes the first.
+    /// Takes the first goroutine.
     pub(crate) fn get(&self) -> Option<GRef> {
         loop {
             match self.0.steal() {

@@ -1,7 +1,7 @@
-//! How many goroutines there are: counted where they are, summed when asked.
+//! The number of goroutines. Each P counts its own, and a reader adds the counts.
 //!
-//! A counter shared by all Ps would be written on every spawn and every end. Each P counts its
-//! own, and threads outside share one pair.
+//! A counter shared by all Ps would be written at every spawn and every end. Threads without a P
+//! share one pair of counters.
 //!
 //! # Orderings
 //!
@@ -20,27 +20,27 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    /// None yet.
+    /// Creates counters at zero.
     pub(crate) fn new() -> Self {
         Self { spawned: AtomicU64::new(0), finished: AtomicU64::new(0) }
     }
 
-    /// One was spawned.
+    /// Counts a spawned goroutine.
     pub(crate) fn add_spawned(&self) {
         self.spawned.fetch_add(1, Release);
     }
 
-    /// One has finished.
+    /// Counts a finished goroutine.
     pub(crate) fn add_finished(&self) {
         self.finished.fetch_add(1, Release); // O1
     }
 
-    /// How many were spawned.
+    /// Returns the number of spawned goroutines.
     pub(crate) fn spawned(&self) -> u64 {
         self.spawned.load(Acquire) // O1
     }
 
-    /// How many have finished.
+    /// Returns the number of finished goroutines.
     pub(crate) fn finished(&self) -> u64 {
         self.finished.load(Acquire) // O1
     }

@@ -59,11 +59,11 @@
 //!
 //! These change nothing that a program can see. `give_up_p` without its `wakep`, or with the
 //! `wakep` first: the M checks all queues in `sleep` right after. `IdleWord::park` in two steps:
-//! the fence and the check of the queues come after both. `stop` without its second look at
-//! `live`: an M that is still in the pool takes the late goroutine. `hush_sysmon` without its look
-//! at `all_idle`: the M that takes the P rouses sysmon again in `acquire_p`.
+//! the fence and the check of the queues come after both. `stop` without its second check of
+//! `live`: an M that is still in the pool takes the late goroutine. `hush_sysmon` without its check
+//! of `all_idle`: the M that takes the P schedules sysmon's wake-up again in `acquire_p`.
 //!
-//! No model finds these: `start_spinning` gives up its token without a look at the queues, and
+//! No model finds these: `start_spinning` gives up its token without a check of the queues, and
 //! `hush_sysmon` clears the alarm without a change of the state. They need more preemptions than
 //! the time for a model allows.
 
@@ -125,7 +125,7 @@ impl Runtime {
         // No thread of the OS is ever started: the thread limit is reached from the beginning.
         let config = Config { procs, max_threads: 0, ..Config::default() };
         let sched = registry::register(|id| Sched::new(id, config)).unwrap();
-        // Which is not to be reported in each execution of a model.
+        // The limit is not reported in each execution of a model.
         sched.threads.failure_reported.0.call_once(|| {});
         Self { sched, ms: Vec::new() }
     }
@@ -451,7 +451,7 @@ fn loom_count_vs_spawn_and_end() {
     });
 }
 
-/// Sysmon hands off the P of a goroutine whose poll ends in the same moment: what the goroutine
+/// Sysmon hands off the P of a goroutine whose poll ends at the same time. What the goroutine
 /// queued on its P runs, and no P is lost.
 #[test]
 fn loom_hand_off_vs_end_of_poll() {
@@ -547,11 +547,12 @@ fn loom_sysmon_sleep_vs_first_p() {
     });
 }
 
-/// All sleep again and let sysmon sleep on, while a goroutine that blocks its thread comes.
+/// All Ps go idle again and sysmon's wake-up is cancelled, while a goroutine arrives that blocks
+/// its thread.
 #[test]
 fn loom_sysmon_sleeps_on_vs_first_p() {
     model(1, || {
-        // Two Ps: as long as one of them is idle, sysmon's wake-up can be put off.
+        // Two Ps: while one of them is idle, sysmon's wake-up can be cancelled.
         let mut runtime = Runtime::new(2);
         let alarm = runtime.set_far_alarm();
         runtime.start_sleeping_m();
@@ -562,7 +563,7 @@ fn loom_sysmon_sleeps_on_vs_first_p() {
         while runtime.sched.idle.with(|lists| lists.watch) != Watch::Asleep {
             thread::yield_now();
         }
-        // After a deep sleep of this length the next wake-up of sysmon can be put off.
+        // After a deep sleep of this length the next wake-up of sysmon can be cancelled.
         advance_clock(SYSMON_MAX_NAP);
         let (started, go_on) = (Event::default(), Event::default());
         let (starts, waits) = (started.clone(), go_on.clone());

@@ -1,18 +1,19 @@
-//! Where sysmon sleeps while nobody runs, and how those wake it who do again.
+//! Sysmon's deep sleep and its wake-up timer.
 //!
-//! Who takes the first P has to see to it that sysmon will look after it, before its first poll, which may block. To
-//! wake a thread takes longer than most such moments last, and then it would find all asleep again. So sysmon sleeps by an
-//! [`Alarm`]: who takes the first P sets it, and if all rest again before it goes off, with a timer to wake for, the last puts
-//! it off ([`Watch`]). Where goroutines wake now and then, sysmon does not wake at all.
+//! Sysmon is in deep sleep while no P runs. The thread that takes the first P must ensure that
+//! sysmon wakes. It does so before its first poll, because that may block. Often all Ps are idle
+//! again before a woken thread would run. So the thread sets an [`Alarm`]. If all Ps are idle again
+//! before it expires, and an M waits for the next timer, the last M cancels it ([`Watch`]). If
+//! goroutines run only now and then, sysmon does not wake at all.
 //!
-//! It is put off only where the rest before was long: where all rest many times a millisecond, two system calls each time
-//! would cost more than one wake-up of sysmon in a while.
+//! The alarm is cancelled only if all Ps were idle for [`SYSMON_MAX_NAP`] before. If all Ps go idle
+//! many times per millisecond, two system calls each time cost more than one wake-up of sysmon.
 //!
-//! While a P is idle nobody is held up that others could run, so the alarm may be late; not when the last is taken. In a virtual machine
-//! the price of setting it depends on that: 12 µs for a time that is the next for which the CPU has to wake, 1 µs for one beyond the next
-//! tick; to wake a thread by a futex takes 6, and what that thread then does.
+//! While a P is idle, any runnable goroutine can run, so sysmon wakes [`WHILE`] after the first P
+//! was taken. When the last idle P is taken, sysmon wakes after [`MOMENT`]. A later alarm is also
+//! cheaper: in a virtual machine it is expensive to program the next wake-up of the CPU.
 //!
-//! Where the system has no such alarm, it is woken by its note, and waits for that time itself.
+//! If the system has no such alarm, sysmon sleeps on its note. Every wake-up then takes [`MOMENT`].
 
 use crate::m::note::Note;
 use crate::prim::fixed::OnceLock;
@@ -20,39 +21,41 @@ use crate::sys::alarm::Alarm;
 use crate::tuning::{IDLE_AFTER, SYSMON_MAX_NAP};
 use std::time::Duration;
 
-/// Most who run again after a rest sleep again by then.
+/// Delay of an urgent wake-up. Chosen: most Ps that run again are idle again by then.
 const MOMENT: Duration = IDLE_AFTER.saturating_mul(2);
 
-/// How late sysmon may come as long as there is an idle P.
+/// Delay of a wake-up while a P is idle. Chosen.
 const WHILE: Duration = SYSMON_MAX_NAP.saturating_mul(2);
 
-/// What sysmon does, as far as others have to know. Changed under the lists' lock.
+/// The state of sysmon, as other threads need it. Changed under the lists' lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Watch {
     /// It makes its rounds.
     Awake,
-    /// It sleeps until somebody takes a P.
+    /// It is in deep sleep until an M takes a P.
     Asleep,
-    /// It sleeps. Somebody took a P after a long rest: it wakes in a while, unless all rest again.
+    /// It sleeps. An M took a P after a long idle time: sysmon wakes after [`WHILE`], unless all Ps
+    /// are idle again before.
     Hushable,
-    /// It sleeps. Somebody took a P: it wakes in a while.
+    /// It sleeps. An M took a P: sysmon wakes after [`WHILE`].
     Alarmed,
-    /// It sleeps. All Ps are taken, or there is something to do: it wakes in a moment.
+    /// It sleeps. All Ps are taken, or there is work for sysmon: it wakes after [`MOMENT`] at the
+    /// latest.
     Called,
 }
 
 impl Watch {
-    /// Whether it sleeps, and for long.
+    /// Whether sysmon is in deep sleep and its wake-up is not urgent.
     pub(super) fn may_be_late(self) -> bool {
         matches!(self, Self::Asleep | Self::Hushable | Self::Alarmed)
     }
 }
 
-/// See the [module](self).
+/// The deep sleep of sysmon. See the [module](self).
 #[derive(Debug)]
 pub(crate) struct Lull {
     alarm: Option<Alarm>,
-    /// Sysmon's, if there is no alarm; set before it sleeps.
+    /// Sysmon's note, if there is no alarm. Set before sysmon sleeps.
     note: OnceLock<Note>,
 }
 
@@ -61,14 +64,14 @@ impl Lull {
         Self { alarm: Alarm::new(), note: OnceLock::new() }
     }
 
-    /// Sysmon is about to sleep.
+    /// Prepares the deep sleep. Called by sysmon.
     pub(super) fn lie_down(&self) {
         if self.alarm.is_none() {
             self.note.get_or_init(Note::for_this_thread);
         }
     }
 
-    /// Sleeps until it is woken. May end without cause.
+    /// Sleeps until woken. May return without cause.
     pub(super) fn sleep(&self) {
         match (&self.alarm, self.note.get()) {
             (Some(alarm), _) => alarm.wait(),
@@ -80,17 +83,17 @@ impl Lull {
         }
     }
 
-    /// Wakes sysmon in a [`WHILE`]: whoever sleeps again by then needs no looking after.
+    /// Wakes sysmon after [`WHILE`]: if all Ps are idle again by then, there is nothing to monitor.
     pub(super) fn wake_later(&self) {
         self.wake_after(WHILE);
     }
 
-    /// Wakes sysmon in a [`MOMENT`].
+    /// Wakes sysmon after [`MOMENT`].
     pub(super) fn wake_soon(&self) {
         self.wake_after(MOMENT);
     }
 
-    /// Wakes sysmon at once.
+    /// Wakes sysmon without delay; after [`MOMENT`] if there is no alarm.
     pub(super) fn wake_now(&self) {
         self.wake_after(Duration::ZERO);
     }
@@ -103,7 +106,8 @@ impl Lull {
         }
     }
 
-    /// Sysmon sleeps on. Under the lists' lock: else it might take back the next who sets it.
+    /// Cancels the wake-up. Under the lists' lock: otherwise it could cancel the wake-up that the
+    /// next M schedules.
     pub(super) fn put_off(&self) {
         if let Some(alarm) = &self.alarm {
             alarm.clear();

@@ -66,29 +66,29 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PanicPolicy {
-    /// The panic ends its goroutine only; the `JoinHandle` has it. The default.
+    /// The panic ends its goroutine only, and its `JoinHandle` returns it. The default.
     #[default]
     Contain,
-    /// Go's rule: the process ends with status 2.
+    /// The process exits with status 2, as in Go.
     Abort,
 }
 
-/// What a runtime is built from.
+/// The configuration of a runtime.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
     pub(crate) procs: usize,
-    /// Whether `procs` follows the machine.
+    /// Whether `procs` follows the number of CPUs of the machine.
     pub(crate) auto_procs: bool,
     pub(crate) machine: Machine,
     pub(crate) max_threads: usize,
-    /// How long a thread beyond `procs` is kept without work.
+    /// How long a thread beyond `procs` stays without work.
     pub(crate) keep_alive: Duration,
     pub(crate) stack_size: Option<usize>,
     pub(crate) name: String,
     pub(crate) panic_policy: PanicPolicy,
     /// Whether stalls are printed.
     pub(crate) print_stalls: bool,
-    /// Fewer Ps may run where that gets more done.
+    /// Whether fewer than `procs` Ps run where that increases the throughput.
     pub(crate) adaptive: bool,
     /// Whether threads that compute without a P are paused.
     pub(crate) pause: bool,
@@ -116,41 +116,41 @@ impl Default for Config {
     }
 }
 
-/// All Ps of a runtime, by number. A P is never freed while the runtime lives, so a thief needs
-/// no lock to look at one.
+/// All Ps of a runtime, by number. A P is not freed before its runtime, so a thief needs no lock to
+/// read one.
 #[derive(Debug)]
 pub(crate) struct Ps {
     runtime: u16,
     table: Box<[OnceLock<Arc<P>>]>,
-    /// How many there are. Written under the idle lists' lock; Release, pairs with the Acquire
-    /// in [`Ps::len`], which makes the P visible.
+    /// The number of Ps. Written under the idle lists' lock. The Release store pairs with the
+    /// Acquire load in [`Ps::len`], which makes the P visible.
     len: AtomicUsize,
 }
 
 impl Ps {
     fn new(runtime: u16, max_threads: usize) -> Self {
-        // Every right to run, and every thread that may be displaced, needs at most one.
+        // At most one for each active P, and one for each thread whose P is handed off.
         let table = (0..MAX_PROCS + max_threads).map(|_| OnceLock::new()).collect();
         Self { runtime, table, len: AtomicUsize::new(0) }
     }
 
-    /// How many there are.
+    /// Returns the number of Ps.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.len.load(Acquire)
     }
 
-    /// All Ps there are.
+    /// Iterates over all Ps.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<P>> {
         self.table[..self.len()].iter().filter_map(OnceLock::get)
     }
 
-    /// P number `id`, if there is one.
+    /// Returns the P with the number `id`, if there is one.
     pub(crate) fn get(&self, id: usize) -> Option<&Arc<P>> {
         self.table[..self.len()].get(id)?.get()
     }
 
-    /// A new spare P. Under the idle lists' lock, so that numbers have no gaps.
+    /// Makes a spare P. Under the idle lists' lock, so that numbers have no gaps.
     fn grow(&self) -> Option<OwnedP> {
         let id = self.len();
         let (p, owned) = P::new(id, self.runtime);
@@ -171,9 +171,9 @@ pub(crate) struct Sched {
     pub(crate) inbox: CachePadded<Inbox>,
     pub(crate) idle: Idle,
     counts: procs::ProcCounts,
-    /// Padded: written by threads outside, beside what every P reads.
+    /// Padded: external threads write it, and every P reads what is beside it.
     live: CachePadded<Live>,
-    /// Padded: written at each sleep in the netpoller, beside what every P reads.
+    /// Padded: each sleep in the netpoller writes it, and every P reads what is beside it.
     pub(crate) net: CachePadded<Net>,
     pub(crate) exit: shutdown::Exit,
     stalls: stall::Stalls,
@@ -181,7 +181,7 @@ pub(crate) struct Sched {
 }
 
 impl Sched {
-    /// A scheduler without threads.
+    /// Creates a scheduler without threads.
     pub(crate) fn new(id: u16, config: Config) -> Arc<Self> {
         let sched = Arc::new(Self {
             id,
@@ -201,29 +201,29 @@ impl Sched {
         sched
     }
 
-    /// Whether any queue has work for an M that has none. A lone `runnext` is its P's own
-    /// business, unless that P is displaced.
+    /// Whether any queue has work for an M that has none. The `runnext` of a P counts only if the P
+    /// is handed off.
     pub(crate) fn any_work(&self) -> bool {
         self.has_queued() || self.ps.iter().any(|p| p.has_loot())
     }
 
-    /// The same, but for the ring of `p`.
+    /// The same without the queue of `p`.
     pub(crate) fn any_work_but(&self, p: &P) -> bool {
         self.has_queued() || self.ps.iter().any(|other| other.id != p.id && other.has_loot())
     }
 
-    /// Whether something waits for whoever comes.
+    /// Whether the global queue or the inbox has work.
     #[inline]
     pub(crate) fn has_queued(&self) -> bool {
         self.globq.len() > 0 || !self.inbox.is_empty()
     }
 
-    /// The next moment a timer of any P may be due.
+    /// Returns the earliest time at which a timer of any P may be due.
     pub(crate) fn next_timer(&self) -> u64 {
         self.ps.iter().map(|p| p.timers.next_when()).min().unwrap_or(u64::MAX)
     }
 
-    /// How many goroutines live: spawned and not finished. Never too small.
+    /// Returns the number of goroutines that were spawned and have not finished. Never too small.
     pub(crate) fn live(&self) -> u64 {
         let finished =
             self.live.finished() + self.ps.iter().map(|p| p.counters.finished.get()).sum::<u64>();
@@ -235,7 +235,8 @@ impl Sched {
 
 impl Drop for Sched {
     fn drop(&mut self) {
-        // The Ps' caches go home as they are dropped after this; what is in transfer does not.
+        // The caches of the Ps give back their cells when they are dropped, after this. Cells in
+        // transfer are given back here.
         crate::g::heap::trim();
     }
 }

@@ -1,25 +1,27 @@
-//! Who waits for the network, and when (Go: `netpoll` in `findRunnable`).
+//! The netpoller's place in the scheduler (Go: `netpoll` in `findRunnable`).
 //!
-//! No thread is set aside for it. An M that has nothing to do sleeps in the netpoller instead of on its
-//! note, one at a time, and wakes for the next timer too. A P that runs out of goroutines asks without
-//! waiting, before it steals; one that never does asks in its [services](crate::p::service). If all
-//! are busy with one goroutine each, sysmon sends somebody who has a P to spare, or asks itself.
+//! There is no thread only for the network. One idle M at a time sleeps in the netpoller instead of
+//! on its note, and also wakes for the next timer. A P that runs out of goroutines polls the
+//! network without blocking, before it steals. A P that always has goroutines polls in its
+//! [services](crate::p::service). If no P has polled for long, sysmon sends an M with an idle P, or
+//! polls itself.
 //!
-//! What is told is kept as wakers until the M has a P. Then all are woken as one batch onto its ring,
-//! and one more thread is woken if that makes work for two. If there is no P to be had, they go to the
-//! inbox for those who run.
+//! The M that leaves the netpoller has no P, so it keeps the wakers. Once it has a P, it wakes them
+//! as one batch onto its ring, and wakes another M if that makes work for two. If no P is idle, the
+//! goroutines go to the inbox.
 //!
-//! # The bell
+//! # The wake-up of the poller
 //!
-//! An M in the netpoller is woken by an event of its own, which another M that just asks may take from
-//! it. So an M says that it waits, in `waits`, before anybody may ring for it
-//! ([`Note::sleep_in`]), and who took a ring looks there and rings again.
+//! An M in the netpoller is woken by an event of the netpoller (Go: `netpollBreak`). Another M that
+//! polls without blocking may consume that event. So an M sets `waits` before another thread can
+//! wake it ([`Note::sleep_in`]). A thread that consumed a wake-up reads `waits` and sends the
+//! wake-up again.
 //!
 //! # Orderings
 //!
 //! | id | op | pairs with | makes visible |
 //! |----|----|-----------|----------------|
-//! | O1 | SeqCst store of `waits` in [`Net::sleep`], then the exchange on the note | the swap in `Note::wake`, the ring, the poll that takes it, then the SeqCst load in [`Net::is_awaited`] | that the ring was meant for somebody else |
+//! | O1 | SeqCst store of `waits` in [`Net::sleep`], then the exchange on the note | the swap in `Note::wake`, the wake-up, the poll that consumes it, then the SeqCst load in [`Net::is_awaited`] | that the wake-up was meant for another thread |
 
 use super::Sched;
 use super::current::Local;
@@ -41,9 +43,9 @@ use std::time::Duration;
 /// Whether a runtime has a netpoller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Network {
-    /// It has.
+    /// It has one.
     There,
-    /// There was no socket yet.
+    /// It has had no socket yet.
     None,
 }
 
@@ -51,13 +53,13 @@ pub(super) enum Network {
 #[derive(Debug)]
 pub(crate) struct Net {
     netpoll: OnceLock<Arc<dyn Netpoll>>,
-    /// When a service last asked. A hint.
+    /// The time at which a service last polled. A hint.
     asked: fixed::AtomicU64,
-    /// An M sleeps in the netpoller, or is about to. O1.
+    /// Whether an M sleeps in the netpoller, or is about to. O1.
     waits: AtomicBool,
-    /// How often one did. Written by the one that has the role.
+    /// How often an M did. Written by the M that has the role.
     slept: Counter,
-    /// How often sysmon has asked. Written by sysmon.
+    /// How often sysmon has polled. Written by sysmon.
     rescued: Counter,
 }
 
@@ -83,21 +85,21 @@ impl Net {
         self.waits.load(SeqCst) // O1
     }
 
-    /// The netpoller, if something is registered with it.
+    /// Returns the netpoller, if something is registered with it.
     #[inline]
     pub(super) fn in_use(&self) -> Option<&Arc<dyn Netpoll>> {
         self.netpoll.get().filter(|netpoll| netpoll.is_used())
     }
 
-    /// Whether anybody waits for an event.
+    /// Whether a goroutine waits for an event.
     pub(super) fn has_waiters(&self) -> bool {
         self.netpoll.get().is_some_and(|netpoll| netpoll.has_waiters())
     }
 
-    /// Whether no service of any P has asked for half a [`SERVICE_PERIOD`]. Then the caller does.
-    /// So many Ps do not ask more often than two.
+    /// Whether no service of any P has polled for half a [`SERVICE_PERIOD`]. If so, the caller must
+    /// poll. So the rate of polls does not grow with the number of Ps.
     pub(super) fn is_ask_due(&self, now: u64) -> bool {
-        // Relaxed: a hint. Two that ask at once do no harm.
+        // Relaxed: a hint. Two polls at once do no harm.
         if now < self.asked.load(Relaxed) + clock::nanos(SERVICE_PERIOD) / 2 {
             return false;
         }
@@ -105,15 +107,14 @@ impl Net {
         true
     }
 
-    /// Asks without waiting, on any thread.
+    /// Polls without blocking, on any thread.
     pub(super) fn ask(&self, netpoll: &dyn Netpoll, limit: usize, ready: &mut Ready) {
         if netpoll.poll(Delay::Now, limit, ready) == Bell::Rang && self.is_awaited() {
             netpoll.wake();
         }
     }
 
-    /// Waits for events, at most until the moment `until`, or until somebody wakes `note`. One thread
-    /// at a time.
+    /// Waits for events until the time `until`, or until `note` is woken. One thread at a time.
     pub(super) fn sleep(&self, note: &Note, until: u64, ready: &mut Ready) {
         let netpoll = self.netpoll.get().expect("the role is given only if it is there");
         self.slept.add(1);
@@ -131,7 +132,7 @@ impl Net {
         self.waits.store(false, SeqCst); // O1
     }
 
-    /// Asks without waiting, from sysmon, and wakes those whose event has come.
+    /// Polls without blocking, from sysmon, and wakes the goroutines whose events have come.
     pub(super) fn rescue(&self, netpoll: &dyn Netpoll) {
         self.rescued.add(1);
         let mut ready = Ready::default();
@@ -139,9 +140,10 @@ impl Net {
         ready.drain().for_each(StoredWaker::wake);
     }
 
-    /// Has the M that sleeps in the netpoller come out and go in again, and waits for that while `wanted`: what
-    /// it was told before is then with those who waited for it. `true` if there is no netpoller too; `false`
-    /// if it takes too long, or is not wanted any more.
+    /// Makes the M in the netpoller leave it and enter it again, and waits for that while `wanted`
+    /// returns `true`. The goroutines whose events it had received before are then woken. Returns
+    /// `true` also if there is no netpoller. Returns `false` after [`ROUND_TRIES`] attempts, or if
+    /// `wanted` returns `false`.
     pub(super) fn has_come_round(&self, wanted: impl Fn() -> bool) -> bool {
         let Some(netpoll) = self.netpoll.get() else { return true };
         let before = self.slept.get();
@@ -158,12 +160,12 @@ impl Net {
         false
     }
 
-    /// How often the network was asked or waited for by others than Ps.
+    /// Returns how often sysmon polled and Ms slept in the netpoller.
     pub(super) fn polls(&self) -> u64 {
         self.slept.get() + self.rescued.get()
     }
 
-    /// The runtime has ended: those who still wait get an error.
+    /// Ends the network of a runtime that has ended: goroutines that still wait get an error.
     pub(super) fn shut(&self) {
         if let Some(netpoll) = self.netpoll.get() {
             let mut ready = Ready::default();
@@ -174,7 +176,7 @@ impl Net {
 }
 
 impl Sched {
-    /// The runtime's netpoller; the one that `make` builds if there is none yet.
+    /// Returns the runtime's netpoller. Builds it by `make` if there is none yet.
     pub(crate) fn netpoll(
         &self,
         make: impl FnOnce() -> io::Result<Arc<dyn Netpoll>>,
@@ -188,14 +190,14 @@ impl Sched {
             return Ok(netpoll.clone());
         }
         let made = make()?;
-        // Another thread may have been faster.
+        // Another thread may have set one before.
         let netpoll = self.net.netpoll.get_or_init(|| made).clone();
         self.send_to_netpoll();
         Ok(netpoll)
     }
 
-    /// Has a sleeping M, if there is one and none is there yet, sleep in the netpoller. Those that
-    /// run come to it when they are out of work.
+    /// Makes a sleeping M sleep in the netpoller, if no M is there. Running Ms enter it when they
+    /// run out of work.
     fn send_to_netpoll(&self) {
         // The netpoller is set: an M that enters the pool from now on sees it.
         let m = self.idle.with(|lists| match lists.poller {
@@ -209,8 +211,8 @@ impl Sched {
 }
 
 impl Local {
-    /// Asks the network without waiting. Those whose event has come are queued at `place`; `ready`
-    /// is room for their wakers.
+    /// Polls the network without blocking, unless an M waits there. Goroutines whose events have
+    /// come are queued at `place`. `ready` is room for their wakers.
     pub(super) fn ask_network(&self, now: u64, place: Place, ready: &mut Ready) {
         let net = &self.sched.net;
         let Some(netpoll) = net.in_use() else { return };
@@ -225,7 +227,8 @@ impl Local {
         self.wake_ready(place, ready);
     }
 
-    /// Wakes those whose event has come, with a P: as one batch, queued at `place`.
+    /// Wakes goroutines whose events have come, on a thread with a P: as one batch, queued at
+    /// `place`.
     pub(super) fn wake_ready(&self, place: Place, ready: &mut Ready) {
         if ready.is_empty() {
             return;
@@ -234,8 +237,7 @@ impl Local {
         self.begin_pace();
     }
 
-    /// There is something to run: from now on it is measured how long that takes, if the network
-    /// will be asked after that.
+    /// Begins to measure how long the work takes that was found, if the network is in use.
     pub(super) fn begin_pace(&self) {
         if self.sched.net.in_use().is_some() {
             let p = self.p();
@@ -245,15 +247,15 @@ impl Local {
 }
 
 impl Worker<'_> {
-    /// Sleeps in the netpoller until an event, a wake-up or the moment `until`, and gives the role
-    /// up.
+    /// Sleeps in the netpoller until an event, a wake-up or the time `until`, then gives up the
+    /// role.
     pub(super) fn sleep_in_netpoll(&mut self, until: u64) {
         let sched = &self.local.sched;
         sched.net.sleep(&self.local.m.note, until, &mut self.ready);
         sched.idle.with(|lists| lists.poller = None);
     }
 
-    /// Wakes them without a P: for those who run.
+    /// Wakes goroutines whose events have come, on a thread without a P: they go to the inbox.
     pub(super) fn wake_ready_outside(&mut self) {
         if self.ready.is_empty() {
             return;
@@ -263,7 +265,7 @@ impl Worker<'_> {
     }
 }
 
-/// How many goroutines the ring has room for; at least one.
+/// Returns how many goroutines the ring has room for, at least one.
 fn free_slots(p: &OwnedP) -> usize {
     RUNQ_CAP.saturating_sub(p.runq.len()).clamp(1, NET_BATCH)
 }

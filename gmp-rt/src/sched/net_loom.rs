@@ -1,5 +1,5 @@
-//! A model of the bell: an M that sleeps in the netpoller, one that just asks and takes the ring from
-//! it, and one that rings.
+//! A model of the netpoller's wake-up. One M sleeps in the netpoller, one polls without blocking
+//! and consumes the wake-up, and a third thread wakes the first.
 
 use super::{Net, Note};
 use crate::m::loom::BellOnly;
@@ -8,7 +8,8 @@ use crate::util::clock;
 use ::loom::sync::Arc;
 use ::loom::thread;
 
-/// Whoever takes the ring, the M that it was meant for comes back. Without the second ring it never does.
+/// The M that sleeps returns, whichever thread consumes the wake-up. Without the second wake-up it
+/// does not.
 #[test]
 fn loom_asker_takes_the_ring() {
     let mut model = ::loom::model::Builder::new();

@@ -1,58 +1,58 @@
-//! Where a thread keeps its P, while it has one.
+//! The slot for the P of a thread.
 //!
-//! What `RefCell<Option<OwnedP>>` would be, but for its count of borrows: a P is looked at several times a poll. (A yield took 317
-//! instructions with it; 234 without, and with its poll inlined.) The count is kept in builds with debug
-//! assertions, so tests would see a borrow that outlives its P.
+//! It is a `RefCell<Option<OwnedP>>` without the count of borrows, because each poll reads the P
+//! several times. Builds with debug assertions keep the count, so tests detect a borrow that
+//! outlives its P.
 //!
 //! # Invariants
 //!
-//! - I1: the slot is not `Sync`: all that happens to it happens on one thread, one after the other.
-//! - I2: no [`PRef`] is alive when the slot changes. It does so only between polls, in [`PSlot::put`] and [`PSlot::take`],
-//!   whose callers hold none.
+//! - I1: the slot is not `Sync`, so all accesses happen on one thread, one after the other.
+//! - I2: no [`PRef`] is alive when the slot changes. It changes only between polls, in
+//!   [`PSlot::put`] and [`PSlot::take`], whose callers hold no [`PRef`].
 
 use crate::p::OwnedP;
 use std::cell::{Cell, UnsafeCell};
 
-/// See the [module](self).
+/// The slot. See the [module](self).
 #[derive(Debug, Default)]
 pub(super) struct PSlot {
     p: UnsafeCell<Option<OwnedP>>,
-    /// How many [`PRef`]s there are, with debug assertions.
+    /// The number of living [`PRef`]s, with debug assertions.
     borrows: Cell<u32>,
 }
 
 impl PSlot {
-    /// The P, if there is one.
+    /// Returns the P, if there is one.
     #[inline(always)]
     pub(super) fn get(&self) -> Option<PRef<'_>> {
-        // SAFETY: I1, I2 — while the reference is alive nothing writes.
+        // SAFETY: I1, I2 — while the reference is alive nothing writes to the slot.
         let p = unsafe { &*self.p.get() }.as_ref()?;
         debug_assert!(self.count(1));
         Some(PRef { p, slot: self })
     }
 
-    /// Puts a P there; gives back the one that was.
+    /// Stores a P and returns the previous one.
     pub(super) fn put(&self, p: OwnedP) -> Option<OwnedP> {
         debug_assert_eq!(self.borrows.get(), 0, "I2");
-        // SAFETY: I1, I2 — nobody has a reference.
+        // SAFETY: I1, I2 — no reference is alive.
         unsafe { &mut *self.p.get() }.replace(p)
     }
 
-    /// Takes the P away.
+    /// Takes the P out.
     pub(super) fn take(&self) -> Option<OwnedP> {
         debug_assert_eq!(self.borrows.get(), 0, "I2");
-        // SAFETY: I1, I2 — nobody has a reference.
+        // SAFETY: I1, I2 — no reference is alive.
         unsafe { &mut *self.p.get() }.take()
     }
 
-    /// One more or less; always `true`.
+    /// Changes the count of borrows. Returns `true`, for use in an assertion.
     fn count(&self, change: i32) -> bool {
         self.borrows.set(self.borrows.get().wrapping_add_signed(change));
         true
     }
 }
 
-/// The P of this thread, borrowed: it keeps it meanwhile.
+/// A borrow of this thread's P. The thread keeps the P meanwhile.
 #[derive(Debug)]
 pub(crate) struct PRef<'a> {
     p: &'a OwnedP,

@@ -1,7 +1,7 @@
-//! How an M goes to sleep and comes back, without losing a wake-up.
+//! How an M goes to sleep and wakes up without losing a wake-up.
 //!
-//! In this order: the P on the idle list and the M into the pool; fence; all queues and timers
-//! once more, and whether the runtime closes; sleep. The README has the proof.
+//! An M puts its P on the idle list and enters the pool. After a fence it checks all queues and
+//! timers again, and whether the runtime closes. Then it sleeps. The README has the proof.
 
 use super::Sched;
 use super::idle::{Lists, Sleeper, Spinning};
@@ -18,43 +18,43 @@ use crate::util::clock;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// For how long an M sleeps.
+/// How long an M sleeps, and where.
 #[derive(Clone, Copy, Debug)]
 enum Nap {
-    /// Not at all: the runtime ends.
+    /// Not at all: the runtime stops.
     Skip,
     /// Until it is woken.
     Forever,
-    /// Until the next timer, on behalf of all.
+    /// Until the next timer, on behalf of all Ms.
     Timer(u64),
-    /// Until it has been superfluous for long enough to exit.
+    /// For the keep-alive time: the M is beyond `max_procs` and then exits.
     Surplus(u64),
-    /// In the netpoller, on behalf of all, at most until this moment.
+    /// In the netpoller, on behalf of all Ms, at most until this time.
     Poll(u64),
 }
 
-/// Why a nap ended.
+/// Why a sleep ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Awake {
-    /// It was woken, or a timer is due.
+    /// The M was woken, or a timer is due.
     Fresh,
-    /// It was superfluous for long.
+    /// The keep-alive time is over.
     Tired,
 }
 
-/// What came of an M's try to get up by itself.
+/// The result of an M's attempt to wake up by itself.
 #[derive(Debug, PartialEq, Eq)]
 enum Rise {
-    /// It has a P and looks for work.
+    /// It has a P and spins.
     Up,
-    /// There is no idle P: those who run have the work.
+    /// No P is idle: the Ms that hold the Ps find the work.
     NoP,
-    /// Somebody took it out of the pool: a grant is on its way.
+    /// Another thread took it out of the pool and is about to grant it a P.
     Taken,
 }
 
 impl Worker<'_> {
-    /// Gives up the P and sleeps. `None`: it has a P again, look for work.
+    /// Releases the P and sleeps. Returns `None` when the M has a P again and must look for work.
     pub(super) fn park(&mut self) -> Option<Step> {
         let sched = &self.local.sched;
         if let Some(p) = self.local.release_p() {
@@ -62,7 +62,7 @@ impl Worker<'_> {
             let unit = self.unit.take();
             let all_idle = sched.idle.with(|lists| {
                 if p.status() == PStatus::Displaced {
-                    // Sysmon was faster: there is no right to give up.
+                    // Sysmon handed off the P before: it is not active any more.
                     pause::leave();
                     p.set_status(PStatus::Spare, &lists.key);
                     lists.spare.push(p);
@@ -80,16 +80,15 @@ impl Worker<'_> {
         self.sleep()
     }
 
-    /// Gives up the P for good, because its right to run is gone, and enters the pool. What is
-    /// queued on it goes to the global queue.
+    /// Retires the handed-off P and enters the pool. Moves the P's queue to the global queue.
     pub(super) fn give_up_p(&mut self) {
         let sched = &self.local.sched;
-        // First: a pause with goroutines in hand would delay them.
+        // Before the queue is drained: a pause with the goroutines in hand would delay them.
         pause::leave();
         let Some(p) = self.local.release_p() else {
             return;
         };
-        // It is displaced: nothing is queued on it any more, also before the lock is taken.
+        // The P is handed off, so nothing more is queued on it, even before the lock is taken.
         let left = p.runq().drain();
         sched.idle.with(|lists| {
             p.set_status(PStatus::Spare, &lists.key);
@@ -101,13 +100,14 @@ impl Worker<'_> {
         sched.wakep();
     }
 
-    /// Sleeps in the pool. `None`: it has a P, look for work.
+    /// Sleeps in the pool. Returns `None` when the M has a P and must look for work.
     pub(super) fn sleep(&mut self) -> Option<Step> {
         let local = self.local;
         let (sched, m) = (&local.sched, &local.m);
         loop {
             sched.idle.word.parked();
-            // After the fence: either this M sees `closing`, or `close` sees all that this M did.
+            // After the fence: either this M sees `closing`, or `close` sees everything that this M
+            // did.
             if sched.is_closing() {
                 local.outside(|| sched.reap());
             }
@@ -139,7 +139,7 @@ impl Worker<'_> {
             }
             if sched.idle.with(|lists| lists.may_exit(m.id, awake)) {
                 self.wake_ready_outside();
-                // Somebody may have counted on this M for a timer.
+                // A thread that set a timer may have relied on this M.
                 let next = sched.next_timer();
                 if next != clock::FOREVER {
                     let _ = sched.tend(next);
@@ -149,7 +149,7 @@ impl Worker<'_> {
         }
     }
 
-    /// One nap, at most until the timer at `next`.
+    /// Sleeps once, in the way that `Lists::nap` decides. The next timer is at `next`.
     fn nap(&mut self, next: u64) -> Awake {
         let m = &self.local.m;
         let sched = &self.local.sched;
@@ -181,7 +181,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Takes an idle P by itself, to look for work.
+    /// Takes an idle P without a grant, to look for work.
     fn rise(&mut self) -> Rise {
         let sched = &self.local.sched;
         let m = &self.local.m;
@@ -209,16 +209,18 @@ impl Worker<'_> {
 }
 
 impl Lists {
-    /// How long the M `id` in the pool may sleep, if the next timer is at `next`. The first to
-    /// sleep until the next timer does so for all; a later one with an earlier timer replaces it.
-    /// If there is a network, one M sleeps there, for the timer too if that is its business.
+    /// Decides how long the M `id` in the pool sleeps, if the next timer is at `next`.
+    ///
+    /// One M sleeps until the next timer on behalf of all. An M with an earlier timer replaces it.
+    /// If there is a netpoller, one M sleeps in it, also for the timer if it is the one that does
+    /// so.
     fn nap(&mut self, id: MId, next: u64, network: Network, keep_alive: Duration) -> Nap {
         if self.stopping {
             return Nap::Skip;
         }
-        // From the end, where it has just been put.
+        // From the end, where the M was just added.
         if !self.pool.iter().rev().any(|m| m.id == id) {
-            // Somebody took it out of the pool: a grant is on its way, and ends the nap.
+            // Another thread took it out of the pool. Its grant ends the sleep.
             return Nap::Forever;
         }
         let earlier = self.sleeper.is_none_or(|sleeper| sleeper.until > next || sleeper.m == id);
@@ -242,16 +244,16 @@ impl Lists {
         }
     }
 
-    /// Whether somebody wakes for the network, if there is one.
+    /// Whether an M waits in the netpoller, or there is no netpoller.
     pub(super) fn is_polled(&self, network: Network) -> bool {
         self.poller.is_some() || network == Network::None
     }
 
-    /// Whether the M `id`, which is awake, is to end; then it is out of the pool, and not counted
-    /// any more.
+    /// Whether the M `id`, which is awake, must exit. If so, takes it out of the pool and out of
+    /// the count of threads.
     ///
-    /// From here on it sleeps for no timer: a thread that sets one wakes it or another M, until it
-    /// has read the timers again.
+    /// From here on the M sleeps for no timer. A thread that sets one wakes this M or another one,
+    /// until this M has read the timers again.
     fn may_exit(&mut self, id: MId, awake: Awake) -> bool {
         self.forget_sleeper(id);
         let surplus = awake == Awake::Tired && self.threads > self.limit;
@@ -263,19 +265,19 @@ impl Lists {
     }
 }
 
-/// Who is to see to a timer.
+/// The M that is to wake for a timer.
 enum Tender {
-    /// Somebody will already.
+    /// An M sleeps until this timer or an earlier one.
     Found,
-    /// This M is in the pool: wake it, it looks at the timers and sleeps again.
+    /// This M is in the pool. Woken, it reads the timers and sleeps again.
     Wake(Arc<M<Spinning>>),
-    /// Nobody is there: one more is needed.
+    /// No M is in the pool: another one is needed.
     Start,
 }
 
 impl Sched {
-    /// Sees to it that somebody wakes for a timer at `when` that no running P will come to: an M
-    /// from the pool, a new one if a P is free for it, at last sysmon.
+    /// Ensures that a thread wakes for a timer at `when` that no running P serves. That is an M of
+    /// the pool, another M if a P is idle, or sysmon if no thread can be started.
     pub(crate) fn tend(self: &Arc<Self>, when: u64) -> Started {
         // An M enters the pool, and stops to be the sleeper, under the same lock, and reads the
         // timers after that. So either that M sees the timer, or this thread sees the M in the
@@ -291,7 +293,7 @@ impl Sched {
             Tender::Start => {
                 let started = self.start_spinning(self.idle.word.spin_anyway());
                 if started == Started::Refused {
-                    // Only sysmon is left to see to it.
+                    // No thread is available: only sysmon is left.
                     self.idle.call_sysmon();
                 }
                 return started;

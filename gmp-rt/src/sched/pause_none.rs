@@ -1,9 +1,10 @@
-//! For systems without a signal to one thread, and for the models: no thread is paused.
+//! The replacement of `pause` for systems that cannot signal one thread, and for the models. It
+//! pauses no thread.
 
 use super::Sched;
 use crate::p::P;
 
-/// Nothing.
+/// The slot of a thread: nothing here.
 #[derive(Debug)]
 pub(super) struct Seat;
 
@@ -23,7 +24,7 @@ pub(super) fn leave() {}
 
 pub(super) fn mark(_sched: &Sched, _p: &P) {}
 
-/// Never.
+/// Returns `false`: no thread is paused.
 pub(super) fn is_on(_sched: &Sched) -> bool {
     false
 }
@@ -32,11 +33,11 @@ pub(super) fn call(_sched: &Sched) {}
 
 impl Sched {
     pub(super) fn limit_hogs(&self) {
-        // The switch has no effect here.
+        // The setting has no effect here.
         let _ = self.config.pause;
     }
 
-    /// None.
+    /// Returns zero for the CPU-bound and the paused threads.
     pub(super) fn hogs(&self) -> (usize, usize) {
         (0, 0)
     }

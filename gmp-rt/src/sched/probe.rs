@@ -1,9 +1,9 @@
-//! The looks over all Ps, one at a time, for the micro-benchmarks of `benches/`: behind the feature
+//! Single scans over all Ps, for the micro-benchmarks of `benches/`. Behind the feature
 //! `dev-hooks`.
 //!
-//! A [`Probe`] is a scheduler without threads, whose Ps are made to look as if their Ms ran
-//! goroutines ([`Crowd::work`]), so what a look costs with many Ps can be measured on a machine with
-//! few CPUs: as many cache lines, written by another CPU.
+//! A [`Probe`] is a scheduler without threads. [`Crowd::work`] makes its Ps look as if their Ms ran
+//! goroutines. So the cost of a scan over many Ps can be measured on a machine with few CPUs: it
+//! reads as many cache lines that another CPU has written.
 
 use super::Config;
 use super::Sched;
@@ -25,33 +25,33 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
-/// A number no runtime has.
+/// A number that no runtime has.
 const NO_RUNTIME: u16 = (Ids::MAX_RUNTIMES - 1) as u16;
 
-/// Not while a benchmark runs.
+/// Longer than a benchmark runs.
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// A goroutine that is on no queue, of no runtime.
+/// Creates a goroutine that is on no queue and of no runtime.
 pub(crate) fn unqueued() -> GRef {
     let ids = Ids::new(goid::single(), NO_RUNTIME);
     let origin = Origin::site_only(Location::caller());
     cell::spawn::<_, Gmp>(async {}, Birth { ids, parent: 0, origin }).gp
 }
 
-/// An M with a P that has nothing to do, beside Ps that run.
+/// An M with a P that has no work, beside Ps that run.
 #[derive(Debug)]
 pub struct Probe {
     local: Local,
 }
 
-/// The other Ps, all of them run by one thread.
+/// The other Ps. One thread runs all of them.
 #[derive(Debug)]
 pub struct Crowd {
     ps: Vec<OwnedP>,
 }
 
 impl Probe {
-    /// `procs` Ps: one for the calling thread, the others in the crowd.
+    /// Creates `procs` Ps: one for the calling thread, the others in the crowd.
     #[must_use]
     pub fn new(procs: usize) -> (Self, Crowd) {
         let sched = Sched::new(NO_RUNTIME, Config { procs, ..Config::default() });
@@ -62,23 +62,23 @@ impl Probe {
         (Self { local }, Crowd { ps })
     }
 
-    /// What every M does that takes a P, and twice before it sleeps.
+    /// Scans the timers, as an M does when it takes a P and before it sleeps.
     pub fn next_timer(&self) -> u64 {
         self.local.sched.next_timer()
     }
 
-    /// What every M does before it sleeps.
+    /// Scans the queues, as an M does before it sleeps.
     pub fn any_work(&self) -> bool {
         self.local.sched.any_work()
     }
 
-    /// The whole look before a sleep.
+    /// Makes the whole check before a sleep.
     pub fn last_look(&self) -> bool {
         self.local.sched.idle.word.parked();
         self.next_timer() > clock::now() && !self.any_work()
     }
 
-    /// One round of a thief; `true` if it found something.
+    /// Makes one round of a thief. Returns whether it found work.
     pub fn steal_pass(&self) -> bool {
         let (ready, polls_seen, patience) = (Ready::default(), Vec::new(), 1);
         let (still, stuck) = (Still::default(), Still::default());
@@ -87,7 +87,7 @@ impl Probe {
         worker.steal_pass(false).map(GRef::into_raw).is_some()
     }
 
-    /// A sysmon that makes a round each time it is called.
+    /// Returns a sysmon that makes a round at each call.
     pub fn sysmon(&self) -> impl FnMut() + use<> {
         let mut sysmon = Sysmon::new(self.local.sched.clone());
         move || {
@@ -95,7 +95,7 @@ impl Probe {
         }
     }
 
-    /// What `num_goroutine` counts.
+    /// Counts the goroutines, as `num_goroutine` does.
     pub fn live(&self) -> u64 {
         self.local.sched.live()
     }
@@ -108,13 +108,13 @@ impl Drop for Probe {
 }
 
 impl Crowd {
-    /// A goroutine for each P.
+    /// Creates a goroutine for each P.
     #[must_use]
     pub fn goroutines(&self) -> Vec<Waiting> {
         self.ps.iter().map(|_| Waiting(Some(unqueued()))).collect()
     }
 
-    /// Every P sets a timer and cancels it.
+    /// Sets and cancels a timer on every P.
     pub fn set_timers(&self) {
         let now = clock::now();
         for p in &self.ps {
@@ -123,7 +123,7 @@ impl Crowd {
         }
     }
 
-    /// Every P queues its goroutine, takes it, and does what it does around a poll.
+    /// Makes every P queue its goroutine, take it, and do what it does around a poll.
     pub fn work(&self, goroutines: &mut [Waiting]) {
         for (p, Waiting(slot)) in self.ps.iter().zip(goroutines) {
             let Some(gp) = slot.take() else { continue };
@@ -139,13 +139,13 @@ impl Crowd {
     }
 }
 
-/// A goroutine for [`Crowd::work`]; never run.
+/// A goroutine for [`Crowd::work`]. It never runs.
 #[derive(Debug)]
 pub struct Waiting(Option<GRef>);
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        // Leaked: nobody will run it.
+        // Leaked, because no thread will run it.
         let _ = self.0.take().map(GRef::into_raw);
     }
 }

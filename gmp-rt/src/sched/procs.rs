@@ -1,8 +1,9 @@
-//! How many Ps may run: `max_procs`, and changing it while everything runs.
+//! The number of active Ps: `max_procs`, and how it changes while goroutines run.
 //!
-//! No stop of the world. Growing makes spare Ps idle. Shrinking takes idle Ps at once; for the
-//! rest, running Ms are asked for attention, and as each comes to the scheduler it passes on its
-//! queue and sleeps. Timers stay with their P: timers of Ps that nobody runs are served by all.
+//! There is no stop of the world. Growing makes spare Ps idle. Shrinking makes idle Ps spare at
+//! once. If those are not enough, it requests a service of the running Ps. At its next search an M
+//! then moves its queue to the global queue, retires its P and sleeps. Timers stay with their P,
+//! and all other Ps serve them.
 
 use super::Sched;
 use super::idle::Lists;
@@ -14,7 +15,7 @@ use crate::tuning::MAX_PROCS;
 use std::fmt;
 use std::sync::Arc;
 
-/// The counts of [`Lists`] for those who do not hold its lock.
+/// The counts of [`Lists`], for threads that do not hold its lock.
 #[derive(Debug)]
 pub(crate) struct ProcCounts {
     limit: AtomicUsize,
@@ -29,14 +30,14 @@ impl ProcCounts {
     }
 
     fn publish(&self, lists: &Lists) {
-        // Relaxed: hints; who acts on them takes the lock.
+        // Relaxed: hints. A thread that acts on them takes the lock.
         self.limit.store(lists.limit, Relaxed);
         self.procs.store(lists.procs, Relaxed);
         self.rights.store(lists.rights, Relaxed);
     }
 }
 
-/// A number of Ps that cannot be.
+/// An invalid number of Ps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProcsError {
@@ -44,7 +45,7 @@ pub enum ProcsError {
     Zero,
     /// More than the limit, which is in the field.
     TooMany {
-        /// Most Ps a runtime may have.
+        /// The maximum for a runtime.
         limit: usize,
     },
 }
@@ -60,12 +61,12 @@ impl fmt::Display for ProcsError {
 
 impl std::error::Error for ProcsError {}
 
-/// How many Ps there should be on a machine if nobody says.
+/// Returns the default number of Ps on a machine.
 pub(crate) fn default_procs(machine: &Machine) -> usize {
     machine.cpus().clamp(1, MAX_PROCS)
 }
 
-/// Whether there can be `procs` Ps.
+/// Checks that a runtime can have `procs` Ps.
 pub(crate) fn check(procs: usize) -> Result<(), ProcsError> {
     match procs {
         0 => Err(ProcsError::Zero),
@@ -75,18 +76,18 @@ pub(crate) fn check(procs: usize) -> Result<(), ProcsError> {
 }
 
 impl Sched {
-    /// How many Ps there may be.
+    /// Returns the maximum for the number of active Ps.
     pub(crate) fn max_procs(&self) -> usize {
         self.counts.limit.load(Relaxed) // Relaxed: a hint
     }
 
-    /// How many Ps there should be: as many as there may, but where fewer get more done.
+    /// Returns the target for the number of active Ps: the maximum, or fewer by adaptive procs.
     #[inline]
     pub(crate) fn procs(&self) -> usize {
         self.counts.procs.load(Relaxed) // Relaxed: a hint
     }
 
-    /// Follows the machine, if nobody has set the number.
+    /// Adapts the maximum to the machine, unless a caller has set it.
     pub(crate) fn update_procs(self: &Arc<Self>) {
         if !self.idle.with(|lists| lists.auto_procs) {
             return;
@@ -97,7 +98,7 @@ impl Sched {
         }
     }
 
-    /// Changes how many Ps there should be, for good; returns how many there were.
+    /// Sets the maximum for the number of active Ps. Returns the previous value.
     pub(crate) fn set_procs(self: &Arc<Self>, procs: usize) -> Result<usize, ProcsError> {
         check(procs)?;
         Ok(self.change_procs(procs, |lists| {
@@ -106,7 +107,7 @@ impl Sched {
         }))
     }
 
-    /// Changes how many of them should run, for now; not to more than there may.
+    /// Sets the target for the number of active Ps, at most to the maximum.
     pub(super) fn set_width(self: &Arc<Self>, width: usize) {
         self.idle.with(|lists| {
             lists.procs = width.clamp(1, lists.limit);
@@ -127,7 +128,7 @@ impl Sched {
             }
             (before, if lists.limit < before { lists.pool.clone() } else { Vec::new() })
         });
-        // Some are too many now, and lie down anew for a limited time.
+        // Ms beyond the new maximum sleep again, now for the keep-alive time.
         surplus.iter().for_each(|m| m.note.wake());
         self.limit_hogs();
         self.idle.word.parked();
@@ -137,8 +138,8 @@ impl Sched {
         before
     }
 
-    /// Makes or takes rights to run until there are as many as there should be, as far as idle
-    /// Ps allow; asks the running ones for the rest.
+    /// Activates or deactivates Ps until the target is met, as far as there are idle Ps. Requests a
+    /// service of the running Ps if there are still too many.
     pub(super) fn settle_procs(&self, lists: &mut Lists) {
         while lists.rights < lists.procs {
             let Some(p) = self.spare_p(lists) else { break };
@@ -160,14 +161,14 @@ impl Sched {
         }
     }
 
-    /// Whether there are more rights to run than there should be.
+    /// Whether more Ps are active than the target.
     pub(super) fn is_surplus(&self) -> bool {
-        // Relaxed: a hint; a stale one is put right by the next request for attention.
+        // Relaxed: a hint. The next request for a service corrects a stale one.
         self.counts.rights.load(Relaxed) > self.counts.procs.load(Relaxed)
     }
 
-    /// Whether the M that owns `p` has to give its right to run away; then it is gone, and `p`
-    /// displaced.
+    /// Whether the M that owns `p` must retire it. If so, `p` is handed off, and no other P becomes
+    /// active.
     pub(super) fn must_retire(&self, p: &P) -> bool {
         if !self.is_surplus() {
             return false;
@@ -182,8 +183,8 @@ impl Sched {
         })
     }
 
-    /// Passes a right to run that was just taken from an M to a spare P; or to nobody, if there
-    /// are too many.
+    /// Activates a spare P in place of one that was handed off. If there are more active Ps than
+    /// the target, or no spare P, there is one active P less.
     pub(super) fn pass_right(&self, lists: &mut Lists) {
         let spare = if lists.rights > lists.procs { None } else { self.spare_p(lists) };
         match spare {

@@ -1,4 +1,4 @@
-//! Where a runnable goroutine goes.
+//! Queues for goroutines that become runnable.
 
 use super::Sched;
 use super::current::{self, Local};
@@ -13,18 +13,18 @@ use crate::throw::throw;
 use std::any::Any;
 use std::task::{Context, Poll};
 
-/// Where in the local queue.
+/// The place in the local queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// Before everything: spawned and woken goroutines.
+    /// Before all others: spawned and woken goroutines.
     RunNext,
-    /// Behind everything, and no thread is woken for it yet: one of many, or one that yielded.
+    /// Behind all others, without a wake-up of an M yet: one of a batch, or one that yielded.
     Tail,
-    /// Before `runnext` and the ring, and no thread is woken for it yet. See [`crate::p::service`].
+    /// Before `runnext` and the ring, without a wake-up of an M yet. See [`crate::p::service`].
     Newcomer,
 }
 
-/// The scheduler as goroutines know it.
+/// The scheduler as goroutines see it.
 #[derive(Debug)]
 pub(crate) struct Gmp;
 
@@ -50,7 +50,7 @@ impl Schedule for Gmp {
     }
 }
 
-/// Wakes all, as one batch if this thread has a P. A panic of a foreign waker is contained.
+/// Wakes all wakers, as one batch if this thread has a P. A panic of a foreign waker is contained.
 pub(crate) fn wake_all(wakers: impl IntoIterator<Item: Into<StoredWaker>>) {
     debug_assert_no_lock_held("wakes many");
     let wake = || wakers.into_iter().for_each(|waker| waker.into().wake());
@@ -69,12 +69,12 @@ fn submit_from_outside(gp: GRef) {
 }
 
 impl Sched {
-    /// Queues a goroutine from a thread that has no P here.
+    /// Queues a goroutine from a thread without a P of this runtime.
     pub(crate) fn put_outside(self: &std::sync::Arc<Self>, gp: GRef) {
         self.inbox.put(gp);
         self.wakep();
-        // After `wakep`'s fence: either `close` sees this goroutine as living and its Ms come to
-        // it, or we see that it is closing.
+        // After `wakep`'s fence: either `close` counts this goroutine as living and the Ms run it,
+        // or this thread sees that the runtime is closing.
         if self.is_closing() {
             self.cancel_queued();
         }
@@ -82,13 +82,13 @@ impl Sched {
 }
 
 impl Local {
-    /// Queues a goroutine on this M's P (Go: `runqput`), and wakes another M if that makes
-    /// work for two. A lone `runnext` does not: it is usually run at once by this M.
+    /// Queues a goroutine on this M's P (Go: `runqput`). Wakes another M if that makes work for
+    /// two. A lone `runnext` wakes none, because this M usually runs it next.
     #[inline]
     pub(crate) fn put(&self, gp: GRef, place: Place) {
         let p = self.p();
         if p.status() == PStatus::Displaced {
-            // This thread may not come back for long: somebody else has to run it.
+            // This thread may be blocked for long: another M has to run it.
             self.sched.globq.put(gp);
             return self.wakep(&p);
         }
@@ -103,10 +103,10 @@ impl Local {
         }
     }
 
-    /// Runs `f`, which wakes any number of goroutines: they are queued at `place` in that order,
-    /// and then one thread is woken if that makes work for two.
+    /// Runs `f`, which wakes any number of goroutines. They are queued at `place` in that order.
+    /// Then one M is woken if that makes work for two.
     pub(super) fn in_batch<R>(&self, place: Place, f: impl FnOnce() -> R) -> R {
-        // Also put back if a stranger's waker panics.
+        // Also restores the place if a foreign waker panics.
         struct Restore<'a>(&'a Local, Place);
         impl Drop for Restore<'_> {
             fn drop(&mut self) {
@@ -118,14 +118,14 @@ impl Local {
         drop(before);
         let p = self.p();
         let local = p.runq.len() + usize::from(p.runq.has_next());
-        // All but the one that runs next.
+        // All but the goroutine that runs next.
         if p.own().pace.is_worth_waking(local.saturating_sub(1)) || self.sched.globq.len() > 0 {
             self.wakep(&p);
         }
         result
     }
 
-    /// Appends to the ring; what overflows goes to the global queue.
+    /// Appends to the ring. If the ring is full, half of it goes to the global queue.
     #[inline]
     pub(crate) fn put_tail(&self, p: &OwnedP, gp: GRef) {
         if let Err(Full(gp)) = p.runq().put_tail(gp) {
@@ -133,7 +133,7 @@ impl Local {
         }
     }
 
-    /// Appends to the newcomers; those for which there is no room go to the ring.
+    /// Appends to the newcomers. If there is no room, appends to the ring.
     pub(super) fn put_newcomer(&self, p: &OwnedP, gp: GRef) {
         if let Err(Full(gp)) = p.runq().put_newcomer(gp) {
             self.put_tail(p, gp);
@@ -152,7 +152,7 @@ impl Local {
         self.sched.globq.put_batch(batch);
     }
 
-    /// [`Sched::wakep`], counted.
+    /// Calls [`Sched::wakep`] and counts the wake-up.
     #[inline]
     pub(crate) fn wakep(&self, p: &OwnedP) {
         if let Some(unit) = self.sched.idle.word.wake_wanted() {

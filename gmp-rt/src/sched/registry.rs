@@ -1,7 +1,8 @@
-//! Runtimes by number: how a waker called on a thread outside finds its runtime.
+//! Runtimes by number. A waker finds its runtime here if it is called on a thread without a P of
+//! that runtime.
 //!
-//! A goroutine's header has room for a number, not for a counted pointer. Threads of the runtime
-//! itself never look here.
+//! A goroutine's header has room for a number, not for a counted pointer. A worker thread of the
+//! runtime queues goroutines without the registry.
 
 use super::Sched;
 use crate::g::Ids;
@@ -31,14 +32,14 @@ pub(crate) fn register(make: impl FnOnce(u16) -> Arc<Sched>) -> Result<Arc<Sched
     Ok(sched)
 }
 
-/// The runtime with that number. A runtime outlives its goroutines, so for the number of a
-/// living one there is an answer.
+/// Returns the runtime with that number. A runtime outlives its goroutines, so the number of a
+/// living goroutine has a runtime.
 pub(crate) fn get(number: u16) -> Option<Arc<Sched>> {
     let runtimes = RUNTIMES.read();
     runtimes.get(usize::from(number))?.upgrade()
 }
 
-/// All runtimes there are.
+/// Returns all runtimes.
 pub(crate) fn all() -> Vec<Arc<Sched>> {
     RUNTIMES.read().iter().filter_map(Weak::upgrade).collect()
 }

@@ -1,4 +1,4 @@
-//! The life of a thread: find a goroutine, run it, see what became of it.
+//! The main loop of an M: finds a goroutine, polls it once, and queues, parks or completes it.
 
 use super::Sched;
 use super::current::{Local, Yield};
@@ -17,26 +17,27 @@ use crate::tuning::SPIN_ROUNDS;
 use std::sync::Arc;
 use std::task::Context;
 
-/// An M at work: its thread's own half and, while it looks for work, its spinning unit.
+/// A running M: its thread-local state and, while it spins, its spinning token.
 #[derive(Debug)]
 pub(super) struct Worker<'a> {
     pub(super) local: &'a Local,
     pub(super) unit: Option<Spinning>,
-    /// What the netpoller has told and is not passed on yet.
+    /// Wakers that the netpoller returned and that are not woken yet.
     pub(super) ready: Ready,
-    /// How many polls each P had made when this M last looked at its ring as a thief.
+    /// The number of polls of each P when this M last checked its ring as a thief.
     pub(super) polls_seen: Vec<u64>,
     pub(super) still: Still,
-    /// Ps with a `runnext`, as this M has seen them as a thief.
+    /// The progress of Ps with a `runnext`, as this M has seen it as a thief.
     pub(super) stuck: Still,
-    /// How many rounds it looks for work before it sleeps: more where that has found some.
+    /// The maximum of rounds it spins before it sleeps. It doubles after a success and halves after
+    /// a failure.
     pub(super) patience: u32,
 }
 
 /// What an M does next.
 #[derive(Debug)]
 pub(super) enum Step {
-    /// Run this.
+    /// Run this goroutine.
     Run(Found),
     /// End the thread.
     Exit,
@@ -44,7 +45,7 @@ pub(super) enum Step {
 
 /// The main function of a thread (Go: `mstart`).
 pub(super) fn m_main(sched: Arc<Sched>, id: MId, grant: Grant<Spinning>) {
-    // Between polls nothing of the user's runs: a panic is ours, and the P would be lost.
+    // No user code runs between polls. A panic here is a bug of gmp, and the P would be lost.
     let _bomb = AbortOnUnwind("scheduling");
     let _seat = Seat::for_m(sched.id);
     let local = Local::new(sched, Arc::new(M::for_this_thread(id)));
@@ -67,7 +68,7 @@ pub(super) fn m_main(sched: Arc<Sched>, id: MId, grant: Grant<Spinning>) {
 }
 
 impl Worker<'_> {
-    /// The next goroutine to run (Go: `schedule`); waits until there is one.
+    /// Returns the next goroutine to run (Go: `schedule`). Waits until there is one.
     #[inline]
     fn schedule(&mut self) -> Step {
         let status = self.local.p().status();
@@ -86,7 +87,7 @@ impl Worker<'_> {
 }
 
 impl Local {
-    /// Polls a goroutine once and puts it where it belongs then (Go: `execute` and what its
+    /// Polls a goroutine once, then queues, parks or completes it (Go: `execute`, and what its
     /// callees `goexit0`, `park_m` and `goyield_m` do).
     #[inline]
     fn execute(&self, found: Found) {
@@ -130,14 +131,15 @@ impl Local {
         match after {
             AfterPoll::Requeue => self.requeue(gp),
             AfterPoll::Cancelled => self.cancel(gp),
-            // It is its waker's now: not even a pointer to it may be kept.
+            // Its waker owns it now: this M must not even keep a pointer to it.
             AfterPoll::Parked => drop(gp.into_raw()),
         }
     }
 
-    /// Puts a goroutine that yielded, or was woken while it ran, behind the others: those of this
-    /// P; if there are none, or its slice is over, those of all. One that was interrupted for
-    /// newcomers goes on after them, unless it has woken another.
+    /// Queues a goroutine that yielded or was woken while it ran. It goes to the tail of the ring.
+    /// If its slice is over, it goes to the global queue, and also if it is alone on this P while
+    /// others are queued there or in the inbox. A goroutine that yielded to newcomers becomes
+    /// `runnext`, unless that is taken.
     #[inline]
     fn requeue(&self, gp: GRef) {
         let p = self.p();
@@ -150,7 +152,7 @@ impl Local {
             self.sched.globq.put(gp);
             return self.wakep(&p);
         }
-        // This M looks for its next goroutine now: one alone is no work for two.
+        // This M looks for its next goroutine now, so a single goroutine is no work for two.
         self.put(gp, Place::Tail);
         if !alone {
             self.wakep(&p);

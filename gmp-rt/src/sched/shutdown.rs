@@ -1,14 +1,16 @@
 //! The end of a runtime.
 //!
-//! 1. *Close*: no new goroutines; a spawn gives a handle that says "cancelled".
-//! 2. *Reap*: abort every goroutine of the runtime. Those that wait become runnable and are
-//!    dropped by the Ms; those inside a poll are dropped when it returns. Before an M sleeps it
+//! 1. *Close*: the runtime takes no new goroutines. A spawn returns a handle that reports
+//!    "cancelled".
+//! 2. *Reap*: abort every goroutine of the runtime. Parked goroutines become runnable, and the Ms
+//!    drop them. A goroutine inside a poll is dropped when the poll returns. Before an M sleeps it
 //!    makes a SeqCst fence and reaps again if the runtime closes. So either this M or `close`,
 //!    which has the same fence, sees a goroutine that was spawned or ended as the runtime closed.
-//! 3. *Stop*: whoever ends the last goroutine tells all Ms to exit.
+//! 3. *Stop*: the thread that ends the last goroutine makes all Ms exit.
 //!
-//! Nobody has to wait for that. [`Sched::shutdown`] does, up to a limit; what is left then is
-//! inside a poll that does not return, on threads that finish all this when it does.
+//! No thread has to wait for that. [`Sched::shutdown`] waits up to a limit. Goroutines that are
+//! left then are inside a poll that has not returned. Their threads finish the shutdown when it
+//! does.
 
 use super::Sched;
 use super::current;
@@ -21,11 +23,11 @@ use crate::prim::fixed::{Condvar, Mutex};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How far the end of a runtime is.
+/// The progress of the end of a runtime.
 #[derive(Debug, Default)]
 pub(crate) struct Exit {
     closing: AtomicBool,
-    /// Whether all threads are gone.
+    /// Whether all threads have ended.
     gone: Mutex<bool>,
     changed: Condvar,
 }
@@ -37,19 +39,20 @@ impl Sched {
         self.exit.closing.load(Relaxed) // Relaxed: after the fence in `wakep`, or only a hint
     }
 
-    /// Closes, and starts the end. Does not wait.
+    /// Closes the runtime and starts its end. Does not wait.
     pub(crate) fn close(self: &Arc<Self>) {
         self.exit.closing.store(true, SeqCst);
-        // Pairs with the fence in `wakep`, between a goroutine's count and the look at `closing`,
-        // and with the fence of an M before it sleeps.
+        // Pairs with the fence in `wakep`, between the count of a goroutine and the check of
+        // `closing`, and with the fence of an M before it sleeps.
         self.idle.word.parked();
         self.limit_hogs();
         self.reap();
     }
 
-    /// Drops goroutines that came from outside when no M is left to do it.
+    /// Drops the goroutines in the inbox if no M is left to do it.
     pub(super) fn cancel_queued(&self) {
-        // Under the lock: either `stop` counts our goroutine as living, or we see that it stopped.
+        // Under the lock: either `stop` counts this goroutine as living, or this thread sees the
+        // stop.
         if !self.idle.with(|lists| lists.stopping) {
             return;
         }
@@ -74,7 +77,7 @@ impl Sched {
         self.after_complete();
     }
 
-    /// A goroutine has ended: if it was the last of a closing runtime, stops the threads.
+    /// Stops the threads if the goroutine that has just ended was the last of a closing runtime.
     #[inline]
     pub(super) fn after_complete(&self) {
         if self.is_closing() && self.live() == 0 {
@@ -82,7 +85,7 @@ impl Sched {
         }
     }
 
-    /// Tells all threads to exit, if really nothing lives any more.
+    /// Makes all threads exit, if no goroutine is left.
     #[cold]
     pub(super) fn stop(&self) {
         let (pool, over) = self.idle.with(|lists| {
@@ -96,7 +99,7 @@ impl Sched {
         }
     }
 
-    /// A thread has left the scheduler, and is not counted any more.
+    /// Handles the exit of a thread that has left the scheduler and is not counted any more.
     pub(super) fn thread_exits(&self, id: MId) {
         let (over, stopping) = self.idle.with(|lists| (lists.is_over(), lists.stopping));
         if !stopping {
@@ -107,8 +110,8 @@ impl Sched {
         }
     }
 
-    /// All threads are gone: wakes who waits for that, and whoever still waits for a timer or for
-    /// the network here.
+    /// Reports that all threads have ended. Wakes the threads that wait for that, and everything
+    /// that still waits for a timer or the network of this runtime.
     pub(super) fn tell_gone(&self) {
         for p in self.ps.iter() {
             p.timers.end();
@@ -118,9 +121,10 @@ impl Sched {
         self.exit.changed.notify_all();
     }
 
-    /// Closes and waits for the end, at most for `limit`.
+    /// Closes the runtime and waits for its end, at most for `limit`.
     ///
-    /// On a thread of the runtime itself it does not wait: the caller would wait for itself.
+    /// On a worker thread of the runtime it does not wait, because the caller would wait for
+    /// itself. It then returns an error.
     pub(crate) fn shutdown(self: &Arc<Self>, limit: Duration) -> Result<(), Vec<String>> {
         self.close();
         if !self.is_own_thread() && self.wait_gone(limit) {
@@ -130,7 +134,7 @@ impl Sched {
         Err(self.stuck())
     }
 
-    /// Whether the calling thread is one of this runtime's.
+    /// Whether the calling thread is a worker thread of this runtime.
     pub(crate) fn is_own_thread(&self) -> bool {
         current::with(|local| local.is_some_and(|local| std::ptr::eq(&*local.sched, self)))
     }
@@ -150,7 +154,7 @@ impl Sched {
         true
     }
 
-    /// The goroutines that live, a line each.
+    /// Describes the goroutines that are not dead, one line each.
     fn stuck(&self) -> Vec<String> {
         let mut stuck = Vec::new();
         heap::for_each(|g| {

@@ -1,4 +1,4 @@
-//! Starting goroutines: Go's `newproc`. And what is said when one panics.
+//! Spawning goroutines (Go: `newproc`), and reports of their panics.
 
 use super::Sched;
 use super::current::{self, Local};
@@ -16,7 +16,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 impl Local {
-    /// Starts a goroutine on this M's P.
+    /// Spawns a goroutine on this M's P.
     #[inline]
     pub(crate) fn spawn<F>(&self, future: F, origin: Origin) -> JoinHandle<F::Output>
     where
@@ -27,7 +27,7 @@ impl Local {
         let Newborn { gp, handle } = cell::spawn::<F, Gmp>(future, birth);
         self.p().counters.spawned.add(1);
         if self.sched.is_closing() {
-            // This M will come to it and drop it.
+            // This M runs it next, and then drops it.
             handle.abort();
         }
         self.put(gp, Place::RunNext);
@@ -35,9 +35,9 @@ impl Local {
         handle
     }
 
-    /// Wakes a thread for a goroutine just spawned if a P is idle, at most once in
-    /// [`SPAWN_WAKE`]. A goroutine that spawns another usually goes on, and may go on for long.
-    /// The woken thread leaves the goroutine alone if this M comes to it in a moment.
+    /// Wakes an M for a spawned goroutine if a P is idle, at most once in [`SPAWN_WAKE`]. The
+    /// goroutine that spawns usually continues its poll, possibly for long. The woken M does not
+    /// steal the new goroutine if this M soon runs it.
     #[inline]
     fn wake_for_spawn(&self) {
         let (idle, spinning) = self.sched.idle.word.counts();
@@ -55,7 +55,7 @@ impl Local {
 }
 
 impl Sched {
-    /// Starts a goroutine from a thread without a P here.
+    /// Spawns a goroutine from a thread without a P of this runtime.
     pub(crate) fn spawn_outside<F>(
         self: &Arc<Self>,
         future: F,
@@ -73,18 +73,19 @@ impl Sched {
     }
 }
 
-/// Every panic of a goroutine comes here first.
+/// Handles a panic of a goroutine: ends the process if the policy is `Abort`.
 pub(super) fn panicked(g: &G, payload: &(dyn Any + Send)) {
     let policy = registry::get(g.runtime()).map_or(PanicPolicy::Contain, |s| s.config.panic_policy);
     if policy == PanicPolicy::Abort {
-        // The panic hook has printed message and place; this is Go's line for the goroutine.
+        // The panic hook has printed the message and the place. This is Go's line for the
+        // goroutine.
         say!("\npanic: {}\n\ngoroutine {} [running]:", panic_message(payload), g.goid());
         say!("created by goroutine {}\n\t{}", g.parent(), g.site());
         std::process::exit(2);
     }
 }
 
-/// A panic that no `JoinHandle` will report.
+/// Reports a panic that no `JoinHandle` returns.
 pub(super) fn unjoined_panic(g: &G, payload: &(dyn Any + Send)) {
     let name = g.name().map(|name| format!(" \"{name}\"")).unwrap_or_default();
     say!(

@@ -1,4 +1,5 @@
-//! Goroutines that stopped their thread: counted, told to a hook, and on request printed.
+//! Stalls: goroutines that block or occupy their thread. They are counted, passed to a hook and
+//! printed on request.
 
 use super::Sched;
 use crate::g::heap;
@@ -11,11 +12,11 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a stuck goroutine's thread was doing.
+/// What the thread of a stalled goroutine did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StallKind {
-    /// It slept in the kernel: a blocking call that was not marked.
+    /// It slept in the kernel, in an unmarked blocking call.
     Blocked,
     /// It computed for longer than a slice without an await.
     Computing,
@@ -30,7 +31,9 @@ impl fmt::Display for StallKind {
     }
 }
 
-/// A goroutine whose P was taken because its poll did not return while others waited.
+/// A goroutine that blocked its thread, or computed without an await, for too long.
+///
+/// The runtime continues the other goroutines on another thread.
 #[derive(Clone, Debug)]
 pub struct Stall {
     goid: u64,
@@ -57,19 +60,19 @@ impl Stall {
         self.name.as_deref()
     }
 
-    /// Where it was spawned; `None` if it had ended by the time it was looked up.
+    /// The place where it was spawned. `None` if the goroutine ended before the report.
     #[must_use]
     pub fn spawned_at(&self) -> Option<&'static Location<'static>> {
         self.site
     }
 
-    /// What its thread was doing.
+    /// What its thread did.
     #[must_use]
     pub fn kind(&self) -> StallKind {
         self.kind
     }
 
-    /// For how long, when it was told.
+    /// The duration of the stall until the report.
     #[must_use]
     pub fn duration(&self) -> Duration {
         self.duration
@@ -92,7 +95,7 @@ impl fmt::Display for Stall {
 
 type Hook = Arc<dyn Fn(&Stall) + Send + Sync>;
 
-/// Who is told.
+/// The hook, the reported spawn sites and the count of stalls.
 #[derive(Default)]
 pub(crate) struct Stalls {
     hook: Mutex<Option<Hook>>,
@@ -101,7 +104,8 @@ pub(crate) struct Stalls {
 }
 
 impl Drop for Stalls {
-    /// The last reference to a scheduler may be that of a worker thread or of sysmon.
+    /// Contains a panic of the hook's drop. A worker thread or sysmon may drop the last reference
+    /// to a scheduler.
     fn drop(&mut self) {
         let hook = self.hook.get_mut().take();
         contain(|| drop(hook));
@@ -115,20 +119,20 @@ impl fmt::Debug for Stalls {
 }
 
 impl Sched {
-    /// Sets what is called, on sysmon's thread, for each stall.
+    /// Sets the hook that sysmon's thread calls for each stall.
     pub(crate) fn on_stall(&self, hook: impl Fn(&Stall) + Send + Sync + 'static) {
         let hook: Hook = Arc::new(hook);
         let replaced = self.stalls.hook.lock().replace(hook);
-        // After the lock is released: its drop is user code.
+        // After the lock is released, because the drop is user code.
         drop(replaced);
     }
 
-    /// How many stalls there were.
+    /// Returns the number of stalls.
     pub(super) fn stall_count(&self) -> u64 {
         *self.stalls.count.lock()
     }
 
-    /// Counts a stall and tells about it.
+    /// Counts a stall, prints it if configured, and calls the hook.
     pub(super) fn report_stall(&self, stall: &Stall) {
         *self.stalls.count.lock() += 1;
         let hook = self.stalls.hook.lock().clone();
@@ -148,12 +152,12 @@ impl Sched {
         if let Some(hook) = hook {
             debug_assert_no_lock_held("calls the stall hook");
             contain(|| hook(&stall));
-            // The last reference, if the hook was replaced meanwhile.
+            // This is the last reference if the hook was replaced meanwhile.
             contain(|| drop(hook));
         }
     }
 
-    /// Whether this spawn site was not told about yet.
+    /// Whether no stall of this spawn site was reported yet.
     fn is_news(&self, stall: &Stall) -> bool {
         stall.site.is_none_or(|site| self.stalls.told.lock().insert((site.file(), site.line())))
     }

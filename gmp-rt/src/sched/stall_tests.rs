@@ -1,4 +1,4 @@
-//! The stall hook.
+//! Tests of the stall hook.
 
 use super::super::Config;
 use super::Sched;

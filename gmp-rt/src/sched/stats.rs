@@ -1,10 +1,12 @@
-//! What a runtime has done so far, in numbers.
+//! Statistics of a runtime.
 
 use super::Sched;
 use crate::g::heap;
 use crate::p::Counters;
 
-/// A snapshot of a runtime's counters. Taken without stopping anyone: the numbers need not add up.
+/// A snapshot of a runtime's counters.
+///
+/// It is taken while the runtime runs, so the numbers need not be consistent.
 ///
 /// # Examples
 ///
@@ -17,31 +19,32 @@ use crate::p::Counters;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Ps that may run: `max_procs`.
+    /// The maximum for the number of active Ps: `max_procs`.
     pub procs: usize,
-    /// Ps that may run just now: fewer where that gets more done (see
-    /// [`Builder::adaptive`](crate::Builder::adaptive)).
+    /// The present target for the number of active Ps. It is below `procs` where fewer Ps increase
+    /// the throughput (see [`Builder::adaptive`](crate::Builder::adaptive)).
     pub width: usize,
-    /// Ps without work.
+    /// Active Ps without work.
     pub idle_procs: usize,
-    /// Threads of the runtime.
+    /// Worker threads of the runtime.
     pub threads: usize,
-    /// Threads that sleep.
+    /// Worker threads that sleep.
     pub idle_threads: usize,
-    /// Threads that are awake and look for work.
+    /// Worker threads that spin: they are awake and look for work.
     pub spinning_threads: usize,
-    /// Threads that compute without a P: their goroutine computed for too long without an await.
+    /// Worker threads that compute without a P, because their goroutine computed too long without
+    /// an await.
     pub cpu_bound_threads: usize,
-    /// How many of those are paused, because `max_procs` others run (see
+    /// The number of those threads that are paused, because `max_procs` others run (see
     /// [`Builder::pause_cpu_bound`](crate::Builder::pause_cpu_bound)).
     pub paused_threads: usize,
-    /// Goroutines that live.
+    /// Goroutines that have not finished.
     pub goroutines: u64,
-    /// Goroutines that wait in the global queue and the inbox.
+    /// Goroutines in the global queue and the inbox.
     pub global_queue: usize,
-    /// Goroutines that wait in local queues.
+    /// Goroutines in local queues, without the one that each P runs next.
     pub local_queues: usize,
-    /// Timers that are pending.
+    /// Pending timers.
     pub timers: usize,
     /// Goroutines spawned so far.
     pub spawned: u64,
@@ -51,26 +54,27 @@ pub struct Stats {
     pub polls: u64,
     /// Successful steals so far.
     pub steals: u64,
-    /// Goroutines moved by them.
+    /// Goroutines moved by steals so far.
     pub stolen: u64,
-    /// Threads woken by Ps so far.
+    /// Attempts of Ps to wake a thread so far.
     pub wakes: u64,
-    /// Times a thread went to sleep so far.
+    /// Times a thread gave up its P for lack of work so far.
     pub parks: u64,
     /// Times a local queue overflowed so far.
     pub overflows: u64,
-    /// Goroutines so far whose P was taken because they blocked their thread unmarked, or hogged it for a slice.
+    /// Goroutines so far that blocked their thread in an unmarked call, or computed for a time
+    /// slice, and lost their P.
     pub stalls: u64,
     /// Timers fired so far.
     pub timers_fired: u64,
-    /// Times the network was asked or waited for so far.
+    /// Polls of the network so far, blocking and non-blocking.
     pub netpolls: u64,
     /// Bytes of goroutine memory mapped from the OS, by all runtimes of the process.
     pub heap_bytes: usize,
 }
 
 impl Sched {
-    /// The counters as they are now.
+    /// Returns the present values of the counters.
     pub(crate) fn stats(&self) -> Stats {
         let sum =
             |pick: fn(&Counters) -> u64| -> u64 { self.ps.iter().map(|p| pick(&p.counters)).sum() };

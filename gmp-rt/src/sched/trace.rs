@@ -1,7 +1,7 @@
-//! `GMPDEBUG=schedtrace=N`: every N milliseconds a line about the scheduler on stderr, in Go's format.
-//! With `scheddetail=1` also a line for each P, M and goroutine.
+//! `GMPDEBUG=schedtrace=N`: prints a line about the scheduler to stderr every N milliseconds, in
+//! Go's format. With `scheddetail=1` also a line for each P, M and goroutine.
 //!
-//! As in Go the values are read while everything runs, and need not agree with each other.
+//! As in Go, the values are read while the runtime runs, so they need not be consistent.
 
 use super::Sched;
 use super::wake::SYSMON;
@@ -16,25 +16,25 @@ use std::fmt::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What is traced, and since when.
+/// What is traced, and how often.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TraceConfig {
-    /// Between two lines; zero for no trace.
+    /// The interval between two lines. Zero: no trace.
     pub(crate) every: Duration,
-    /// Whether everything is listed.
+    /// Whether each P, M and goroutine is listed.
     pub(crate) detail: bool,
 }
 
-/// The trace of one runtime, as sysmon keeps it.
+/// The trace of one runtime. Sysmon keeps it.
 #[derive(Debug, Default)]
 pub(super) struct Trace {
-    /// When the first line was printed; 0 before.
+    /// The time of the first line; 0 before it.
     start: u64,
     next: u64,
 }
 
 impl Trace {
-    /// Prints a line if it is time.
+    /// Prints a line if it is due.
     pub(super) fn print_if_due(&mut self, sched: &Sched, now: u64) {
         let config = sched.config.trace;
         if config.every.is_zero() || now < self.next {
@@ -50,7 +50,7 @@ impl Trace {
 }
 
 impl Sched {
-    /// What both forms begin with. Sysmon is a thread too, as in Go.
+    /// Returns the beginning of both formats. Sysmon counts as a thread, as in Go.
     fn trace_head(&self, ms: u64) -> String {
         let (idle, spinning) = self.idle.word.counts();
         let (threads, pool) = self.idle.with(|lists| (lists.threads + 1, lists.pool.len()));
@@ -78,9 +78,10 @@ impl Sched {
         text
     }
 
-    /// The lines of `scheddetail`: Ps, Ms with the newest first, goroutines. What Go has and gmp has
-    /// not (locks of Ms, goroutines bound to threads, the collector) is shown as it is in a Go program
-    /// that does not use it; `gfreecnt` too, because free cells are counted by their owner only.
+    /// Returns the lines of `scheddetail`: Ps, Ms with the newest first, goroutines. Some fields
+    /// describe what gmp does not have: locks of Ms, goroutines bound to threads, the collector.
+    /// They have the values of a Go program that does not use these. So has `gfreecnt`, because
+    /// only the owner of a P counts its free cells.
     fn detail(&self, ms: u64) -> String {
         let mut text = self.trace_head(ms);
         text.push_str(" gcwaiting=false nmidlelocked=0 stopwait=0 sysmonwait=false");
@@ -114,7 +115,8 @@ impl Sched {
         text
     }
 
-    /// All Ms by number: those that own a P, those that sleep, and sysmon, which prints this.
+    /// Returns all Ms by number: those that own a P, those that sleep, and sysmon, which prints
+    /// this.
     fn ms(&self) -> BTreeMap<MId, MLine> {
         let line = |p: &Arc<P>| {
             let has_right = p.status() == PStatus::Running;
@@ -125,14 +127,14 @@ impl Sched {
         let mut ms: BTreeMap<MId, MLine> =
             self.ps.iter().filter(|p| p.is_owned()).map(|p| (p.m(), line(p))).collect();
         let asleep = MLine { blocked: true, ..MLine::default() };
-        // Later: one that sleeps may have been the last owner of a P that is on its way to another.
+        // Added last: a sleeping M may be the last owner of a P that was just granted to another M.
         self.idle.with(|lists| ms.extend(lists.pool.iter().map(|m| (m.id, asleep))));
         ms.insert(SYSMON, MLine::default());
         ms
     }
 }
 
-/// What is shown of an M.
+/// The values of an M that are shown.
 #[derive(Clone, Copy, Debug, Default)]
 struct MLine {
     p: Option<usize>,
@@ -153,7 +155,8 @@ impl<T: fmt::Display> fmt::Display for Nil<T> {
     }
 }
 
-/// A P with a right to run, or without one if something is left on it: then as Go shows a dead one.
+/// Appends a line for an active P. An inactive P is shown only if it has goroutines or timers, as
+/// Go shows a dead one.
 fn p_line(text: &mut String, p: &P) {
     let (status, m) = match p.status() {
         PStatus::Idle => (0, None),

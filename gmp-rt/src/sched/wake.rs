@@ -1,4 +1,4 @@
-//! Waking and starting threads: Go's `wakep` and `startm`.
+//! Waking and starting threads (Go: `wakep` and `startm`).
 
 use super::Sched;
 use super::idle::{Lists, Recheck, Spinning};
@@ -12,24 +12,24 @@ use std::io;
 use std::sync::{Arc, Once};
 use std::thread;
 
-/// The number of sysmon among the threads: the first, since it starts first.
+/// The number of sysmon among the threads: 0, because it starts first.
 pub(super) const SYSMON: MId = 0;
 
-/// What came of starting an M.
+/// The result of starting an M.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Started {
-    /// It was started, or there is no idle P: then those who run come to the work.
+    /// An M was woken or started, or no P is idle: then the Ms that run find the work.
     Enough,
-    /// There is a P, but no thread to be had.
+    /// A P is idle, but no thread is available.
     Refused,
 }
 
-/// The threads of a runtime, to be joined at its end.
+/// The threads of a runtime. They are joined at its end.
 #[derive(Debug, Default)]
 pub(crate) struct Threads {
     handles: Mutex<HashMap<MId, thread::JoinHandle<()>>>,
-    /// Done once a refused thread is reported.
+    /// Set once a refused thread is reported.
     pub(super) failure_reported: ReportOnce,
 }
 
@@ -45,8 +45,8 @@ impl Default for ReportOnce {
 impl Threads {
     /// Starts a thread and keeps its handle.
     ///
-    /// The lock is held until the handle is in the map, so that a thread that ends at once finds
-    /// it there, and [`join`](Self::join) waits for it. The OS runs nothing of ours in between.
+    /// The lock is held until the handle is in the map. So a thread that ends at once finds its
+    /// handle there, and [`join`](Self::join) waits for the thread. No code of gmp runs in between.
     fn start(
         &self,
         id: MId,
@@ -58,18 +58,18 @@ impl Threads {
         Ok(())
     }
 
-    /// An M exits by itself: nobody needs to join it.
+    /// Forgets an M that exits by itself. No thread needs to join it.
     pub(super) fn forget(&self, id: MId) {
         let handle = self.handles.lock().remove(&id);
         drop(handle);
     }
 
-    /// Waits for the threads, but for the one that asks.
+    /// Waits for all threads except the calling one.
     pub(super) fn join(&self) {
         let handles = std::mem::take(&mut *self.handles.lock());
         for (_, handle) in handles {
             if handle.thread().id() != thread::current().id() {
-                // A panic of a thread is a throw, which aborts: there is no error to report.
+                // A panic of a thread aborts the process, so there is no error to report.
                 let _ = handle.join();
             }
         }
@@ -77,16 +77,15 @@ impl Threads {
 }
 
 impl Sched {
-    /// To be called after work was published: wakes an M if there is an idle P and nobody is
-    /// looking for work already.
+    /// Wakes an M if a P is idle and no M spins. Called after work was published.
     pub(crate) fn wakep(self: &Arc<Self>) {
         if let Some(unit) = self.idle.word.wake_wanted() {
             let _ = self.start_spinning(unit);
         }
     }
 
-    /// Gives an idle P to an M that will look for work, if there is one to be had; if all Ps are
-    /// busy, their Ms will come to it.
+    /// Gives an idle P to an M that then looks for work. If all Ps are busy, their Ms find the
+    /// work.
     #[cold]
     pub(crate) fn start_spinning(self: &Arc<Self>, unit: Spinning) -> Started {
         let taken = self.idle.with(|lists| {
@@ -97,7 +96,7 @@ impl Sched {
             Some((p, m, new))
         });
         let Some((p, m, new)) = taken else {
-            // All Ps are taken by now. Others may have relied on our unit meanwhile.
+            // All Ps are taken by now. A submitter may have relied on the spinning token meanwhile.
             if self.idle.word.found(unit) == Recheck::AsLast && self.any_work() {
                 self.wakep();
             }
@@ -107,7 +106,8 @@ impl Sched {
         let (grant, why) = match (m, new) {
             (Some(m), _) => {
                 m.grant(grant);
-                // While it wakes up, which takes longer; else it would do this before its first poll.
+                // While the M wakes up, which takes longer. Otherwise the M does it before its
+                // first poll.
                 self.idle.rouse_sysmon();
                 return Started::Enough;
             }
@@ -124,7 +124,7 @@ impl Sched {
         Started::Refused
     }
 
-    /// Starts the first thread, so that a runtime that cannot have any is an error at once.
+    /// Starts sysmon and the first M, so that a runtime that cannot start a thread fails at once.
     pub(crate) fn start_first(self: &Arc<Self>) -> io::Result<()> {
         let unit = self.idle.word.spin_anyway();
         let first = self.idle.with(|lists| {
@@ -138,7 +138,7 @@ impl Sched {
         self.start_sysmon()?;
         self.start_thread(id, Grant { p, unit }).map_err(|(grant, error)| {
             self.take_back(grant);
-            // Nobody is left to stop it.
+            // No M is left to stop sysmon.
             self.stop();
             error
         })
@@ -160,7 +160,7 @@ impl Sched {
         if let Some(bytes) = self.config.stack_size {
             builder = builder.stack_size(bytes);
         }
-        // The grant travels in a shared slot, to come back if the OS refuses the thread.
+        // The grant is in a shared slot, so that it comes back if the OS refuses the thread.
         let slot = Arc::new(Mutex::new(Some(grant)));
         let (sched, for_thread) = (self.clone(), slot.clone());
         let started = self.threads.start(id, builder, move || {
@@ -178,7 +178,7 @@ impl Sched {
     }
 
     /// Takes back the count of a thread that the OS refused. If that was the last thread of a
-    /// runtime that stops, wakes all that still waits for it: the caller holds no lock.
+    /// runtime that stops, wakes everything that waits for the end. The caller holds no lock.
     fn uncount_thread(&self) {
         let over = self.idle.with(|lists| {
             lists.threads -= 1;
@@ -189,7 +189,8 @@ impl Sched {
         }
     }
 
-    /// No thread for this P: the others go on, and the next push tries again.
+    /// Takes back a grant for which there is no thread. The other Ms continue, and the next push
+    /// tries again.
     fn refuse(self: &Arc<Self>, grant: Grant<Spinning>, why: &str) {
         if self.take_back(grant) {
             return;
@@ -199,8 +200,9 @@ impl Sched {
         });
     }
 
-    /// Puts the P of a grant that nobody took on the idle list again; `true` if the runtime ends,
-    /// which is why. An M may have fallen asleep meanwhile, relying on the grant's unit.
+    /// Puts the P of an unused grant back on the idle list. Returns `true` if the runtime stops,
+    /// which is then the cause. An M may have gone to sleep meanwhile, relying on the grant's
+    /// spinning token.
     fn take_back(self: &Arc<Self>, grant: Grant<Spinning>) -> bool {
         let (asleep, stopping) = self.idle.with(|lists| {
             self.idle.put_p(lists, grant.p, Some(grant.unit));
@@ -222,7 +224,7 @@ impl Sched {
     }
 }
 
-/// Counts a thread before it exists, so that two cannot pass the limit together.
+/// Counts a thread before it exists, so that two threads cannot pass the limit together.
 fn reserve_thread(lists: &mut Lists, max: usize) -> Option<MId> {
     if lists.threads >= max || lists.stopping {
         return None;

@@ -1,4 +1,4 @@
-//! A thread that the OS refuses, without a runtime around it.
+//! Threads that the OS refuses, without a runtime.
 
 use super::super::Config;
 use super::{Grant, Sched};
@@ -14,7 +14,7 @@ const RUNTIME: u16 = (Ids::MAX_RUNTIMES - 2) as u16;
 /// No OS gives a thread such a stack.
 const NO_THREAD: usize = 1 << 60;
 
-/// Calls back into the scheduler as it is woken, as a waker of a user may.
+/// Calls into the scheduler when it is woken, as a user's waker may.
 struct CallsBack {
     sched: Weak<Sched>,
     was_free: AtomicBool,
@@ -34,7 +34,7 @@ impl Wake for CallsBack {
 }
 
 /// The last thread of a runtime that stops is refused, so all timers are woken at once. A waker
-/// that needs the lock of the thread handles must not meet it held.
+/// that takes the lock of the thread handles must not find it held.
 #[test]
 fn a_refused_thread_wakes_timers_without_a_lock() {
     let config = Config { stack_size: Some(NO_THREAD), max_threads: 1, ..Config::default() };
@@ -58,7 +58,7 @@ fn a_refused_thread_wakes_timers_without_a_lock() {
     assert!(sched.idle.with(|lists| lists.is_over()));
 }
 
-/// A refused thread leaves the runtime as it was: the P is idle again, and nothing is counted.
+/// A refused thread leaves the runtime unchanged: the P is idle again, and no thread is counted.
 #[test]
 fn a_refused_thread_gives_its_p_back() {
     let config = Config { stack_size: Some(NO_THREAD), max_threads: 1, ..Config::default() };

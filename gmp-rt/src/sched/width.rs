@@ -1,22 +1,23 @@
-//! How many Ps run at a time: fewer than there may be, where sharing costs more than it gives.
+//! Adaptive procs: runs fewer Ps where contention outweighs parallelism.
 //!
-//! Goroutines that do little between two meetings (a value through a channel, a lock, a spawn of something tiny) are
-//! faster on one P than on two, up to five times: on two, each value crosses from cache to cache, locks are fought
-//! for, and thieves steal what is done in a moment. No runtime can tell from a goroutine which kind it is. But it can
-//! try: where thieves and locks are busy all the time, sysmon lets half of the Ps rest for three milliseconds and
-//! compares what got done. If that was clearly more, it stays so for a while, and is tried the other way round then.
+//! Some goroutines do little between two interactions, such as a channel operation, a lock or a
+//! small spawn. They are faster on one P than on two. On two Ps each value crosses from cache to
+//! cache, locks are contended, and thieves steal work that takes less time than the steal. The
+//! runtime cannot see this in a goroutine, but it can try. If steals, moves of goroutines or
+//! contended locks are frequent, sysmon runs half of the Ps for three milliseconds and compares the
+//! throughput. If it was clearly higher, fewer Ps stay active for a time ([`WIDTH_HOLD`]). Then
+//! sysmon tries more Ps again.
 //!
-//! A program does different things at different times, and each gets more or less done by itself. So fewer Ps have
-//! to win twice, against what got done with more before and after, and against the better of the two. (With a trial of one
-//! change only, a made-up load that triples every 4 ms ran on half of the Ps for a tenth of the time.)
+//! The throughput of a program also changes by itself. So the worst measurement with fewer Ps must
+//! beat the best of the measurements with more Ps before and after it.
 //!
-//! What got done is polls and operations of gmp's own futures; so the trial is decided by work, not by guesses about
-//! it. Whoever computes in parallel gives no cause for a trial, and would win it: nothing is taken from those.
+//! Throughput is the number of polls and of operations of gmp's own futures. A load that computes
+//! in parallel gives no cause for a trial, and more Ps would win one.
 //!
-//! The way back is short. A P that stands still for a round, or half of what got done before while there is work
-//! left, and all may run again at once: the promise that nobody is held up does not depend on any of this. Resting Ps
-//! have no right to run, as after [`set_max_procs`](crate::set_max_procs); everything else about them is in
-//! [`super::procs`].
+//! All Ps become active again at once in two cases: a P is stuck in a poll or leaves work queued,
+//! or the throughput drops to half while work waits. So blocked and CPU-bound goroutines do not
+//! delay others here either. Other Ps are inactive as after
+//! [`set_max_procs`](crate::set_max_procs); see [`super::procs`].
 
 use crate::p::Counters;
 use crate::tuning::{
@@ -26,7 +27,7 @@ use crate::tuning::{
 use crate::util::clock;
 use std::time::Duration;
 
-/// What all Ps have counted so far.
+/// Sums of the counters of all Ps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) polls: u64,
@@ -35,12 +36,12 @@ pub(super) struct Counts {
     pub(super) steals: u64,
     /// Goroutines that came from another P, or from the global queue.
     pub(super) moved: u64,
-    /// Locks found taken.
+    /// Locks that were contended.
     pub(super) contended: u64,
 }
 
 impl Counts {
-    /// Adds what one P has counted.
+    /// Adds the counters of one P.
     pub(super) fn add(&mut self, p: &Counters) {
         self.polls += p.polls.get();
         self.ops += p.ops.get();
@@ -49,7 +50,7 @@ impl Counts {
         self.contended += p.contended.get();
     }
 
-    /// What has got done.
+    /// Returns the work done: polls and operations.
     fn done(&self) -> u64 {
         self.polls + self.ops
     }
@@ -65,61 +66,61 @@ impl Counts {
     }
 }
 
-/// How the runtime is in a round.
+/// The state of the runtime in a round.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
     pub(super) counts: Counts,
-    /// Ps that there may be.
+    /// The maximum for the number of active Ps.
     pub(super) limit: usize,
-    /// Ps that there should be.
+    /// The target for the number of active Ps.
     pub(super) width: usize,
-    /// Ps that run.
+    /// The number of running Ps.
     pub(super) running: usize,
-    /// A P does not come on, though its thread computes or is blocked.
+    /// Whether a P makes no progress, though its thread computes or is blocked.
     pub(super) stuck: bool,
-    /// There is work that no P has begun.
+    /// Whether there is work that no P has begun.
     pub(super) waiting: bool,
 }
 
-/// What goes on.
+/// What the adaptation does.
 #[derive(Clone, Copy, Debug)]
 enum Phase {
-    /// It stays as it is; so much got done when that was decided, if it was tried.
+    /// No trial. `rate` is the throughput of the winner of the last trial, or 0.
     Settled { rate: f64 },
-    /// Both are tried in turn.
+    /// Compares two numbers of Ps in turn.
     Trial(Trial),
 }
 
-/// Which of two widths.
+/// One of the two numbers of Ps in a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     Narrow,
     Wide,
 }
 
-/// A trial of fewer against more.
+/// A comparison of fewer Ps with more Ps.
 #[derive(Clone, Copy, Debug)]
 struct Trial {
     narrow: usize,
     wide: usize,
-    /// The side it began with, whose rate was known.
+    /// The side before the trial, whose rate is known.
     from: Side,
-    /// What is measured now, and then.
+    /// The sides that are still to be measured, the present one first.
     steps: &'static [Side],
-    /// The least that got done with fewer in a millisecond, and the most with more.
+    /// The lowest rate with fewer Ps, and the highest with more, per millisecond.
     narrow_rate: f64,
     wide_rate: f64,
 }
 
 impl Trial {
-    /// More run, and seem to get in each other's way.
+    /// Starts a trial of half as many Ps, because there is contention.
     fn of_fewer(width: usize, rate: f64) -> Self {
         let (narrow, steps) = ((width / 2).max(1), &[Side::Narrow, Side::Wide]);
         let narrow_rate = f64::INFINITY;
         Self { narrow, wide: width, from: Side::Wide, steps, narrow_rate, wide_rate: rate }
     }
 
-    /// Fewer have run for a while.
+    /// Starts a trial of twice as many Ps, because fewer were active for a time.
     fn of_more(width: usize, limit: usize, rate: f64) -> Self {
         let (wide, steps) = ((width * 2).min(limit), &[Side::Wide, Side::Narrow, Side::Wide]);
         Self { narrow: width, wide, from: Side::Narrow, steps, narrow_rate: rate, wide_rate: 0.0 }
@@ -132,7 +133,7 @@ impl Trial {
         }
     }
 
-    /// The present step is over, in which so much got done: the winner, if there is one.
+    /// Ends the present step, which had this rate. Returns the winner if the trial is decided.
     fn end_step(&mut self, rate: f64) -> Option<Side> {
         let (step, left) = self.steps.split_first()?;
         match step {
@@ -147,17 +148,18 @@ impl Trial {
     }
 }
 
-/// A stretch of time that is measured.
+/// A period that is measured.
 #[derive(Clone, Copy, Debug, Default)]
 struct Window {
     since: u64,
     counts: Counts,
-    /// The windows of this trial so far, and the best of them but the first, in which things settle.
+    /// The windows since the last change of the number of Ps, and the best rate of them. The first
+    /// does not count, because the change takes effect in it.
     seen: u32,
     best: f64,
 }
 
-/// What was counted in a window.
+/// The counts of a window.
 #[derive(Clone, Copy, Debug)]
 struct Past {
     counts: Counts,
@@ -169,12 +171,12 @@ impl Past {
         count as f64 / self.millis
     }
 
-    /// What got done in a millisecond.
+    /// Returns the work done per millisecond.
     fn rate(&self) -> f64 {
         self.per_ms(self.counts.done())
     }
 
-    /// Whether so much of it was finding and fighting that a trial may pay.
+    /// Whether steals, moves and contended locks are so frequent that a trial may pay off.
     fn is_wasteful(&self) -> bool {
         self.rate() >= WIDTH_DONE
             && (self.per_ms(self.counts.steals) >= WIDTH_STEALS
@@ -183,20 +185,20 @@ impl Past {
     }
 }
 
-/// The state. See the [module](self).
+/// The state of the adaptation. See the [module](self).
 #[derive(Debug)]
 pub(super) struct Width {
     limit: usize,
     width: usize,
     phase: Phase,
     window: Window,
-    /// Windows in a row that gave cause for a trial, and the most that got done in one of them.
+    /// Consecutive windows that gave cause for a trial, and the best rate of them.
     doubts: u32,
     doubtful_rate: f64,
-    /// No trial with fewer before this moment, and for how long the next such ban is.
+    /// No trial of fewer Ps before this time, and the length of the next such ban.
     rest_until: u64,
     rest: Duration,
-    /// No trial with more before this moment, and for how long the next such ban is.
+    /// No trial of more Ps before this time, and the length of the next such ban.
     hold_until: u64,
     hold: Duration,
 }
@@ -217,10 +219,11 @@ impl Width {
         }
     }
 
-    /// A round at the moment `now`; how many Ps are to run from now on, if that changes.
+    /// Makes a round at the time `now`. Returns the new target for the number of active Ps, if it
+    /// changes.
     pub(super) fn round(&mut self, now: u64, sample: &Sample) -> Option<usize> {
         if (sample.limit, sample.width) != (self.limit, self.width) {
-            // Somebody else has changed it.
+            // The number was set elsewhere.
             *self = Self::new(sample.limit);
         }
         let before = sample.width;
@@ -232,7 +235,7 @@ impl Width {
         (self.width != before).then_some(self.width)
     }
 
-    /// Nobody runs: nothing that was measured counts any more.
+    /// Discards all measurements, because no P runs. Returns the maximum if fewer Ps were active.
     pub(super) fn reset(&mut self) -> Option<usize> {
         let narrow = self.width < self.limit;
         *self = Self { rest_until: self.rest_until, rest: self.rest, ..Self::new(self.limit) };
@@ -260,7 +263,8 @@ impl Width {
         }
     }
 
-    /// Whether it is time for a trial, if so much got done at the last one.
+    /// Starts a trial if there is cause, or makes all Ps active if the rate is less than half of
+    /// `settled`, the rate of the last trial.
     fn look(&mut self, now: u64, sample: &Sample, past: &Past, settled: f64) {
         let narrow = self.width < self.limit;
         if narrow && sample.waiting && past.rate() * 2.0 < settled {
@@ -280,7 +284,7 @@ impl Width {
         }
     }
 
-    /// Runs with the width of the next step.
+    /// Continues with the number of Ps of the next step.
     fn go_on(&mut self, trial: Trial) {
         if let Some(step) = trial.steps.first() {
             self.run_with(trial.width(*step), Phase::Trial(trial));
@@ -295,7 +299,7 @@ impl Width {
         self.window.best = 0.0;
     }
 
-    /// A step of a trial is over.
+    /// Ends a step of a trial.
     fn end_step(&mut self, now: u64, mut trial: Trial) {
         let Some(winner) = trial.end_step(self.window.best) else { return self.go_on(trial) };
         match (winner, trial.from) {
@@ -306,7 +310,7 @@ impl Width {
         }
         self.hold_until = now + clock::nanos(self.hold);
         let rate = match winner {
-            // Still fewer may be better still.
+            // No ban: still fewer Ps may be better.
             Side::Narrow => trial.narrow_rate,
             Side::Wide => {
                 self.rest_until = now + clock::nanos(self.rest);
@@ -320,7 +324,7 @@ impl Width {
         self.run_with(width, Phase::Settled { rate });
     }
 
-    /// All may run again, at once.
+    /// Makes all Ps active at once.
     fn give_up(&mut self, now: u64) {
         self.rest_until = now + clock::nanos(self.rest);
         self.settle(self.limit, 0.0);
@@ -333,7 +337,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// A runtime of which is known how much it gets done in a millisecond with how many Ps.
+    /// A runtime whose throughput for each number of Ps is known.
     struct Fake {
         width: Width,
         now: u64,
@@ -349,7 +353,7 @@ mod tests {
             Self { width: Width::new(limit), now: 1000 * MS, sample, wasteful: true }
         }
 
-        /// A round a millisecond later, in which so much got done.
+        /// Makes a round a millisecond later, with this amount of work done.
         fn round(&mut self, done: u64) {
             self.now += MS;
             self.sample.counts.polls += done;
@@ -361,7 +365,7 @@ mod tests {
             }
         }
 
-        /// So many rounds; how many of them there were with each width.
+        /// Makes `rounds` rounds. Returns how many of them there were with each number of Ps.
         fn run(&mut self, rounds: usize, done: impl Fn(usize) -> u64) -> Vec<usize> {
             let mut with = vec![0; self.sample.limit + 1];
             for _ in 0..rounds {
@@ -372,7 +376,7 @@ mod tests {
         }
     }
 
-    /// Fewer get more done: they run nearly always.
+    /// Fewer Ps have a higher throughput: they are active nearly always.
     #[test]
     fn who_fights_is_narrowed() {
         let mut fake = Fake::new(4);
@@ -380,7 +384,7 @@ mod tests {
         assert!(with[1] > 1900 && with[4] < 20, "{with:?}");
     }
 
-    /// More get more done, though there is much stealing: they run nearly always.
+    /// More Ps have a higher throughput despite many steals: they are active nearly always.
     #[test]
     fn who_gains_by_more_keeps_them() {
         let mut fake = Fake::new(2);
@@ -392,7 +396,7 @@ mod tests {
         assert!(with[1] <= 12, "{with:?}");
     }
 
-    /// What a program does by itself now and then, however many run, is no reason.
+    /// Changes of the load that do not depend on the number of Ps are no reason for fewer.
     #[test]
     fn who_is_faster_at_times_keeps_all() {
         for period in [2, 3, 4, 5, 7, 9, 12] {
@@ -406,7 +410,7 @@ mod tests {
         }
     }
 
-    /// As much gets done: not worth a change.
+    /// The throughput is the same: no reason for a change.
     #[test]
     fn no_change_for_nothing() {
         let with = Fake::new(2).run(2000, |_| 10_000);
@@ -418,14 +422,14 @@ mod tests {
         let mut fake = Fake::new(2);
         fake.wasteful = false;
         assert_eq!(fake.run(2000, |width| 40_000 / width as u64)[1], 0);
-        // Hardly any polls, and nothing moves: they compute, with checkpoints.
+        // Many operations and no steals: goroutines that compute, with checkpoints.
         fake.wasteful = false;
         for _ in 0..2000 {
             fake.sample.counts.ops += 100_000;
             fake.round(0);
             assert_eq!(fake.sample.width, 2);
         }
-        // Little gets done at all: long polls.
+        // Low throughput: long polls.
         fake.wasteful = true;
         assert_eq!(fake.run(2000, |_| 100)[1], 0);
     }
@@ -438,12 +442,12 @@ mod tests {
         fake.sample.stuck = true;
         fake.round(0);
         assert_eq!(fake.sample.width, 4);
-        // And is not tried again for a while.
+        // No trial follows before the ban ends.
         fake.sample.stuck = false;
         assert_eq!(fake.run(40, |width| 40_000 / width as u64)[4], 40);
     }
 
-    /// The goroutines begin to compute.
+    /// The goroutines become CPU-bound.
     #[test]
     fn half_of_what_got_done_ends_it() {
         let mut fake = Fake::new(2);
@@ -454,7 +458,7 @@ mod tests {
         assert_eq!(fake.sample.width, 2);
     }
 
-    /// Fewer were better, and are no longer: found out when it is tried again.
+    /// Fewer Ps were better and are not any more. The next trial of more Ps shows it.
     #[test]
     fn the_other_way_round_is_tried_too() {
         let mut fake = Fake::new(2);
