@@ -13,7 +13,7 @@
 //!
 //! | id | op | pairs with | makes visible |
 //! |----|----|-----------|----------------|
-//! | O1 | SeqCst store of `next` in [`Timers::publish`] | load in [`Timers::next_when`] | the deadline |
+//! | O1 | SeqCst store of `next` in [`Timers::publish`] | load in `next_when` | the deadline |
 //!
 //! O1 relies on the lock of the idle lists. `Sched::tend` takes it after the store. An M takes it
 //! to enter the pool, and loads after that. So either the M sees the earlier timer, or the thread
