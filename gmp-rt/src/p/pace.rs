@@ -1,7 +1,7 @@
 //! The poll-time estimate of a P: decides whether its queued polls justify waking another thread.
 //!
-//! Waking a thread costs the waker a system call, and the thread starts tens of microseconds later.
-//! A server with a few short requests at a time is faster without.
+//! Waking a thread costs the waker a system call, and the woken thread starts with a delay. A
+//! server with a few short requests at a time is faster without a wake-up.
 //!
 //! The time is measured from when work was found to when it has run out. This is done only if the
 //! network is in use: there the clock is cheap compared with the system call that polls the

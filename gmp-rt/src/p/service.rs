@@ -12,8 +12,9 @@
 //!
 //! # How
 //!
-//! Reading the clock costs as much as a short poll. So the P counts its polls, and the operations
-//! of gmp's own futures within a poll, and reads the clock when one of the two counts has expired.
+//! Reading the clock for each poll would cost a large part of a short poll. So the P counts its
+//! polls, and the operations of gmp's own futures within a poll. It reads the clock when one of the
+//! two counts has expired.
 //! From the time since the last service the P computes how many polls or operations fit into the
 //! next [`SERVICE_PERIOD`]. The count is at least one. It is at most twice the previous count,
 //! because one short poll says little about the next ones. It is limited to [`SERVICE_POLLS`] and
@@ -46,7 +47,7 @@
 //!
 //! Go checks the global queue in every 61st slice, and Tokio its driver at every 61st poll. Both
 //! count polls of any length: 61 polls of 50 µs take 3 ms. Go does not count `runnext` chains at
-//! all. A read of the clock per poll would be exact, but would cost a quarter of a short poll.
+//! all. A read of the clock per poll would be exact, but too expensive.
 
 use crate::tuning::{
     GLOBAL_TICK, NEWCOMER_TURN, SERVICE_OPS, SERVICE_PERIOD, SERVICE_POLLS, SLICE,
