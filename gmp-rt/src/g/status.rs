@@ -39,7 +39,7 @@
 //! |----|----|-----------|----------------|
 //! | O1 | Release store in `init` | Acquire in `try_ref` and every transition | header and future |
 //! | O2 | AcqRel in `wake`, also without a change | AcqRel in `to_running` | the waker's writes |
-//! | O3 | AcqRel in `after_pending`, `after_yield` | AcqRel in `wake`, `to_running` | the poll's writes |
+//! | O3 | AcqRel in `after_pending`, `after_yield` | AcqRel in `wake`, `to_running` | the future |
 //! | O4 | AcqRel in `complete` | Acquire in `is_dead`, AcqRel in `set_join_waker` | the output |
 //! | O5 | AcqRel in `set_join_waker` | AcqRel in `complete` | the waker in the join slot |
 //! | O6 | Release in `drop_ref` | Acquire load there | all uses of the cell before it is freed |

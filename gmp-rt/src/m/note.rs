@@ -12,7 +12,7 @@
 //! |------|---------|-----------|
 //! | [`NONE`] | no wake-up is pending | `wake` unparks → `WOKEN`; `sleep_in` → `POLLS` |
 //! | [`WOKEN`] | a wake-up is pending | the owner takes it → `NONE` |
-//! | [`POLLS`] | the owner is in the netpoller, or enters it | `wake` → `WOKEN`; it returns → `NONE` |
+//! | [`POLLS`] | the owner is in or enters the netpoller | `wake` → `WOKEN`; it returns → `NONE` |
 //!
 //! For `POLLS`, `wake` also wakes the poller (Go: `netpollBreak`).
 //!
