@@ -1,16 +1,16 @@
-//! The whole cell: header, then the future, later the output in its place.
+//! The cell of a goroutine: the header, then the future, later the output in its place.
 //!
-//! Everything that depends on the future's type is here, behind a [`GVTable`]; the rest of the
+//! Everything that depends on the future's type is here, behind a [`GVTable`]. The rest of the
 //! runtime sees only [`G`].
 //!
 //! # Invariants
 //!
 //! - I1: a cell made by [`spawn`] for `F` and `S` has the vtable of `F` and `S`, so a vtable
 //!   function may cast the header back to its `GCell`.
-//! - I2: the stage holds the future until [`GVTable::poll`] says ready or
-//!   [`GVTable::cancel`] returns; then the output if `Stored`, else nothing.
+//! - I2: the stage holds the future until [`GVTable::poll`] returns `Done` or [`GVTable::cancel`]
+//!   returns; then the output if `Stored`, else nothing.
 //! - I3: the stage is touched only by the owner that the status word names: the M that runs the
-//!   goroutine, or the `JoinHandle` once it is dead.
+//!   goroutine; once it is dead, the `JoinHandle`, or the completing M if the handle is gone.
 //! - I4: the future does not move from [`spawn`] to its drop: it is pinned by the cell.
 
 use super::heap::{self, CELL_ALIGN, SizeClass};
@@ -33,26 +33,26 @@ use std::task::{Context, Poll};
 /// Why a goroutine has no output.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// It was aborted, or its runtime went down.
+    /// The goroutine was aborted, or its runtime shut down.
     Cancelled,
-    /// It panicked.
+    /// The goroutine panicked.
     Panic(Box<dyn Any + Send>),
 }
 
-/// What a goroutine leaves behind.
+/// The result of a goroutine.
 pub(crate) type Outcome<T> = Result<T, Failure>;
 
-/// How a poll ended.
+/// The result of a poll.
 #[must_use]
 #[derive(Debug)]
 pub(crate) enum Polled {
     /// Not yet ready.
     Pending,
-    /// The future is gone; `complete` the status with this.
+    /// The future is dropped. Pass this to `complete` of the status.
     Done(Output),
 }
 
-/// What the runtime can do with a goroutine without knowing its future.
+/// The operations on a goroutine that depend on the type of its future.
 pub(crate) struct GVTable {
     pub(super) submit: fn(GRef),
     pub(super) poll_go_on: fn(&Context<'_>) -> Poll<()>,
@@ -64,20 +64,20 @@ pub(crate) struct GVTable {
     take_output: unsafe fn(GPtr, *mut ()),
 }
 
-/// How an outcome lies in the cell.
+/// The form in which the cell stores an outcome.
 trait Keep<T> {
-    /// The form it is kept in.
+    /// The stored form.
     type Kept;
-    /// Into that form.
+    /// Converts an outcome to the stored form.
     fn keep(outcome: Outcome<T>) -> Self::Kept;
-    /// Out of it.
+    /// Converts the stored form back.
     fn give(kept: Self::Kept) -> Outcome<T>;
 }
 
-/// As it is.
+/// The outcome itself.
 struct Inline;
 
-/// In a box of its own: it is too large or too strictly aligned for a cell.
+/// A box, for an outcome that is too large or too strictly aligned for a cell.
 struct Boxed;
 
 impl<T> Keep<T> for Inline {
@@ -137,6 +137,8 @@ impl<F: Future, S: Schedule, K: Keep<F::Output>> GCell<F, S, K> {
         take_output: Self::take_output,
     };
 
+    /// Returns the cell of `g`.
+    ///
     /// # Safety
     ///
     /// `g` is a cell of this type (I1), alive.
@@ -145,18 +147,20 @@ impl<F: Future, S: Schedule, K: Keep<F::Output>> GCell<F, S, K> {
         unsafe { g.cast::<Self>().as_ref() }
     }
 
+    /// Polls the future and catches its panic.
+    ///
     /// # Safety
     ///
     /// I1 and I3: the caller runs the goroutine.
     unsafe fn poll(g: GPtr, cx: &mut Context<'_>) -> Polled {
         debug_assert_no_lock_held("polls a goroutine");
-        // SAFETY: I1, the caller's promise.
+        // SAFETY: I1, guaranteed by the caller.
         let this = unsafe { Self::of(g) };
         let result = catch_unwind(AssertUnwindSafe(|| {
             this.stage.with_mut(|stage| {
-                // SAFETY: I2, I3 — running, so the future is there and ours.
+                // SAFETY: I2, I3 — running, so the future exists and this thread owns it.
                 let future: &mut F = unsafe { &mut (*stage).future };
-                // SAFETY: I4 — it stays in this cell until it is dropped there.
+                // SAFETY: I4 — the future stays in this cell until it is dropped there.
                 unsafe { Pin::new_unchecked(future) }.poll(cx)
             })
         }));
@@ -165,36 +169,39 @@ impl<F: Future, S: Schedule, K: Keep<F::Output>> GCell<F, S, K> {
             Ok(Poll::Ready(output)) => Ok(output),
             Err(payload) => Err(Failure::Panic(payload)),
         };
-        // SAFETY: I2, I3 — the future is still there, and ours.
+        // SAFETY: I2, I3 — the future still exists, and this thread owns it.
         Polled::Done(unsafe { this.finish(outcome) })
     }
 
+    /// Drops the future of an aborted goroutine.
+    ///
     /// # Safety
     ///
     /// As for [`poll`](Self::poll).
     unsafe fn cancel(g: GPtr) -> Output {
-        // SAFETY: I1, the caller's promise.
+        // SAFETY: I1, guaranteed by the caller.
         let this = unsafe { Self::of(g) };
-        // SAFETY: I2, I3, the caller's promise.
+        // SAFETY: I2, I3, guaranteed by the caller.
         unsafe { this.finish(Err(Failure::Cancelled)) }
     }
 
-    /// Drops the future and puts the outcome in its place if somebody may ask for it.
+    /// Drops the future and stores the outcome in its place if the handle exists.
     ///
     /// # Safety
     ///
     /// I2, I3: the stage holds the future and the caller owns it.
-    // Always: else the outcome goes through memory, written in words and read in pairs of them, for which a CPU waits.
+    // Always inlined: a call passes the outcome through memory, written in words and read in pairs
+    // of words, which stalls the CPU.
     #[inline(always)]
     unsafe fn finish(&self, outcome: Outcome<F::Output>) -> Output {
         debug_assert_no_lock_held("drops the future of a goroutine");
         let dropped = catch_unwind(AssertUnwindSafe(|| {
-            // SAFETY: I2 — the future is there, and dropped exactly once, here.
+            // SAFETY: I2 — the future exists, and is dropped exactly once, here.
             self.stage.with_mut(|stage| unsafe { ManuallyDrop::drop(&mut (*stage).future) });
         }));
         let outcome = match dropped {
             Ok(()) => outcome,
-            // A panic in the future's drop is a panic of the goroutine, whatever came before.
+            // A panic in the future's drop replaces the outcome.
             Err(payload) => {
                 self.discard(outcome);
                 Err(Failure::Panic(payload))
@@ -205,7 +212,7 @@ impl<F: Future, S: Schedule, K: Keep<F::Output>> GCell<F, S, K> {
         }
         if self.header.status.is_joinable() {
             let kept = K::keep(outcome);
-            // SAFETY: I2, I3 — the future is gone, the place is ours.
+            // SAFETY: I2, I3 — the future is dropped, and this thread owns the stage.
             self.stage.with_mut(|stage| unsafe { (*stage).output = ManuallyDrop::new(kept) });
             Output::Stored
         } else {
@@ -214,7 +221,7 @@ impl<F: Future, S: Schedule, K: Keep<F::Output>> GCell<F, S, K> {
         }
     }
 
-    /// Drops an outcome that nobody will see; a panic in it is reported.
+    /// Drops an outcome that no handle takes. Reports a panic, also one of this drop.
     fn discard(&self, outcome: Outcome<F::Output>) {
         debug_assert_no_lock_held("drops the output of a goroutine");
         let report = |payload: Box<dyn Any + Send>| {
@@ -232,36 +239,40 @@ impl<F: Future, S: Schedule, K: Keep<F::Output>> GCell<F, S, K> {
         }
     }
 
+    /// Drops the output of a dead goroutine.
+    ///
     /// # Safety
     ///
     /// I1, I3: the caller owns the output, and does so once.
     unsafe fn drop_output(g: GPtr) {
-        // SAFETY: I1, the caller's promise.
+        // SAFETY: I1, guaranteed by the caller.
         let this = unsafe { Self::of(g) };
-        // SAFETY: I2, I3 — stored, ours, and read once.
+        // SAFETY: I2, I3 — stored, owned by the caller, and read once.
         let outcome =
             this.stage.with(|stage| unsafe { std::ptr::read(&raw const (*stage).output) });
         this.discard(K::give(ManuallyDrop::into_inner(outcome)));
     }
 
+    /// Moves the output of a dead goroutine to `to`.
+    ///
     /// # Safety
     ///
     /// I1, I3: the caller owns the output, and does so once; `to` is valid for an
     /// `Outcome<F::Output>`.
     unsafe fn take_output(g: GPtr, to: *mut ()) {
-        // SAFETY: I1, the caller's promise.
+        // SAFETY: I1, guaranteed by the caller.
         let this = unsafe { Self::of(g) };
-        // SAFETY: I2, I3 — stored, ours, and read once.
+        // SAFETY: I2, I3 — stored, owned by the caller, and read once.
         let outcome =
             this.stage.with(|stage| unsafe { std::ptr::read(&raw const (*stage).output) });
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             to.cast::<Outcome<F::Output>>().write(K::give(ManuallyDrop::into_inner(outcome)))
         };
     }
 }
 
-/// A goroutine as it is born.
+/// A new goroutine.
 #[derive(Debug)]
 pub(crate) struct Newborn<T> {
     /// The right to run it, for a run queue.
@@ -270,14 +281,14 @@ pub(crate) struct Newborn<T> {
     pub(crate) handle: JoinHandle<T>,
 }
 
-/// Makes a goroutine that will run `future`. It is runnable, and on no queue yet.
+/// Allocates a goroutine that runs `future`. It is runnable, and on no queue yet.
 #[inline]
 pub(crate) fn spawn<F, S>(future: F, birth: Birth) -> Newborn<F::Output>
 where
     F: Future<Output: Send + 'static> + Send + 'static,
     S: Schedule,
 {
-    // The first form that fits a slab: all of it, with the output boxed, with the future boxed.
+    // The first form that fits a slab: everything inline, the output boxed, both boxed.
     if let Some(class) = const { GCell::<F, S, Inline>::CLASS } {
         return build::<F, S, Inline>(class, future, birth);
     }
@@ -298,10 +309,10 @@ fn build<F: Future, S: Schedule, K: Keep<F::Output>>(
 ) -> Newborn<F::Output> {
     let g = heap::alloc(class);
     let cell = g.cast::<GCell<F, S, K>>().as_ptr();
-    // The status word stays as it is, a free cell's, until all else is written: a walker may
-    // look at it any time.
-    // SAFETY: a free cell of the right class, ours; all fields but the status are written, none
-    // is read or dropped before.
+    // The status word stays that of a free cell until all other fields are written: a walker may
+    // read it at any time.
+    // SAFETY: a free cell of the right class, owned by this thread. All fields but the status are
+    // written, and none is read or dropped before.
     unsafe {
         (&raw mut (*cell).header.vtable).write(&GCell::<F, S, K>::VTABLE);
         (&raw mut (*cell).header.link).write(Link::none());
@@ -315,7 +326,7 @@ fn build<F: Future, S: Schedule, K: Keep<F::Output>>(
         (&raw mut (*cell).stage)
             .write(UnsafeCell::new(Stage { future: ManuallyDrop::new(future) }));
     }
-    // SAFETY: a cell that the heap gave out is mapped.
+    // SAFETY: a cell from `alloc` is mapped.
     unsafe { g.status() }.init();
     // SAFETY: `init` made it runnable, and this is the one right to run it.
     let gp = unsafe { GRef::from_raw(g) };
@@ -337,25 +348,26 @@ pub(crate) fn cancel(gp: &GRef) -> Output {
     unsafe { (gp.vtable.cancel)(gp.as_raw()) }
 }
 
-/// Ends a running goroutine whose future is gone: wakes its joiner, frees what nobody needs.
+/// Ends a running goroutine whose future is dropped: wakes its joiner, and frees the cell if no
+/// reference is left.
 #[inline]
 pub(crate) fn complete(gp: GRef, output: Output) {
     let g = gp.into_raw();
-    // SAFETY: alive until our reference is given up, in there.
+    // SAFETY: alive until `complete` gives up this M's reference.
     match unsafe { g.status() }.complete(output) {
         AfterDone::Released => {}
         // SAFETY: no reference is left.
         AfterDone::Free => unsafe { free(g) },
         AfterDone::DropOutput => {
-            // SAFETY: I3 — dead without a handle, so the output is ours.
+            // SAFETY: I3 — dead without a handle, so this M owns the output.
             unsafe { drop_output(g) };
-            // SAFETY: our reference is given up once.
+            // SAFETY: this M's reference, given up once.
             unsafe { drop_ref(g) };
         }
         AfterDone::WakeJoiner => {
-            // SAFETY: dead with `JOIN_WAKER`, so the slot is ours.
+            // SAFETY: dead with `JOIN_WAKER`, so this M owns the slot.
             let waker = unsafe { g.header() }.join.with_mut(|slot| unsafe { (*slot).take() });
-            // SAFETY: our reference is given up once.
+            // SAFETY: this M's reference, given up once.
             unsafe { drop_ref(g) };
             if let Some(waker) = waker {
                 waker.wake();
@@ -364,49 +376,55 @@ pub(crate) fn complete(gp: GRef, output: Output) {
     }
 }
 
+/// Drops a reference on `g`, and frees the cell if it was the last one.
+///
 /// # Safety
 ///
 /// The caller has a reference on `g` and gives it up.
 pub(super) unsafe fn drop_ref(g: GPtr) {
-    // Also if it is not the last: which one is last depends on the timing.
+    // Asserted for every reference: which one is the last depends on the timing.
     debug_assert_no_lock_held("drops a reference on a goroutine");
     // SAFETY: the caller's reference keeps it alive.
     if unsafe { g.status() }.drop_ref() == AfterRef::Free {
-        // SAFETY: that was the last.
+        // SAFETY: no reference is left.
         unsafe { free(g) };
     }
 }
 
+/// Drops the output of a dead goroutine.
+///
 /// # Safety
 ///
 /// I3: the caller owns the output of the dead goroutine `g`, and does so once.
 pub(super) unsafe fn drop_output(g: GPtr) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { (g.vtable().drop_output)(g) }
 }
 
+/// Takes the output of a dead goroutine.
+///
 /// # Safety
 ///
 /// I3: the caller owns the output of the dead goroutine `g`, and does so once; `T` is the output
 /// type of its future.
 pub(super) unsafe fn take_output<T>(g: GPtr) -> Outcome<T> {
     let mut outcome = std::mem::MaybeUninit::<Outcome<T>>::uninit();
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { (g.vtable().take_output)(g, outcome.as_mut_ptr().cast()) };
     // SAFETY: `take_output` has written it.
     unsafe { outcome.assume_init() }
 }
 
-/// Gives the cell of a dead goroutine back.
+/// Returns the cell of a dead goroutine to the heap.
 ///
 /// # Safety
 ///
 /// No reference to `g` is left, and its stage is empty.
 pub(super) unsafe fn free(g: GPtr) {
     let header = g.as_ptr();
-    // SAFETY: dead and ours alone; the fields with something to drop are dropped once.
+    // SAFETY: dead, and no other thread has it. Each field that needs a drop is dropped once.
     unsafe { std::ptr::drop_in_place(&raw mut (*header).origin) };
-    // SAFETY: as above. Empty but for a handle that was leaked (`mem::forget`) after a poll.
+    // SAFETY: as above. The slot holds a waker only if a polled handle was leaked (`mem::forget`).
     unsafe { std::ptr::drop_in_place(&raw mut (*header).join) };
     // SAFETY: as above.
     let class = unsafe { g.vtable() }.class;

@@ -1,4 +1,4 @@
-//! Where goroutine cells come from: size classes, a cache per P, a centre for all.
+//! Memory for goroutine cells: size classes, a cache per P, and a centre for all Ps.
 //!
 //! ```text
 //!  P's cache ──two magazines per class, no atomics──┐
@@ -10,16 +10,16 @@
 //!  centre: slabs with cells to give, one lock per class ──► OS
 //! ```
 //!
-//! A goroutine is often spawned on one P and ends on another, so cells flow between caches; a
-//! magazine crosses in one operation. Of the crossbeam queues this is `ArrayQueue`'s job: a
-//! bounded free list with one CAS per operation, where overflow is not an error but the signal to
-//! give cells back to their slabs.
+//! A goroutine is often spawned on one P and ends on another, so cells flow between caches. A
+//! magazine crosses in one operation. `ArrayQueue` is a bounded free list with one CAS per
+//! operation. An overflow is not an error: the cells then go back to their slabs.
 //!
-//! The heap is one for the process, not one per runtime: a waker may outlive its runtime, and
-//! then its cell still has a home.
+//! The process has one heap, not one per runtime: a waker may outlive its runtime, and its cell
+//! must stay valid.
 //!
-//! After a burst, empty slabs beyond [`KEEP_EMPTY_BYTES`] per class go back to the OS as soon as
-//! their last cell comes home, which for those in transfer is when a runtime falls idle.
+//! After a burst, empty slabs beyond [`KEEP_EMPTY_BYTES`] per class go back to the OS, each when
+//! its last cell returns to it. Cells in the transfer queue return when all Ps of a runtime are
+//! idle ([`trim`]).
 //!
 //! # Invariants
 //!
@@ -41,7 +41,7 @@ use crossbeam_queue::ArrayQueue;
 use std::cell::Cell;
 use std::ptr;
 
-/// The strictest alignment a cell has; a future that needs more is boxed.
+/// The strictest alignment of a cell. A future that needs more is boxed.
 pub(crate) const CELL_ALIGN: usize = 16;
 
 /// A size class.
@@ -49,7 +49,7 @@ pub(crate) const CELL_ALIGN: usize = 16;
 pub(crate) struct SizeClass(u8);
 
 impl SizeClass {
-    /// The smallest class for cells of `bytes`; `None` above the largest.
+    /// Returns the smallest class for cells of `bytes`; `None` above the largest.
     pub(crate) const fn of(bytes: usize) -> Option<Self> {
         let mut class = 0;
         while class < SIZES.len() {
@@ -77,14 +77,14 @@ struct Magazine {
     len: usize,
 }
 
-// SAFETY: I1 — the cells are free and in this magazine only, so whoever has it may use them.
+// SAFETY: I1 — the cells are free and in this magazine only, so its owner may use them.
 unsafe impl Send for Magazine {}
 
 impl Magazine {
     #[inline]
     fn pop(&mut self) -> Option<GPtr> {
         let cell = self.head?;
-        // SAFETY: I1 — a free cell of ours.
+        // SAFETY: I1 — a free cell of this magazine.
         self.head = unsafe { cell.link().get() };
         self.len -= 1;
         Some(cell)
@@ -92,15 +92,15 @@ impl Magazine {
 
     #[inline]
     fn push(&mut self, cell: GPtr) {
-        // SAFETY: I1 — a free cell that is given to us.
+        // SAFETY: I1 — a free cell that the caller gives away.
         unsafe { cell.link().set(self.head) };
         self.head = Some(cell);
         self.len += 1;
     }
 }
 
-/// The cells a P keeps for itself: per class one magazine in use and one in reserve, so that
-/// a P that swings around a full magazine does not run to the centre each time.
+/// The free cells of a P: per class one magazine in use and one in reserve. With two, a P that
+/// alternates between spawns and exits at a full magazine does not call the centre each time.
 pub(crate) struct Cache {
     slots: [CacheSlot; SIZES.len()],
 }
@@ -111,7 +111,7 @@ struct CacheSlot {
     reserve: Cell<Magazine>,
 }
 
-// SAFETY: I2 — one thread at a time uses it, handed over together with the P.
+// SAFETY: I2 — one thread at a time uses it, and it passes to another thread together with the P.
 unsafe impl Sync for Cache {}
 
 impl Default for Cache {
@@ -157,7 +157,7 @@ impl Cache {
         slot.current.set(current);
     }
 
-    /// How many free cells it holds.
+    /// Returns the number of free cells in the cache.
     pub(crate) fn len(&self) -> usize {
         self.slots.iter().map(|slot| slot.current.get().len + slot.reserve.get().len).sum()
     }
@@ -184,15 +184,15 @@ impl std::fmt::Debug for Cache {
 }
 
 thread_wide! {
-    /// The cache of the P this thread runs, or null.
+    /// The cache of this thread's P, or null.
     static CURRENT: Cell<*const Cache> = Cell::new(ptr::null());
 }
 
-/// Makes `cache` this thread's until the next call; `None` for none.
+/// Makes `cache` this thread's cache until the next call; `None` for no cache.
 ///
 /// # Safety
 ///
-/// I2, I3: no other thread uses `cache` meanwhile, and it stays alive.
+/// I2, I3: no other thread uses `cache` while it is installed, and it stays alive.
 pub(crate) unsafe fn install(cache: Option<&Cache>) {
     CURRENT.with(|current| current.set(cache.map_or(ptr::null(), ptr::from_ref)));
 }
@@ -203,7 +203,7 @@ fn current<'a>() -> Option<&'a Cache> {
     unsafe { CURRENT.with(Cell::get).as_ref() }
 }
 
-/// A free cell of `class`, with garbage in all fields but the status.
+/// Returns a free cell of `class`. All fields but the status hold arbitrary bytes.
 #[inline]
 pub(super) fn alloc(class: SizeClass) -> GPtr {
     match current() {
@@ -212,14 +212,14 @@ pub(super) fn alloc(class: SizeClass) -> GPtr {
     }
 }
 
-/// Takes a cell back.
+/// Returns a cell to this thread's cache, or to the centre.
 ///
 /// # Safety
 ///
 /// The cell came from [`alloc`] with the same class, and no reference to it is left.
 #[inline]
 pub(super) unsafe fn free(cell: GPtr, class: SizeClass) {
-    // SAFETY: the caller alone has the cell.
+    // SAFETY: no other thread refers to the cell.
     unsafe { cell.status() }.reset();
     match current() {
         Some(cache) => cache.give(cell, class),
@@ -241,12 +241,12 @@ struct Class {
 /// The slabs of a class.
 #[derive(Default)]
 struct Centre {
-    /// All slabs, at a place that does not change while one is mapped.
+    /// All slabs. The index of a slab does not change while it is mapped.
     slabs: Vec<Option<SlabRef>>,
     vacant: Vec<usize>,
-    /// Those with cells to give.
+    /// The slabs with free cells.
     with_room: Vec<SlabRef>,
-    /// How many are wholly free.
+    /// The number of slabs whose cells are all in the slab.
     idle: usize,
 }
 
@@ -344,7 +344,7 @@ impl Centre {
 
     fn give(&mut self, cell: GPtr) {
         let slab = SlabRef::of(cell);
-        // SAFETY: I1 — a free cell that is given to us, of that slab by its address.
+        // SAFETY: I1 — a free cell that the caller gives away; its address is in that slab.
         unsafe { slab.give(cell) };
         if slab.room_index().get().is_none() {
             self.list(slab);
@@ -363,11 +363,12 @@ impl Centre {
         let index = slab.index().get();
         self.slabs[index] = None;
         self.vacant.push(index);
-        // SAFETY: idle, and unlisted under the lock that walkers hold too.
+        // SAFETY: idle, and unlisted under the lock that walkers also take.
         unsafe { slab.unmap() };
     }
 
-    /// Sights of the living goroutines in slab number `n`; `None` past the last slab.
+    /// Returns references to the goroutines in slab number `n` that are alive; `None` past the last
+    /// slab.
     fn sights(&self, n: usize) -> Option<Vec<GSight>> {
         let slab = *self.slabs.get(n)?;
         // SAFETY: cells below the mark of a slab that the lock keeps mapped.
@@ -378,15 +379,15 @@ impl Centre {
     }
 }
 
-/// Calls `f` for every living goroutine of the process, without stopping anyone.
+/// Calls `f` for every goroutine of the process that is alive, without stopping any thread.
 ///
-/// A goroutine that lives throughout the call is seen exactly once; one that starts or ends
-/// meanwhile may or may not be.
+/// A goroutine that is alive during the whole call is visited exactly once. One that starts or ends
+/// meanwhile may be missed.
 pub(crate) fn for_each(mut f: impl FnMut(&GSight)) {
     for class in HEAP.iter() {
         for n in 0.. {
-            // One slab at a time, so that refills never wait for the whole walk; and the sights
-            // are dropped after the lock, because the last reference gives its cell back.
+            // One slab at a time, so that a refill never waits for the whole walk. The sights are
+            // dropped after the lock: the last reference returns its cell, which takes the lock.
             let Some(sights) = class.centre.lock().sights(n) else {
                 break;
             };
@@ -395,8 +396,8 @@ pub(crate) fn for_each(mut f: impl FnMut(&GSight)) {
     }
 }
 
-/// Sends the magazines in transfer home to their slabs: each cell in them may keep a slab from
-/// going back to the OS. For when a runtime has nothing to do.
+/// Returns the magazines of the transfer queue to their slabs. Each cell in them may keep a slab
+/// from going back to the OS. Called when a runtime is idle.
 pub(crate) fn trim() {
     for class in HEAP.iter() {
         while let Some(magazine) = class.transfer.pop() {
@@ -405,7 +406,7 @@ pub(crate) fn trim() {
     }
 }
 
-/// What the heap holds, for statistics and tests.
+/// Memory of the heap, for statistics and tests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HeapStats {
     /// Bytes mapped from the OS.
@@ -414,7 +415,7 @@ pub(crate) struct HeapStats {
     pub(crate) slabs: usize,
 }
 
-/// What the heap holds just now.
+/// Returns the current memory of the heap.
 pub(crate) fn stats() -> HeapStats {
     let slabs = HEAP.iter().map(|class| class.centre.lock().slabs.iter().flatten().count()).sum();
     HeapStats { mapped_bytes: slabs * SLAB_BYTES, slabs }
@@ -422,12 +423,12 @@ pub(crate) fn stats() -> HeapStats {
 
 #[cfg(gmp_loom)]
 mod model_end {
-    //! Each execution of a model has a heap of its own, which ends with it.
+    //! Each execution of a model has its own heap, which ends with it.
 
     impl Drop for super::Centre {
         fn drop(&mut self) {
             for slab in self.slabs.drain(..).flatten() {
-                // SAFETY: the execution is over: nobody refers to a cell any more.
+                // SAFETY: the execution is over: nothing refers to a cell.
                 unsafe { slab.unmap() };
             }
         }

@@ -1,10 +1,10 @@
-//! The owner's view of a goroutine: wait for its output, or abort it.
+//! The handle of a goroutine: waits for its output, or aborts it.
 //!
 //! # Invariants
 //!
-//! - I1: a handle holds one reference on its goroutine, whose output type is `T`. It owns the
-//!   join slot while `JOIN_WAKER` is not set, and the output once the goroutine is dead, until
-//!   it has taken it.
+//! - I1: a handle holds one reference on its goroutine, whose output type is `T`. It owns the join
+//!   slot while `JOIN_WAKER` is not set. It owns the output from the death of the goroutine until
+//!   it has taken the output.
 
 use super::G;
 use super::cell::{self, Failure};
@@ -19,20 +19,20 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
-/// A handle on a goroutine: await it for the output.
+/// A handle on a goroutine. Awaiting it returns the output.
 ///
-/// Dropping the handle detaches the goroutine, which runs on. Aborting ends it at its next
-/// await. A goroutine that awaits its own handle waits for ever, as in Go a goroutine that
-/// receives from a channel only it could send on; abort it from elsewhere.
+/// Dropping the handle detaches the goroutine, which continues to run. [`abort`](Self::abort) ends
+/// it at its next await. A goroutine that awaits its own handle waits until it is aborted from
+/// elsewhere.
 ///
 /// # Cancel safety
 ///
-/// Polling is by `&mut`, so `&mut handle` can be awaited in a select and again later: nothing is
-/// lost until the output has been returned.
+/// Cancel-safe. Polling takes `&mut`, so `&mut handle` can be awaited in a select and again later.
+/// The output is kept until it has been returned.
 ///
 /// # Panics
 ///
-/// Awaiting it again after it has returned the output panics.
+/// If it is awaited again after it has returned the output.
 ///
 /// # Examples
 ///
@@ -48,12 +48,14 @@ pub struct JoinHandle<T> {
     output: PhantomData<fn() -> T>,
 }
 
-// SAFETY: I1 — what crosses threads is the output, which is `Send`; the future is out of reach.
+// SAFETY: I1 — only the output crosses threads, and it is `Send`. A handle cannot reach the future.
 unsafe impl<T: Send> Send for JoinHandle<T> {}
 // SAFETY: `&JoinHandle` reads atomics and aborts; it never reaches the output.
 unsafe impl<T: Send> Sync for JoinHandle<T> {}
 
 impl<T> JoinHandle<T> {
+    /// Makes the handle of `g`.
+    ///
     /// # Safety
     ///
     /// The caller gives the handle's reference on a goroutine with output type `T` (I1).
@@ -64,27 +66,28 @@ impl<T> JoinHandle<T> {
     }
 
     fn header(&self) -> Option<&G> {
-        // SAFETY: I1 — our reference keeps it alive.
+        // SAFETY: I1 — the handle's reference keeps it alive.
         self.g.map(|g| unsafe { g.header() })
     }
 
-    /// The goroutine's id, as [`goid`](crate::goid) gives it inside.
+    /// Returns the goroutine's id. [`goid`](crate::goid) returns the same inside the goroutine.
     #[must_use]
     pub fn goid(&self) -> u64 {
         self.goid
     }
 
-    /// Whether the goroutine has ended: awaiting will not wait.
+    /// Whether the goroutine has ended. Then awaiting the handle does not wait.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.header().is_none_or(|g| g.status.is_dead())
     }
 
-    /// Ends the goroutine at its next await: its future is dropped there, and awaiting the
-    /// handle gives [`JoinError::Cancelled`].
+    /// Ends the goroutine at its next await.
     ///
-    /// Does nothing if it has ended. A goroutine that is inside a poll finishes that poll first,
-    /// also if it aborts itself; if that poll is its last, its output stands.
+    /// Its future is dropped there, and awaiting the handle returns [`JoinError::Cancelled`]. Does
+    /// nothing if the goroutine has ended. A goroutine that is inside a poll finishes that poll
+    /// first, also if it aborts itself. If that poll is the last one, the handle returns its
+    /// output.
     ///
     /// # Examples
     ///
@@ -103,17 +106,17 @@ impl<T> JoinHandle<T> {
         }
     }
 
-    /// Lets the goroutine run on without a handle; the same as dropping it, said aloud.
+    /// Drops the handle explicitly. The goroutine continues to run.
     pub fn detach(self) {}
 
-    /// Puts `waker` into the join slot; `false` if the goroutine is dead.
+    /// Puts `waker` into the join slot. Returns `false` if the goroutine is dead.
     fn register(&self, g: &G, waker: &Waker) -> bool {
-        // The slot may hold a waker, which is the M's as soon as the goroutine is dead: take it
-        // back before looking at it.
+        // The slot may hold a waker, which the completing M owns as soon as the goroutine is dead.
+        // So take the slot back before reading it.
         if g.status.unset_join_waker().is_err() {
             return false;
         }
-        // SAFETY: I1 — `JOIN_WAKER` is unset and we are the handle.
+        // SAFETY: I1 — `JOIN_WAKER` is unset and this is the handle.
         let known = g.join.with(|slot| unsafe { (*slot).will_wake(waker) });
         if !known {
             let tiny = TinyWaker::new(waker);
@@ -138,9 +141,9 @@ impl<T> Future for JoinHandle<T> {
         }
         ready!((g.vtable.poll_go_on)(cx));
         self.g = None;
-        // SAFETY: I1 — dead, and the output is taken once: `g` is gone from the handle.
+        // SAFETY: I1 — dead, and the output is taken once: the handle no longer has `g`.
         let outcome = unsafe { cell::take_output::<T>(raw) };
-        // SAFETY: I1 — our reference, given up once.
+        // SAFETY: I1 — the handle's reference, given up once.
         unsafe { cell::drop_ref(raw) };
         Poll::Ready(outcome.map_err(|failure| JoinError::new(self.goid, failure)))
     }
@@ -149,17 +152,17 @@ impl<T> Future for JoinHandle<T> {
 impl<T> Drop for JoinHandle<T> {
     fn drop(&mut self) {
         let Some(g) = self.g.take() else { return };
-        // SAFETY: I1 — our reference keeps it alive.
+        // SAFETY: I1 — the handle's reference keeps it alive.
         match unsafe { g.status() }.detach() {
             AfterDetach::Released => return,
             AfterDetach::TakeWaker => {
-                // SAFETY: I1 — `JOIN_WAKER` is taken back, the slot is ours.
+                // SAFETY: I1 — `JOIN_WAKER` is unset, so the handle owns the slot.
                 drop(unsafe { g.header() }.join.with_mut(|slot| unsafe { (*slot).take() }));
             }
-            // SAFETY: I1 — dead, and not taken yet: `g` was still in the handle.
+            // SAFETY: I1 — dead, and the output is not taken: `g` was still in the handle.
             AfterDetach::DropOutput => unsafe { cell::drop_output(g) },
         }
-        // SAFETY: I1 — our reference, given up once.
+        // SAFETY: I1 — the handle's reference, given up once.
         unsafe { cell::drop_ref(g) };
     }
 }
@@ -173,7 +176,7 @@ impl<T> fmt::Debug for JoinHandle<T> {
     }
 }
 
-/// Why a goroutine gave no output.
+/// Why a goroutine returned no output.
 ///
 /// # Examples
 ///
@@ -189,16 +192,16 @@ impl<T> fmt::Debug for JoinHandle<T> {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum JoinError {
-    /// It panicked.
+    /// The goroutine panicked.
     Panic(JoinPanic),
-    /// It was aborted, or its runtime went down.
+    /// The goroutine was aborted, or its runtime was shut down.
     Cancelled(Cancelled),
 }
 
 /// The panic of a goroutine: what [`JoinError::Panic`] holds.
 pub struct JoinPanic {
     goid: u64,
-    /// In a mutex only to be `Sync`.
+    /// A mutex only makes it `Sync`.
     payload: Mutex<Box<dyn Any + Send>>,
     message: Box<str>,
 }
@@ -220,7 +223,7 @@ impl JoinError {
         }
     }
 
-    /// Whether the goroutine was aborted, or its runtime went down.
+    /// Whether the goroutine was aborted, or its runtime was shut down.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         matches!(self, Self::Cancelled(_))
@@ -232,7 +235,7 @@ impl JoinError {
         matches!(self, Self::Panic(_))
     }
 
-    /// The id of the goroutine.
+    /// Returns the id of the goroutine.
     #[must_use]
     pub fn goid(&self) -> u64 {
         match self {
@@ -243,13 +246,13 @@ impl JoinError {
 }
 
 impl JoinPanic {
-    /// The text the goroutine panicked with.
+    /// Returns the message of the panic.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// The payload, for [`std::panic::resume_unwind`].
+    /// Returns the payload, for [`std::panic::resume_unwind`].
     #[must_use]
     pub fn into_payload(self) -> Box<dyn Any + Send> {
         self.payload.into_inner()
@@ -263,7 +266,7 @@ impl fmt::Debug for JoinPanic {
     }
 }
 
-/// The text of a panic payload, if it has one.
+/// Returns the message of a panic payload, or a placeholder if it is not text.
 pub fn panic_message(payload: &(dyn Any + Send)) -> &str {
     if let Some(text) = payload.downcast_ref::<&'static str>() {
         text

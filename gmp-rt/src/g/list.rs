@@ -1,44 +1,49 @@
-//! A first-in first-out list of goroutines through their own `link` fields: no allocation, and
-//! two lists join in constant time.
+//! A first-in first-out list of goroutines, linked through their `link` fields. It needs no
+//! allocation, and two lists join in constant time.
 //!
 //! # Invariants
 //!
-//! - I1: a list owns the [`GRef`]s of its members, so it alone may touch their links. A member's
-//!   link is the next member, the last one's is `None`; `head` and `tail` are `None` together.
+//! - I1: a list owns the [`GRef`]s of its members, so only the list may touch their links. A
+//!   member's link is the next member, and the last member's link is `None`. `head` and `tail` are
+//!   `None` together.
 
 use super::GRef;
 use super::ptr::GPtr;
 use crate::prim::UnsafeCell;
 
-/// The link field of a goroutine: belongs to whoever owns it as a [`GRef`], or to the free list.
+/// The link field of a goroutine. It belongs to the owner of the [`GRef`], or to the free list.
 pub(crate) struct Link(UnsafeCell<Option<GPtr>>);
 
 impl Link {
-    /// A link to nothing.
+    /// Returns a link to nothing.
     pub(crate) fn none() -> Self {
         Self(UnsafeCell::new(None))
     }
 
+    /// Sets the next member.
+    ///
     /// # Safety
     ///
-    /// The caller owns the cell this link is in (I1).
+    /// The caller owns the cell that contains this link (I1).
     #[inline]
     pub(crate) unsafe fn set(&self, next: Option<GPtr>) {
-        // SAFETY: the owner is alone with the link.
+        // SAFETY: only the owner touches the link.
         self.0.with_mut(|p| unsafe { *p = next });
     }
 
+    /// Returns the next member.
+    ///
     /// # Safety
     ///
     /// As for [`set`](Self::set).
     #[inline]
     pub(crate) unsafe fn get(&self) -> Option<GPtr> {
-        // SAFETY: the owner is alone with the link.
+        // SAFETY: only the owner touches the link.
         self.0.with(|p| unsafe { *p })
     }
 }
 
-/// A list of runnable goroutines. Must be emptied: what is in it runs nowhere else.
+/// A list of runnable goroutines. It must be emptied: its members are on no other queue.
 #[must_use]
 #[derive(Debug, Default)]
 pub(crate) struct GList {
@@ -47,29 +52,29 @@ pub(crate) struct GList {
     len: usize,
 }
 
-// SAFETY: I1 — a list is a bundle of `GRef`s, which are `Send`.
+// SAFETY: I1 — a list is a set of `GRef`s, which are `Send`.
 unsafe impl Send for GList {}
 
 impl GList {
-    /// An empty list.
+    /// Returns an empty list.
     pub(crate) const fn new() -> Self {
         Self { head: None, tail: None, len: 0 }
     }
 
-    /// How many there are.
+    /// Returns the number of members.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether the list has no member.
     pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Appends one.
+    /// Appends a goroutine.
     pub(crate) fn push_back(&mut self, gp: GRef) {
         let g = gp.into_raw();
-        // SAFETY: I1 — `g` is ours now.
+        // SAFETY: I1 — the list owns `g` now.
         unsafe { g.link().set(None) };
         self.link_tail(g);
         self.tail = Some(g);
@@ -86,26 +91,26 @@ impl GList {
 
     fn link_tail(&mut self, next: GPtr) {
         match self.tail {
-            // SAFETY: I1 — the tail is ours.
+            // SAFETY: I1 — the list owns the tail.
             Some(tail) => unsafe { tail.link().set(Some(next)) },
             None => self.head = Some(next),
         }
     }
 
-    /// Takes the first.
+    /// Takes the first member.
     pub(crate) fn pop_front(&mut self) -> Option<GRef> {
         let head = self.head?;
-        // SAFETY: I1 — the head is ours.
+        // SAFETY: I1 — the list owns the head.
         self.head = unsafe { head.link().get() };
         if self.head.is_none() {
             self.tail = None;
         }
         self.len -= 1;
-        // SAFETY: it came from `into_raw` in `push_back` and leaves the list here.
+        // SAFETY: `head` came from `into_raw` in `push_back` and leaves the list here.
         Some(unsafe { GRef::from_raw(head) })
     }
 
-    /// Takes the first `n`, or all if there are fewer.
+    /// Takes the first `n` members, or all if there are fewer.
     pub(crate) fn split_front(&mut self, n: usize) -> GList {
         let mut front = GList::new();
         while front.len < n {

@@ -1,14 +1,14 @@
 //! Models of the goroutine: real cells, wakers and join handles from the real heap.
 //!
 //! Only the scheduler is the model's own: a locked queue, and [`run`], which does what an M does
-//! with a goroutine. The models in `sched/loom.rs` have the shipped one. Loom watches the cells of
-//! a goroutine that change hands (future and output, join slot, link), so each model also checks
-//! that they have one owner at a time. It cannot watch the plain fields of the header; the models
-//! read them and compare.
+//! with a goroutine. The models in `sched/loom.rs` use the real scheduler. Loom watches the parts
+//! of a goroutine that change owners (future and output, join slot, link), so each model also
+//! checks that they have one owner at a time. It cannot watch the plain fields of the header. The
+//! models read these and compare them.
 //!
 //! # Mutations
 //!
-//! Each was made to the shipped code and seen to fail in the model beside it.
+//! Each mutation was made to the shipped code, and the model beside it failed.
 //!
 //! | mutation | model |
 //! |----------|-------|
@@ -21,11 +21,11 @@
 //! | `abort` of a running goroutine does nothing | `abort_vs_park` |
 //! | `complete` does not wake the joiner | `join_vs_end` |
 //! | `complete` with a relaxed exchange | `join_vs_end`, `detach_of_joiner_vs_end` |
-//! | `complete` keeps an output that nobody wants | `detach_vs_end`, `detach_of_joiner_vs_end` |
+//! | `complete` keeps an output without a handle | `detach_vs_end`, `detach_of_joiner_vs_end` |
 //!
-//! These change nothing that a program can see. `detach` leaves `JOIN_WAKER`: without
-//! `JOIN_INTEREST` nobody looks at it. `after_poll` ignores `CANCELLED`: `abort` also sets
-//! `NOTIFIED`, and `to_running` looks again. `free` leaves the word of a dead goroutine: without a
+//! These mutations change nothing that a program can observe. `detach` leaves `JOIN_WAKER`: without
+//! `JOIN_INTEREST` no thread reads it. `after_poll` ignores `CANCELLED`: `abort` also sets
+//! `NOTIFIED`, and `to_running` checks again. `free` leaves the word of a dead goroutine: without a
 //! reference a walker ignores it.
 
 use super::cell::{self, Newborn, Polled};
@@ -49,14 +49,14 @@ fn loom_canary_types_are_looms() {
     let _: fn(usize) -> ::loom::sync::atomic::AtomicUsize = AtomicUsize::new;
 }
 
-/// A data race through the shim must be seen.
+/// Loom must detect a data race through the shim.
 #[test]
 #[should_panic]
 fn loom_canary_race_is_seen() {
     ::loom::model(|| {
         let cell = Arc::new(UnsafeCell::new(0));
         let other = cell.clone();
-        // SAFETY: it is not safe: that is what loom has to find.
+        // SAFETY: not safe: loom has to detect it.
         let t = thread::spawn(move || other.with_mut(|p| unsafe { *p = 1 }));
         // SAFETY: as above.
         cell.with_mut(|p| unsafe { *p = 2 });
@@ -65,7 +65,7 @@ fn loom_canary_race_is_seen() {
 }
 
 process_wide! {
-    /// Goroutines that are runnable.
+    /// The runnable goroutines.
     static QUEUE: Mutex<VecDeque<GRef>> = Mutex::new(VecDeque::new());
 }
 
@@ -110,7 +110,7 @@ fn run(gp: GRef) {
                 AfterPoll::Requeue => {}
                 AfterPoll::Cancelled => return cancel(gp),
                 AfterPoll::Parked => {
-                    // It is its waker's now.
+                    // The thread that wakes it owns it now.
                     let _ = gp.into_raw();
                     return;
                 }
@@ -124,7 +124,7 @@ fn cancel(gp: GRef) {
     cell::complete(gp, output);
 }
 
-/// Runs what was submitted.
+/// Runs all goroutines that were submitted.
 fn run_queued() {
     loop {
         let Some(gp) = QUEUE.lock().pop_front() else { return };
@@ -132,7 +132,7 @@ fn run_queued() {
     }
 }
 
-/// Goroutines that a walk over all slabs finds.
+/// Returns the goroutines that a walk over all slabs finds.
 fn found() -> Vec<GoId> {
     let mut found = Vec::new();
     heap::for_each(|g| {
@@ -142,7 +142,7 @@ fn found() -> Vec<GoId> {
     found
 }
 
-/// The address of the first free cell: the last one that was freed.
+/// Returns the address of the first free cell, which is the last one that was freed.
 fn free_cell() -> usize {
     let (gp, handle) = spawn(9, async {});
     let address = std::ptr::from_ref::<G>(&gp).addr();
@@ -151,7 +151,7 @@ fn free_cell() -> usize {
     address
 }
 
-/// Counts its drops.
+/// A value that counts its drops.
 struct Counted(Arc<AtomicUsize>);
 
 impl Drop for Counted {
@@ -165,7 +165,7 @@ fn counted() -> (Arc<AtomicUsize>, Counted) {
     (count.clone(), Counted(count))
 }
 
-/// A future that waits for `event`, and leaves its waker in `slot`.
+/// Makes a future that waits for `event` and stores its waker in `slot`.
 fn waits_for(
     event: Arc<AtomicBool>,
     slot: Arc<Mutex<Option<Waker>>>,
@@ -177,7 +177,7 @@ fn waits_for(
     })
 }
 
-/// Runs a goroutine to its first wait; returns the event it waits for, its waker and its handle.
+/// Runs a goroutine to its first wait. Returns the event, its waker and its handle.
 fn parked() -> (Arc<AtomicBool>, Waker, JoinHandle<()>) {
     let (event, slot) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(None)));
     let (gp, handle) = spawn(1, waits_for(event.clone(), slot.clone()));
@@ -326,8 +326,8 @@ fn loom_abort_vs_park() {
     });
 }
 
-/// A walk over the slabs meets a cell whose goroutine ends and that is used again: it sees the one
-/// or the other goroutine whole, and keeps the cell as long as it looks.
+/// A walk over the slabs reads a cell whose goroutine ends and that is used again. It sees one of
+/// the two goroutines whole, and keeps the cell while it reads.
 #[test]
 fn loom_walk_vs_reuse() {
     let mut builder = ::loom::model::Builder::new();

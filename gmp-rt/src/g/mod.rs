@@ -1,41 +1,41 @@
-//! The goroutine.
+//! The goroutine (G).
 //!
-//! A goroutine is one cell: this 72-byte header, then its future, later its output. Cells come
-//! from [`heap`], never from malloc on a warm path, and stay goroutine cells for ever, so that
-//! all goroutines can be found by walking the slabs: spawning takes no registry lock.
+//! A goroutine is one cell: this 72-byte header, then its future, later its output. Cells come from
+//! [`heap`], not from malloc on a warm path. A slab holds nothing but goroutine cells, so a walk
+//! over the slabs finds all goroutines. Therefore a spawn takes no registry lock.
 //!
 //! # Ways to refer to a goroutine
 //!
 //! | type | counted | meaning |
 //! |------|---------|---------|
-//! | [`GRef`] | no | "this goroutine is runnable and I carry it": exactly one exists per runnable goroutine, in a queue or on its way to one |
-//! | `Waker` | yes | may wake it, even long after it died |
-//! | [`JoinHandle`](crate::JoinHandle) | yes | may take its output |
-//! | [`GSight`] | yes | found in a slab: may look and abort |
+//! | [`GRef`] | no | the right to run the goroutine; exactly one exists while it is runnable |
+//! | `Waker` | yes | wakes the goroutine, also after it died, without effect |
+//! | [`JoinHandle`](crate::JoinHandle) | yes | takes its output |
+//! | [`GSight`] | yes | found by a walk over the slabs; reads the header and aborts |
 //!
 //! # Pointers and references
 //!
-//! All of these carry a [`GPtr`], which may reach the whole cell and is copied from the slab to the
+//! All of them carry a [`GPtr`], which may reach the whole cell. It is copied from the slab to the
 //! waker, the queue and the free list. The rules (I1 and I3 of [`ptr`]):
 //!
-//! - A pointer is never made from a `&G`. A reference covers the header alone, so the poll, the
-//!   output and the free list would be outside of what such a pointer may reach.
-//! - A `&G` is short: it is not live at a step that gives up a reference or the right to run.
+//! - A pointer is never made from a `&G`. A reference covers the header alone. Such a pointer may
+//!   not reach the future, the output and the free list.
+//! - A `&G` is short-lived: it is not live at a step that gives up a reference or the right to run.
 //!   Such a step goes through [`GPtr::status`].
 //!
 //! # Field access
 //!
-//! `vtable`, `id`, `parent` and `origin` are written before [`Status::init`] publishes the cell
-//! and not again while any reference lives, so whoever holds one reads them freely. `link`
-//! belongs to whoever owns the goroutine as a [`GRef`] (queues), or to the free list. `wait` and
-//! `resource` are hints for dumps, atomic because a dump reads them at any time. `join` follows
+//! `vtable`, `ids`, `parent` and `origin` are written before [`Status::init`] publishes the cell.
+//! They do not change while a reference exists, so any holder of a reference reads them. `link`
+//! belongs to the owner of the [`GRef`] (a queue), or to the free list. `wait` and `resource` are
+//! hints for dumps. They are atomic because a dump reads them at any time. `join` follows
 //! `JOIN_WAKER` of the [status word](status).
 //!
 //! # Differences from Go
 //!
-//! A G has no stack, so a dead one keeps nothing but its cell. Since-when is stamped at park,
-//! not by the next garbage collection. The scheduler is known here only as the trait
-//! [`Schedule`].
+//! A G has no stack, so a dead one keeps nothing but its cell. The start of a wait is recorded when
+//! the goroutine parks, not by the next garbage collection. This folder knows the scheduler only as
+//! the trait [`Schedule`].
 
 #[expect(unsafe_code, reason = "future and output share memory, I1 to I4 of the module")]
 pub(crate) mod cell;
@@ -74,7 +74,7 @@ use crate::wait_reason::WaitReason;
 use std::panic::Location;
 use std::task::{Context, Poll};
 
-/// The number of a goroutine: never 0, never reused in a process.
+/// The id of a goroutine: never 0, never reused in a process.
 pub(crate) type GoId = u64;
 
 /// What goroutines need from the scheduler that runs them.
@@ -82,29 +82,29 @@ pub(crate) trait Schedule: 'static {
     /// Puts a goroutine that has just become runnable on a queue, from any thread.
     fn submit(gp: GRef);
 
-    /// Whether a future that is ready may say so; `Pending` if its goroutine is to give way first.
+    /// Returns `Pending` if the goroutine must yield before its future may return `Ready`.
     fn poll_go_on(cx: &Context<'_>) -> Poll<()>;
 
-    /// A goroutine panicked and nobody will learn it from a `JoinHandle`.
+    /// Reports a panic of a goroutine whose output no `JoinHandle` takes.
     fn unjoined_panic(g: &G, payload: &(dyn std::any::Any + Send));
 
-    /// A goroutine panicked; called before anybody can join it.
+    /// Reports a panic of a goroutine. Called before a joiner can see it.
     fn panicked(g: &G, payload: &(dyn std::any::Any + Send));
 }
 
-/// The header of a goroutine. See the [module](self) for who may touch which field.
+/// The header of a goroutine. The [module](self) lists the owner of each field.
 #[repr(C)]
 pub(crate) struct G {
     pub(crate) status: Status,
     vtable: &'static GVTable,
-    /// Next in the queue or free list the goroutine is on.
+    /// Next in the queue or free list that holds the goroutine.
     link: Link,
     ids: Ids,
     parent: GoId,
     origin: Origin,
-    /// Wait reason and since-when, see [`Wait`].
+    /// Wait reason and start of the wait, see [`Wait`].
     wait: AtomicU64,
-    /// What is waited for: the address of a channel, a descriptor, the goid of a goroutine.
+    /// The object of the wait: address of a channel, a descriptor, the goid of a goroutine.
     resource: AtomicUsize,
     join: UnsafeCell<waker::TinyWaker>,
 }
@@ -117,7 +117,7 @@ pub(crate) struct Ids(u64);
 
 impl Ids {
     const RUNTIME_BITS: u32 = 12;
-    /// Runtimes that can be alive at once.
+    /// Maximum number of runtimes that exist at the same time.
     pub(crate) const MAX_RUNTIMES: usize = 1 << Self::RUNTIME_BITS;
 
     pub(crate) fn new(goid: GoId, runtime: u16) -> Self {
@@ -133,7 +133,7 @@ impl Ids {
     }
 }
 
-/// Everything about a new goroutine but its future.
+/// The header fields of a new goroutine.
 #[derive(Debug)]
 pub(crate) struct Birth {
     pub(crate) ids: Ids,
@@ -141,11 +141,11 @@ pub(crate) struct Birth {
     pub(crate) origin: Origin,
 }
 
-/// Why and since when a goroutine waits, packed into one word: `since << 8 | reason`.
+/// Reason and start of a goroutine's wait, packed into one word: `since << 8 | reason`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait {
     pub(crate) reason: WaitReason,
-    /// Nanoseconds of [`crate::util::clock`]; lasts two years.
+    /// Nanoseconds of [`crate::util::clock`]; 56 bits last two years.
     pub(crate) since: u64,
 }
 
@@ -160,43 +160,45 @@ impl Wait {
 }
 
 impl G {
-    /// The goroutine's number.
+    /// Returns the goroutine's id.
     #[inline]
     pub(crate) fn goid(&self) -> GoId {
         self.ids.goid()
     }
 
-    /// The number of the runtime it belongs to.
+    /// Returns the number of the runtime that the goroutine belongs to.
     #[inline]
     pub(crate) fn runtime(&self) -> u16 {
         self.ids.runtime()
     }
 
-    /// The goroutine that spawned it; 0 for a thread outside.
+    /// Returns the id of the goroutine that spawned it; 0 for an external thread.
     pub(crate) fn parent(&self) -> GoId {
         self.parent
     }
 
-    /// Its name, if it was given one.
+    /// Returns the name, if the goroutine has one.
     pub(crate) fn name(&self) -> Option<&str> {
         self.origin.name()
     }
 
-    /// Where it was spawned.
+    /// Returns the place in the source that spawned the goroutine.
     pub(crate) fn site(&self) -> &'static Location<'static> {
         self.origin.site()
     }
 
-    /// Says what the goroutine is about to wait for. Only inside its poll.
+    /// Records the reason of the next wait. Only inside the goroutine's poll.
     #[inline]
     pub(crate) fn set_wait(&self, reason: WaitReason, resource: usize) {
-        // Relaxed: a dump may read the one before the other, both are hints.
+        // Relaxed: both are hints, and a dump may read a new reason beside an old resource.
         self.wait.store(Wait { reason, since: 0 }.pack(), Relaxed);
         self.resource.store(resource, Relaxed);
     }
 
-    /// Stamps the wait as the goroutine parks. If its poll noted none, it is a wait for a future
-    /// we know nothing of; a noted one has no stamp yet.
+    /// Records the start of the wait as the goroutine parks.
+    ///
+    /// If the poll recorded no reason, the goroutine waits for a foreign future: `Await`. A reason
+    /// of this poll has no start yet.
     #[inline]
     pub(crate) fn stamp_wait(&self, since: u64) {
         // Relaxed: only the M that runs the goroutine writes.
@@ -205,7 +207,7 @@ impl G {
         self.wait.store(since << 8 | reason, Relaxed);
     }
 
-    /// What it waits for, or waited for last.
+    /// Returns the current wait, or the last one.
     pub(crate) fn wait(&self) -> (Wait, usize) {
         // Relaxed: see `set_wait`.
         (Wait::unpack(self.wait.load(Relaxed)), self.resource.load(Relaxed))
@@ -218,8 +220,8 @@ impl std::fmt::Debug for G {
     }
 }
 
-/// The right to run a goroutine: exists once for each runnable one, and must end in a queue, in
-/// a poll, or in [`cell`]'s cancellation. Losing one loses the goroutine.
+/// The right to run a goroutine. Exactly one exists for each runnable goroutine. It must end in a
+/// queue, in a poll, or in [`cell`]'s cancellation. A lost `GRef` is a lost goroutine.
 #[must_use]
 #[derive(Debug)]
 #[repr(transparent)]
@@ -234,30 +236,32 @@ mod gref {
 
     use super::{G, GPtr, GRef};
 
-    // SAFETY: all shared access to a header goes by the rules in the module's header: atomics,
+    // SAFETY: all shared access to a header follows the rules in the module's header: atomics,
     // fields that do not change, or cells that the status word gives to one thread.
     unsafe impl Sync for G {}
 
-    // SAFETY: the goroutine's future is `Send` (asserted where cells are made), and the status
-    // word hands it from thread to thread. Without that bound a queue would carry an `Rc`.
+    // SAFETY: the goroutine's future is `Send` (asserted where cells are made), and the status word
+    // passes it from thread to thread. Without that bound a queue could carry an `Rc`.
     unsafe impl Send for GRef {}
 
     impl GRef {
-        /// The pointer to the cell, with the right to run, for a queue slot.
+        /// Returns the pointer to the cell, with the right to run, for a queue slot.
         #[inline]
         pub(crate) fn into_raw(self) -> GPtr {
             self.0
         }
 
-        /// The pointer to the cell, without the right to run.
+        /// Returns the pointer to the cell, without the right to run.
         #[inline]
         pub(super) fn as_raw(&self) -> GPtr {
             self.0
         }
 
+        /// Makes a `GRef` of the pointer in a queue slot.
+        ///
         /// # Safety
         ///
-        /// `raw` came from [`into_raw`](Self::into_raw), and is taken from there once.
+        /// `raw` came from [`into_raw`](Self::into_raw), and its right to run is taken once.
         #[inline]
         pub(crate) unsafe fn from_raw(raw: GPtr) -> Self {
             Self(raw)
@@ -268,19 +272,19 @@ mod gref {
         type Target = G;
         #[inline]
         fn deref(&self) -> &G {
-            // SAFETY: I1 — a runnable or running goroutine holds a reference of its own, and
-            // this `GRef` exists only while it is one of the two.
+            // SAFETY: I1 — a runnable or running goroutine holds a reference on its own cell, and
+            // this `GRef` exists only in these two phases.
             unsafe { self.0.header() }
         }
     }
 }
 
-/// A goroutine found by walking the slabs, held alive while it is looked at.
+/// A goroutine found by a walk over the slabs. It holds a reference, so the cell stays.
 #[derive(Debug)]
 pub(crate) struct GSight(waker::CountedG);
 
 impl GSight {
-    /// Ends the goroutine at its next await; `true` if that made it runnable.
+    /// Ends the goroutine at its next await. Returns `true` if that made it runnable.
     pub(crate) fn abort(&self) -> bool {
         self.0.abort()
     }

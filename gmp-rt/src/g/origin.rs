@@ -1,7 +1,7 @@
-//! Where a goroutine comes from: its spawn site and, for the few that have one, its name.
+//! The origin of a goroutine: its spawn site and an optional name.
 //!
-//! One word for both: the address of the `Location`, or with the lowest bit set that of a boxed
-//! pair. Most goroutines have no name and must not pay for one.
+//! One word holds both: the address of the `Location`, or, with the lowest bit set, the address of
+//! a boxed pair. Most goroutines have no name, and these allocate nothing.
 //!
 //! # Invariants
 //!
@@ -29,13 +29,13 @@ enum View<'a> {
 }
 
 impl Origin {
-    /// The origin of an unnamed goroutine.
+    /// Makes the origin of an unnamed goroutine.
     #[inline]
     pub(crate) fn site_only(site: &'static Location<'static>) -> Self {
         Self(NonNull::from(site).cast())
     }
 
-    /// The origin of a goroutine called `name`.
+    /// Makes the origin of a goroutine with the name `name`.
     pub(crate) fn named(site: &'static Location<'static>, name: Box<str>) -> Self {
         let named = NonNull::from(Box::leak(Box::new(Named { site, name })));
         Self(named.cast::<()>().map_addr(|addr| addr | TAG))
@@ -46,12 +46,12 @@ impl Origin {
             // SAFETY: I1 — untagged, so a `'static` location.
             View::Site(unsafe { self.0.cast::<Location<'static>>().as_ref() })
         } else {
-            // SAFETY: I1 — tagged, so our box, alive as long as `self`.
+            // SAFETY: I1 — tagged, so the box of this `Origin`, alive as long as `self`.
             View::Named(unsafe { self.boxed().as_ref() })
         }
     }
 
-    /// The box behind a tagged word.
+    /// Returns the box behind a tagged word.
     fn boxed(&self) -> NonNull<Named> {
         let Some(addr) = std::num::NonZero::new(self.0.addr().get() & !TAG) else {
             unreachable!("I1: a box is not at address 0")
@@ -59,7 +59,7 @@ impl Origin {
         self.0.with_addr(addr).cast()
     }
 
-    /// Where the goroutine was spawned.
+    /// Returns the place in the source that spawned the goroutine.
     pub(crate) fn site(&self) -> &'static Location<'static> {
         match self.view() {
             View::Site(site) => site,
@@ -67,7 +67,7 @@ impl Origin {
         }
     }
 
-    /// The goroutine's name.
+    /// Returns the goroutine's name, if it has one.
     pub(crate) fn name(&self) -> Option<&str> {
         match self.view() {
             View::Site(_) => None,
@@ -80,13 +80,14 @@ impl Drop for Origin {
     #[inline]
     fn drop(&mut self) {
         if self.0.addr().get() & TAG != 0 {
-            // SAFETY: I1 — tagged, so ours, and dropped once.
+            // SAFETY: I1 — tagged, so the box of this `Origin`, dropped once.
             drop(unsafe { Box::from_raw(self.boxed().as_ptr()) });
         }
     }
 }
 
-// SAFETY: I1 — a shared location or an owned box of plain data; an `Rc` in there would forbid it.
+// SAFETY: I1 — a shared location or an owned box of plain data. With an `Rc` in it this would be
+// unsound.
 unsafe impl Send for Origin {}
 // SAFETY: as above; shared access only reads.
 unsafe impl Sync for Origin {}

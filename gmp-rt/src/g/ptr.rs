@@ -1,4 +1,4 @@
-//! A pointer to a goroutine's cell, and the only ways to look behind it.
+//! A pointer to a goroutine's cell, and the only functions that read behind it.
 //!
 //! # Invariants
 //!
@@ -8,10 +8,10 @@
 //!   made from a `&G` covers the bytes of the header alone and may not write most of them.
 //! - I2: cells are not unmapped while a goroutine, a free list or a reference count names them.
 //! - I3: no `&G` is live when its holder gives up its reference or its right to run. After that
-//!   step another thread may free the cell, and a later spawn writes the fields that a `&G`
-//!   promises not to change. The functions here hand out single fields for this reason:
+//!   step another thread may free the cell, and a later spawn writes fields that a `&G` requires to
+//!   be unchanged. For this reason the functions here return single fields.
 //!   [`status`](GPtr::status) and [`link`](GPtr::link) lie wholly in an `UnsafeCell`, so a
-//!   reference to one of them may outlive the cell's use, as the counters of `Arc` do.
+//!   reference to one of them may outlive the cell's use, as with the counters of `Arc`.
 //!
 //! `tests/tidy.rs` forbids the conversions from a reference to a pointer in this folder.
 
@@ -27,7 +27,7 @@ use std::ptr::NonNull;
 pub(crate) struct GPtr(NonNull<G>);
 
 impl GPtr {
-    /// The cell at `start`.
+    /// Makes the pointer to the cell at `start`.
     ///
     /// # Safety
     ///
@@ -36,13 +36,13 @@ impl GPtr {
         Self(start.cast())
     }
 
-    /// The raw form, for a queue slot.
+    /// Returns the raw form, for a queue slot.
     #[inline]
     pub(crate) fn as_ptr(self) -> *mut G {
         self.0.as_ptr()
     }
 
-    /// The pointer that a queue slot holds; `None` for an empty slot.
+    /// Returns the pointer that a queue slot holds; `None` for an empty slot.
     ///
     /// # Safety
     ///
@@ -52,30 +52,30 @@ impl GPtr {
         NonNull::new(raw).map(Self)
     }
 
-    /// The raw form, for the data word of a waker.
+    /// Returns the raw form, for the data word of a waker.
     #[inline]
     pub(super) fn as_data(self) -> *const () {
         self.0.as_ptr().cast_const().cast()
     }
 
-    /// The pointer in the data word of a waker.
+    /// Returns the pointer in the data word of a waker.
     ///
     /// # Safety
     ///
     /// I1: `data` came from [`as_data`](Self::as_data).
     #[inline]
     pub(super) unsafe fn from_data(data: *const ()) -> Self {
-        // SAFETY: the caller guarantees it, and `as_data` gives no null.
+        // SAFETY: guaranteed by the caller, and `as_data` returns no null.
         Self(unsafe { NonNull::new_unchecked(data.cast_mut().cast()) })
     }
 
-    /// The cell as the type that was built in it.
+    /// Returns the cell as the type that was built in it.
     #[inline]
     pub(super) fn cast<C>(self) -> NonNull<C> {
         self.0.cast()
     }
 
-    /// The status word, which is valid in every cell that was handed out once.
+    /// Returns the status word, which is valid in every cell that was given out once.
     ///
     /// # Safety
     ///
@@ -86,37 +86,37 @@ impl GPtr {
         unsafe { &(*self.as_ptr()).status }
     }
 
-    /// The link, of a cell that is free or of a goroutine whose `GRef` the caller has.
+    /// Returns the link of a free cell, or of a goroutine whose `GRef` the caller has.
     ///
     /// # Safety
     ///
     /// I2: the cell is mapped, and the caller owns its link for `'a`.
     #[inline]
     pub(super) unsafe fn link<'a>(self) -> &'a Link {
-        // SAFETY: the caller guarantees it. Only this field is touched: the others of a free cell
-        // may hold anything.
+        // SAFETY: guaranteed by the caller. Only this field is touched: the others of a free cell
+        // may hold arbitrary bytes.
         unsafe { &(*self.as_ptr()).link }
     }
 
-    /// The vtable of a goroutine.
+    /// Returns the vtable of a goroutine.
     ///
     /// # Safety
     ///
     /// The caller holds a reference on the goroutine, or is about to free its cell.
     #[inline]
     pub(super) unsafe fn vtable(self) -> &'static GVTable {
-        // SAFETY: the caller guarantees it; the next spawn in this cell writes the field again.
+        // SAFETY: guaranteed by the caller; only the next spawn in this cell writes the field.
         unsafe { (*self.as_ptr()).vtable }
     }
 
-    /// The header of a goroutine.
+    /// Returns the header of a goroutine.
     ///
     /// # Safety
     ///
     /// I3: the caller holds a reference on the goroutine for the whole of `'a`.
     #[inline]
     pub(super) unsafe fn header<'a>(self) -> &'a G {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.0.as_ref() }
     }
 }

@@ -1,16 +1,16 @@
 //! A slab: one aligned block of mapped memory, cut into cells of one size.
 //!
-//! A cell finds its slab by masking its address. Cells are handed out first from the slab's free
-//! list, then by moving a mark, so memory that was never needed is never touched: a fresh slab
-//! costs address space, not pages. The mapping is zeroed by the OS, and a zero status word is a
-//! free cell, so a walker may look at any cell below the mark.
+//! A cell finds its slab by masking its address. A slab gives out cells first from its free list,
+//! then by moving a mark. So a cell that was never needed is never touched, and a fresh slab costs
+//! address space, not pages. The OS zeroes the mapping, and a zero status word is a free cell, so a
+//! walker may read any cell below the mark.
 //!
 //! # Invariants
 //!
-//! - I1: a slab is mapped at a multiple of its size, and every cell lies wholly inside it.
+//! - I1: a slab is mapped at a multiple of its size, and every cell is wholly inside it.
 //! - I2: all fields are touched only under the class's centre lock.
-//! - I3: cells below the mark have been handed out at least once; a free one is either in the
-//!   slab's free list or in a cache or batch, linked through `G::link`.
+//! - I3: cells below the mark have been given out at least once. A free one is either in the slab's
+//!   free list, or in a cache or magazine, linked through `G::link`.
 //! - I4: a slab is unmapped only when all its cells are in its own free list.
 
 use super::list::Link;
@@ -27,13 +27,13 @@ use std::ptr::NonNull;
 pub(super) struct Slab {
     cell_bytes: usize,
     cells: usize,
-    /// Cells handed out at least once.
+    /// The number of cells given out at least once.
     mark: Cell<usize>,
     free: Cell<Option<GPtr>>,
     free_len: Cell<usize>,
-    /// Where the slab stands in its class's list.
+    /// The slab's index in the list of its class.
     index: Cell<usize>,
-    /// Where it stands among those with cells to give, if it does.
+    /// The slab's index among the slabs with free cells, if it is there.
     room_index: Cell<Option<usize>>,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Slab {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SlabRef(NonNull<Slab>);
 
-// SAFETY: I2 — a slab is reached only under its class's lock. Without that the cells of `Slab`
+// SAFETY: I2 — a slab is used only under its class's lock. Without the lock the fields of `Slab`
 // would race.
 unsafe impl Send for SlabRef {}
 
@@ -58,22 +58,22 @@ impl SlabRef {
             index: Cell::new(0),
             room_index: Cell::new(None),
         };
-        // SAFETY: I1 — fresh, aligned, large enough memory that is ours alone.
+        // SAFETY: I1 — fresh, aligned, large enough memory that no other thread knows.
         unsafe { base.write(slab) };
         Some(Self(base))
     }
 
-    /// Gives the memory back to the OS.
+    /// Returns the memory to the OS.
     ///
     /// # Safety
     ///
-    /// I4: [`is_idle`](Self::is_idle), and nobody walks it.
+    /// I4: [`is_idle`](Self::is_idle), and no thread walks the slab.
     pub(super) unsafe fn unmap(self) {
         // SAFETY: mapped by `map` with this size, and no cell is in use.
         unsafe { pages::unmap(self.0.cast(), SLAB_BYTES) }
     }
 
-    /// The slab that `cell` is in.
+    /// Returns the slab that contains `cell`.
     #[inline]
     pub(super) fn of(cell: GPtr) -> Self {
         let base = cell.as_ptr().map_addr(|addr| addr & !(SLAB_BYTES - 1));
@@ -84,36 +84,36 @@ impl SlabRef {
     }
 
     fn get(&self) -> &Slab {
-        // SAFETY: I4 — mapped as long as the class lists it.
+        // SAFETY: I4 — mapped while the class lists it.
         unsafe { self.0.as_ref() }
     }
 
-    /// The number of its place in the class's list.
+    /// Returns the slab's index in the list of its class.
     pub(super) fn index(&self) -> &Cell<usize> {
         &self.get().index
     }
 
-    /// Its place among the slabs with cells to give, if it is one.
+    /// Returns the slab's index among the slabs with free cells, if it is there.
     pub(super) fn room_index(&self) -> &Cell<Option<usize>> {
         &self.get().room_index
     }
 
-    /// Whether no cell of it is in use or in a cache.
+    /// Whether none of its cells is in use or in a cache.
     pub(super) fn is_idle(&self) -> bool {
         self.get().free_len.get() == self.get().mark.get()
     }
 
-    /// Whether it has cells to give.
+    /// Whether the slab has free cells.
     pub(super) fn has_room(&self) -> bool {
         let slab = self.get();
         slab.free_len.get() > 0 || slab.mark.get() < slab.cells
     }
 
-    /// Gives a cell.
+    /// Takes a free cell out of the slab.
     pub(super) fn take(&self) -> Option<GPtr> {
         let slab = self.get();
         if let Some(cell) = slab.free.get() {
-            // SAFETY: I3 — a free cell of ours, linked through its own link.
+            // SAFETY: I3 — a free cell of this slab, linked through its link.
             slab.free.set(unsafe { cell.link().get() });
             slab.free_len.set(slab.free_len.get() - 1);
             return Some(cell);
@@ -132,14 +132,14 @@ impl SlabRef {
         Some(cell)
     }
 
-    /// Takes back a cell.
+    /// Returns a cell to the slab.
     ///
     /// # Safety
     ///
-    /// `cell` is free and of this slab, and no one else has it.
+    /// `cell` is free and of this slab, and no other thread has it.
     pub(super) unsafe fn give(&self, cell: GPtr) {
         let slab = self.get();
-        // SAFETY: the caller's cell, so its link is ours to set.
+        // SAFETY: the caller gives the cell to the slab, which so owns its link.
         unsafe { cell.link().set(slab.free.get()) };
         slab.free.set(Some(cell));
         slab.free_len.set(slab.free_len.get() + 1);
@@ -153,7 +153,7 @@ impl SlabRef {
         unsafe { GPtr::of_cell(start) }
     }
 
-    /// All cells that have ever been handed out, free or not.
+    /// Returns all cells that were ever given out, free or not.
     pub(super) fn cells(&self) -> impl Iterator<Item = GPtr> {
         (0..self.get().mark.get()).map(|n| self.cell(n))
     }

@@ -1,41 +1,48 @@
 //! The status word of a goroutine: phase, flags and reference count in one atomic.
 //!
-//! Every read-modify-write of the word is in this file, behind a named transition that returns
-//! what the caller has to do next. One word, because the questions cross: "was I woken while I
-//! ran?", "does anybody still want the output?" and "was this the last reference?" must each be
-//! answered at the same instant as the phase changes.
+//! Every read-modify-write of the word is in this file, behind a named transition that returns the
+//! caller's next step. One word holds everything because the questions depend on each other. A
+//! wake-up during the poll, interest in the output and the last reference must each be decided in
+//! the same step in which the phase changes.
 //!
 //! # Truth table
 //!
-//! | phase | who owns the future | on a run queue | next phases |
+//! | phase | owner of the future | on a run queue | next phases |
 //! |-------|---------------------|----------------|-------------|
-//! | `FREE` | nobody; the cell is on a free list, the word is 0 | no | `RUNNABLE` |
-//! | `RUNNABLE` | the queue, or whoever carries the `GRef` to it | yes, or about to be | `RUNNING` |
+//! | `FREE` | none; the cell is on a free list | no | `RUNNABLE` |
+//! | `RUNNABLE` | the queue, or the thread with the `GRef` | yes, or soon | `RUNNING` |
 //! | `RUNNING` | the M that polls it | no | `RUNNABLE`, `WAITING`, `DEAD` |
-//! | `WAITING` | nobody; the next waker takes it | no | `RUNNABLE` |
-//! | `DEAD` | none is left; the output belongs to the `JoinHandle` if `JOIN_INTEREST` | no | `FREE` |
+//! | `WAITING` | none; the next waker takes it | no | `RUNNABLE` |
+//! | `DEAD` | there is no future | no | `FREE` |
 //!
-//! Flags: `NOTIFIED` was woken while running; `CANCELLED` is to be dropped, not polled;
-//! `JOIN_INTEREST` the `JoinHandle` is alive; `JOIN_WAKER` the join slot holds a waker, which
-//! belongs to the completing M once the phase is `DEAD` and to the handle before.
+//! The word of a free cell is 0. The output of a dead goroutine belongs to the `JoinHandle` if
+//! `JOIN_INTEREST` is set.
 //!
-//! References: one for being alive (held by the phase itself, given up on `DEAD`), one for the
-//! `JoinHandle`, one for each `Waker` clone. So a goroutine that nobody can wake any more stays
-//! visible in a dump until the runtime goes down, as in Go.
+//! | flag | meaning |
+//! |------|---------|
+//! | `NOTIFIED` | the goroutine was woken while it ran |
+//! | `CANCELLED` | the future is to be dropped, not polled |
+//! | `JOIN_INTEREST` | the `JoinHandle` exists |
+//! | `JOIN_WAKER` | the join slot holds a waker; it is the handle's, from `DEAD` on the M's |
+//!
+//! References: one for being alive (held by the phase, given up on `DEAD`), one for the
+//! `JoinHandle`, one for each `Waker` clone. So a goroutine without any waker stays visible in a
+//! dump until the runtime shuts down, as in Go.
 //!
 //! # Orderings
 //!
-//! All transitions are `AcqRel` read-modify-writes, so the word has one modification order and
-//! each transition sees everything done before the one it follows.
+//! All changes of the phase or a flag but [`Status::init`] and [`Status::reset`] are `AcqRel`
+//! read-modify-writes. So the word has one modification order, and each transition sees everything
+//! done before the one it follows. The functions are methods of [`Status`].
 //!
 //! | id | op | pairs with | makes visible |
 //! |----|----|-----------|----------------|
-//! | O1 | Release store in [`Status::init`] | Acquire in [`Status::try_ref`] and every transition | the header and the future |
-//! | O2 | AcqRel in [`Status::wake`], also when nothing changes | AcqRel in [`Status::to_running`] | what the waker did before it woke |
-//! | O3 | AcqRel in [`Status::after_pending`], [`Status::after_yield`] | AcqRel in [`Status::wake`], [`Status::to_running`] | the future as this poll left it |
-//! | O4 | AcqRel in [`Status::complete`] | Acquire in [`Status::is_dead`], AcqRel in [`Status::set_join_waker`] | the output |
-//! | O5 | AcqRel in [`Status::set_join_waker`] | AcqRel in [`Status::complete`] | the waker in the join slot |
-//! | O6 | Release in [`Status::drop_ref`] | Acquire load there | all uses of the cell before it is freed |
+//! | O1 | Release store in `init` | Acquire in `try_ref` and every transition | header and future |
+//! | O2 | AcqRel in `wake`, also without a change | AcqRel in `to_running` | the waker's writes |
+//! | O3 | AcqRel in `after_pending`, `after_yield` | AcqRel in `wake`, `to_running` | the future |
+//! | O4 | AcqRel in `complete` | Acquire in `is_dead`, AcqRel in `set_join_waker` | the output |
+//! | O5 | AcqRel in `set_join_waker` | AcqRel in `complete` | the waker in the join slot |
+//! | O6 | Release in `drop_ref` | Acquire load there | all uses of the cell before it is freed |
 
 use crate::prim::AtomicUsize;
 use crate::prim::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -54,10 +61,10 @@ const JOIN_INTEREST: usize = 1 << 5;
 const JOIN_WAKER: usize = 1 << 6;
 
 const REF: usize = 1 << 8;
-/// A count no program reaches unless it leaks wakers in a loop.
+/// Only a program that leaks wakers in a loop reaches this count.
 const REF_LIMIT: usize = usize::MAX / 2;
 
-/// The phase of a goroutine, as dumps show it.
+/// The phase of a goroutine, for dumps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     Free,
@@ -67,108 +74,109 @@ pub(crate) enum Phase {
     Dead,
 }
 
-/// What [`Status::to_running`] found.
+/// Result of [`Status::to_running`].
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ToRunning {
-    /// Poll it.
+    /// Poll the future.
     Run,
-    /// It was aborted: drop the future, then complete.
+    /// The goroutine was aborted: drop the future, then complete.
     Cancelled,
 }
 
-/// What to do after a poll that was not the last.
+/// The next step after a poll that was not the last.
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum AfterPoll {
-    /// It waits; whoever wakes it owns it. Do not touch it again.
+    /// The goroutine waits. The thread that wakes it owns it: do not touch it again.
     Parked,
-    /// It is runnable again: put it on a queue.
+    /// The goroutine is runnable again: put it on a queue.
     Requeue,
-    /// It was aborted meanwhile and is still running: drop the future, then complete.
+    /// The goroutine was aborted during the poll and is still running: drop the future, then
+    /// complete.
     Cancelled,
 }
 
-/// What a waker has to do.
+/// The next step of a waker.
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Wake {
-    /// It is runnable and the caller's: put it on a queue.
+    /// The goroutine is runnable and the caller owns it: put it on a queue.
     Submit,
     /// Nothing.
     Nothing,
 }
 
-/// Whether the output lies in the cell when a goroutine completes.
+/// Whether a completing goroutine has stored its output in the cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Output {
-    /// It was written, because the handle was alive.
+    /// It was written: the handle existed.
     Stored,
-    /// It was dropped, because nobody could ask for it any more.
+    /// It was dropped: the handle was gone.
     Dropped,
 }
 
-/// What the completing M has to do.
+/// The next step of the completing M.
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum AfterDone {
-    /// Nothing: its reference is given up and others remain.
+    /// Nothing: its reference is given up and other references remain.
     Released,
     /// Free the cell.
     Free,
-    /// The handle went away meanwhile: drop the output, then the reference.
+    /// The handle was dropped meanwhile: drop the output, then the reference.
     DropOutput,
     /// Take the join waker, drop the reference, wake.
     WakeJoiner,
 }
 
-/// What a `JoinHandle` has to do as it goes away.
+/// The next step of a `JoinHandle` that is dropped.
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum AfterDetach {
     /// Nothing: its reference is given up.
     Released,
-    /// Take back the join waker and drop it, then the reference.
+    /// Take the join waker back and drop it, then the reference.
     TakeWaker,
-    /// Drop the output unless it was taken, then the reference.
+    /// Drop the output, then the reference.
     DropOutput,
 }
 
-/// What to do after a reference was dropped.
+/// The next step after a reference was dropped.
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum AfterRef {
-    /// Others remain.
+    /// Other references remain.
     Shared,
     /// Free the cell.
     Free,
 }
 
-/// The goroutine is dead: its output is there.
+/// The goroutine is dead.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct IsDead;
 
-/// The status word. See the [module](self). The default is that of a free cell.
+/// The status word. See the [module](self). The default is the word of a free cell.
 #[derive(Debug, Default)]
 pub(crate) struct Status(AtomicUsize);
 
 impl Status {
-    /// Makes a free cell a runnable goroutine with a handle. Only the owner of the free cell.
+    /// Makes a free cell a runnable goroutine with a handle. Only for the owner of the free cell.
     #[inline]
     pub(crate) fn init(&self) {
         self.0.store(RUNNABLE | JOIN_INTEREST | (2 * REF), Release); // O1
     }
 
-    /// Gives the cell back: only when the last reference is gone.
+    /// Makes the cell free again. Only when no reference is left.
     #[inline]
     pub(crate) fn reset(&self) {
-        // Relaxed: nobody has a reference, and walkers ignore a word without one.
+        // Relaxed: no reference exists, and walkers ignore a word without one.
         self.0.store(FREE, Relaxed);
     }
 
-    /// The phase just now.
+    /// Returns the current phase.
     pub(crate) fn phase(&self) -> Phase {
-        // Relaxed: for display, the answer is stale anyway.
+        // Relaxed: for display; the phase may have changed when the caller reads it.
         match self.0.load(Relaxed) & PHASE {
             RUNNABLE => Phase::Runnable,
             RUNNING => Phase::Running,
@@ -178,11 +186,11 @@ impl Status {
         }
     }
 
-    /// Runnable → running. Only whoever took the goroutine off a queue.
+    /// Runnable → running. Only for the thread that took the goroutine off a queue.
     #[inline]
     pub(crate) fn to_running(&self) -> ToRunning {
-        // An addition, not a CAS loop: the phase is ours, and flags and references may change
-        // beside it.
+        // An addition, not a CAS loop: only this thread may change the phase, and other threads may
+        // change flags and references concurrently.
         let before = self.0.fetch_add(RUNNING - RUNNABLE, AcqRel); // O2, O3
         if before & PHASE != RUNNABLE {
             throw!("to_running: goroutine is not runnable (word {before:#x})");
@@ -190,7 +198,7 @@ impl Status {
         if before & CANCELLED == 0 { ToRunning::Run } else { ToRunning::Cancelled }
     }
 
-    /// Running → waiting, or back to runnable if it was woken meanwhile.
+    /// Running → waiting, or back to runnable if the goroutine was woken during the poll.
     #[inline]
     pub(crate) fn after_pending(&self) -> AfterPoll {
         self.after_poll(
@@ -200,7 +208,7 @@ impl Status {
         )
     }
 
-    /// Running → runnable, for a goroutine that yields: its wake-up and its requeue in one.
+    /// Running → runnable, for a goroutine that yields: its wake-up and its requeue in one step.
     #[inline]
     pub(crate) fn after_yield(&self) -> AfterPoll {
         self.after_poll(|_| AfterPoll::Requeue)
@@ -224,15 +232,16 @@ impl Status {
         }
     }
 
-    /// Wakes: waiting → runnable, or leaves a note for the M that runs it.
+    /// Waiting → runnable. For a running goroutine sets `NOTIFIED`, which its M reads after the
+    /// poll.
     #[inline]
     pub(crate) fn wake(&self) -> Wake {
         self.wake_with(0)
     }
 
-    /// [`wake`](Self::wake) by a waker that is used up: its reference goes in the same step.
+    /// [`wake`](Self::wake) by value: drops the waker's reference in the same step.
     ///
-    /// `Err` if the goroutine is dead: then the reference is still the caller's.
+    /// Returns `Err` if the goroutine is dead. Then the caller still has the reference.
     #[inline]
     pub(crate) fn wake_and_drop_ref(&self) -> Result<Wake, IsDead> {
         let mut now = self.0.load(Relaxed);
@@ -243,7 +252,7 @@ impl Status {
                 RUNNABLE => (now, Wake::Nothing),
                 _ => return Err(IsDead),
             };
-            // Never the last reference: a goroutine that is not dead holds one itself.
+            // Never the last reference: a goroutine that is not dead holds one.
             match self.0.compare_exchange_weak(now, next - REF, AcqRel, Relaxed) {
                 // O2
                 Ok(_) => return Ok(wake),
@@ -252,7 +261,7 @@ impl Status {
         }
     }
 
-    /// Asks the goroutine to end at its next await, and wakes it for that.
+    /// Requests that the goroutine ends at its next await, and wakes it.
     pub(crate) fn abort(&self) -> Wake {
         self.wake_with(CANCELLED)
     }
@@ -264,7 +273,8 @@ impl Status {
             let (next, wake) = match now & PHASE {
                 WAITING => ((now & !PHASE) | RUNNABLE, Wake::Submit),
                 RUNNING => (now | NOTIFIED, Wake::Nothing),
-                // Written again as it is: the coming poll must see what we did before (O2).
+                // Written again without a change: the next poll must see this thread's earlier
+                // writes (O2).
                 RUNNABLE => (now, Wake::Nothing),
                 _ => return Wake::Nothing,
             };
@@ -276,14 +286,14 @@ impl Status {
         }
     }
 
-    /// Whether the output may still be asked for. Once false, false for ever.
+    /// Whether the `JoinHandle` exists. Once false, always false.
     #[inline]
     pub(crate) fn is_joinable(&self) -> bool {
-        // Relaxed: only decides who drops the output; `complete` decides again.
+        // Relaxed: only decides which thread drops the output; `complete` decides again.
         self.0.load(Relaxed) & JOIN_INTEREST != 0
     }
 
-    /// Running → dead. Only the M that ran it, after the future is dropped.
+    /// Running → dead. Only for the M that ran the goroutine, after the future is dropped.
     #[inline]
     pub(crate) fn complete(&self, output: Output) -> AfterDone {
         let mut now = self.0.load(Relaxed);
@@ -307,19 +317,19 @@ impl Status {
         }
     }
 
-    /// Whether it has completed and its output, if kept, can be read.
+    /// Whether the goroutine has completed and its output, if stored, can be read.
     #[inline]
     pub(crate) fn is_dead(&self) -> bool {
         self.0.load(Acquire) & PHASE == DEAD // O4
     }
 
-    /// Announces the waker that the handle has put into the join slot.
+    /// Sets `JOIN_WAKER` after the handle has put a waker into the join slot.
     #[inline]
     pub(crate) fn set_join_waker(&self) -> Result<(), IsDead> {
         self.unless_dead(|now| now | JOIN_WAKER) // O5
     }
 
-    /// Takes the join slot back, to change the waker in it.
+    /// Takes the join slot back for the handle, which may then change the waker.
     #[inline]
     pub(crate) fn unset_join_waker(&self) -> Result<(), IsDead> {
         self.unless_dead(|now| now & !JOIN_WAKER) // O5
@@ -340,7 +350,7 @@ impl Status {
         }
     }
 
-    /// The `JoinHandle` goes away.
+    /// Gives up the interest of a `JoinHandle` that is dropped.
     #[inline]
     pub(crate) fn detach(&self) -> AfterDetach {
         let mut now = self.0.load(Acquire); // O4
@@ -350,7 +360,7 @@ impl Status {
             } else if now & JOIN_WAKER != 0 {
                 (now & !(JOIN_INTEREST | JOIN_WAKER), AfterDetach::TakeWaker)
             } else {
-                // Never the last reference: it is not dead.
+                // Never the last reference: the goroutine is not dead.
                 ((now & !JOIN_INTEREST) - REF, AfterDetach::Released)
             };
             match self.0.compare_exchange_weak(now, next, AcqRel, Acquire) {
@@ -361,16 +371,16 @@ impl Status {
         }
     }
 
-    /// One reference more, by someone who has one.
+    /// Adds a reference. The caller has one.
     #[inline]
     pub(crate) fn add_ref(&self) {
-        // Relaxed: the caller's own reference keeps the cell alive.
+        // Relaxed: the caller's reference keeps the cell alive.
         if self.0.fetch_add(REF, Relaxed) > REF_LIMIT {
             throw!("add_ref: reference count overflow, wakers are leaked");
         }
     }
 
-    /// One reference more, by someone who found the cell in a slab; `false` if it is free or dead.
+    /// Adds a reference for a walker, which has none. Returns `false` if the cell is free or dead.
     pub(crate) fn try_ref(&self) -> bool {
         let mut now = self.0.load(Acquire); // O1
         loop {
@@ -385,12 +395,12 @@ impl Status {
         }
     }
 
-    /// One reference less.
+    /// Drops a reference.
     #[inline]
     pub(crate) fn drop_ref(&self) -> AfterRef {
         let before = self.0.fetch_sub(REF, Release); // O6
         if before < 2 * REF {
-            // A load and not a fence: ThreadSanitizer does not understand fences.
+            // A load and not a fence: ThreadSanitizer does not support fences.
             let _ = self.0.load(Acquire); // O6
             AfterRef::Free
         } else {

@@ -16,13 +16,13 @@ use std::task::Waker;
 
 /// A waker in the queue of a primitive. Neither waking nor dropping it panics.
 ///
-/// To be woken and dropped while no lock is held: a foreign waker may run any code. If that code
-/// panics, the panic hook reports it, and the panic ends there.
+/// It must be woken and dropped while no lock is held: a foreign waker may run any code. If that
+/// code panics, the panic hook reports it, and the panic ends there.
 #[derive(Debug)]
 pub struct StoredWaker(ManuallyDrop<Waker>);
 
 impl StoredWaker {
-    /// Wakes.
+    /// Wakes the task.
     #[inline]
     pub fn wake(self) {
         let mut this = ManuallyDrop::new(self);
@@ -30,14 +30,14 @@ impl StoredWaker {
         wake(unsafe { ManuallyDrop::take(&mut this.0) });
     }
 
-    /// Whether this wakes what `waker` wakes. `false` says nothing.
+    /// Whether this waker and `waker` wake the same task. `false` means unknown.
     #[inline]
     #[must_use]
     pub fn will_wake(&self, waker: &Waker) -> bool {
         self.0.will_wake(waker)
     }
 
-    /// The address behind the waker.
+    /// Returns the data word of the waker.
     #[inline]
     pub(crate) fn data(&self) -> *const () {
         self.0.data()
@@ -59,8 +59,7 @@ impl Drop for StoredWaker {
     }
 }
 
-// Not inlined, as the two calls through the vtable would not be: the futures that hold a waker stay
-// small.
+// Not inlined, to keep the code of the futures that hold a waker small.
 #[inline(never)]
 fn wake(waker: Waker) {
     match waker::into_goroutine(waker) {
@@ -141,7 +140,7 @@ pub struct StorableWaker<'a> {
 }
 
 impl<'a> StorableWaker<'a> {
-    /// Prepares `waker`. Not under a lock: a foreign waker is cloned here.
+    /// Prepares `waker`. Must not be called under a lock: it clones a foreign waker.
     ///
     /// # Panics
     ///
@@ -155,7 +154,7 @@ impl<'a> StorableWaker<'a> {
         }
     }
 
-    /// The waker of a goroutine; `None` if it is foreign. Runs no user code.
+    /// Prepares the waker of a goroutine; `None` if it is foreign. Runs no user code.
     #[inline]
     #[must_use]
     pub fn of_goroutine(waker: &'a Waker) -> Option<Self> {
@@ -163,14 +162,15 @@ impl<'a> StorableWaker<'a> {
         Some(Self { waker, clone: None })
     }
 
-    /// What is to be stored, for [`will_wake`](StoredWaker::will_wake).
+    /// Returns the prepared waker, for [`will_wake`](StoredWaker::will_wake).
     #[inline]
     #[must_use]
     pub fn waker(&self) -> &'a Waker {
         self.waker
     }
 
-    /// The waker to store. Runs no user code the first time, so it may be called under a lock.
+    /// Returns the waker to store. The first call runs no user code, so it may be made under a
+    /// lock.
     #[inline]
     #[must_use]
     pub fn store(&mut self) -> StoredWaker {

@@ -12,11 +12,11 @@ use std::panic::Location;
 use std::task::{Context, Poll};
 
 thread_local! {
-    /// What was submitted on this thread.
+    /// The goroutines submitted on this thread.
     static SUBMITTED: RefCell<Vec<GRef>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A scheduler that only collects.
+/// A scheduler that only collects submitted goroutines.
 struct Collect;
 
 impl Schedule for Collect {
@@ -41,7 +41,7 @@ fn spawn<F: Future<Output: Send + 'static> + Send + 'static>(
     cell::spawn::<F, Collect>(future, Birth { ids: Ids::new(goid, RUNTIME), parent: 7, origin })
 }
 
-/// Polls once, and completes if it is ready.
+/// Polls once, and completes the goroutine if it is ready.
 fn run(gp: GRef) -> Option<GRef> {
     assert_eq!(gp.status.to_running(), ToRunning::Run);
     let waker = waker::borrowed(&gp);
@@ -97,7 +97,7 @@ fn waits_are_stamped_and_forgotten() {
     gp.stamp_wait(1000);
     let (wait, resource) = gp.wait();
     assert_eq!((wait.reason, wait.since, resource), (WaitReason::ChanReceive, 1000, 42));
-    // The second poll notes nothing: then nothing is known.
+    // The second poll records no reason, so the reason is unknown.
     let _ = gp.status.after_yield();
     let gp = run(gp).unwrap();
     gp.stamp_wait(2000);
@@ -152,7 +152,8 @@ fn walkers_see_the_living_only() {
 #[test]
 fn cells_are_reused_from_a_cache() {
     let cache = heap::Cache::default();
-    // SAFETY: this thread's until the end of the test, where it is taken out before it is dropped.
+    // SAFETY: only this thread uses it until the end of the test, which uninstalls it before the
+    // drop.
     unsafe { heap::install(Some(&cache)) };
     let address = |newborn: Newborn<()>| {
         let address = std::ptr::from_ref::<G>(&newborn.gp).addr();

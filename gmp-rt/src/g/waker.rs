@@ -1,13 +1,13 @@
-//! The waker of a goroutine: one static vtable, data = the cell.
+//! The waker of a goroutine: one static vtable, and the cell as data.
 //!
-//! One vtable for all goroutines, so that `Waker::will_wake` is reliable and a waker of ours can
-//! be told from a stranger's ([`goroutine_of`]). What happens after the status word says
-//! "submit" is behind [`Schedule`](super::Schedule).
+//! All goroutines share one vtable. So `Waker::will_wake` is reliable, and [`goroutine_of`] can
+//! distinguish a goroutine's waker from a foreign one. [`Schedule`](super::Schedule) handles a
+//! goroutine that the status word has made runnable.
 //!
 //! # Invariants
 //!
 //! - I1: the data word of a waker with [`VTABLE`] is a [`GPtr`] on which the waker holds one
-//!   reference; a borrowed waker ([`borrowed`]) holds none and lives inside a poll of that G.
+//!   reference. A borrowed waker ([`borrowed`]) holds none and exists only inside a poll of that G.
 //! - I2: a [`TinyWaker`] word is 0, a counted [`GPtr`], or, tagged, a leaked `Box<Waker>`.
 
 use super::ptr::GPtr;
@@ -24,9 +24,9 @@ use std::task::{Context, RawWaker, RawWakerVTable, Waker};
 static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, drop_waker);
 
 unsafe fn clone(data: *const ()) -> RawWaker {
-    // SAFETY: I1 — the data of a waker of ours.
+    // SAFETY: I1 — the data of a goroutine's waker.
     let g = unsafe { GPtr::from_data(data) };
-    // SAFETY: I1 — the waker that is cloned keeps it alive.
+    // SAFETY: I1 — the waker that is cloned keeps the cell alive.
     unsafe { g.status() }.add_ref();
     RawWaker::new(data, &VTABLE)
 }
@@ -34,9 +34,9 @@ unsafe fn clone(data: *const ()) -> RawWaker {
 #[inline]
 unsafe fn wake(data: *const ()) {
     debug_assert_no_lock_held("wakes a goroutine");
-    // SAFETY: I1 — the data of a waker of ours.
+    // SAFETY: I1 — the data of a goroutine's waker.
     let g = unsafe { GPtr::from_data(data) };
-    // SAFETY: I1 — the waker keeps it alive until its reference is given up, in there.
+    // SAFETY: I1 — the waker keeps the cell alive until the call gives up its reference.
     match unsafe { g.status() }.wake_and_drop_ref() {
         // SAFETY: the transition to runnable gave this thread the one right to run it.
         Ok(Wake::Submit) => unsafe { submit(g) },
@@ -48,9 +48,9 @@ unsafe fn wake(data: *const ()) {
 
 unsafe fn wake_by_ref(data: *const ()) {
     debug_assert_no_lock_held("wakes a goroutine");
-    // SAFETY: I1 — the data of a waker of ours.
+    // SAFETY: I1 — the data of a goroutine's waker.
     let g = unsafe { GPtr::from_data(data) };
-    // SAFETY: I1 — the waker keeps it alive.
+    // SAFETY: I1 — the waker keeps the cell alive.
     if unsafe { g.status() }.wake() == Wake::Submit {
         // SAFETY: the transition to runnable gave this thread the one right to run it.
         unsafe { submit(g) };
@@ -58,7 +58,7 @@ unsafe fn wake_by_ref(data: *const ()) {
 }
 
 unsafe fn drop_waker(data: *const ()) {
-    // SAFETY: I1 — the data of a waker of ours.
+    // SAFETY: I1 — the data of a goroutine's waker.
     let g = unsafe { GPtr::from_data(data) };
     // SAFETY: I1 — the waker gives up its reference.
     unsafe { cell::drop_ref(g) };
@@ -71,38 +71,38 @@ unsafe fn drop_waker(data: *const ()) {
 /// The caller made the transition to runnable, which gave it the one right to run the goroutine.
 #[inline]
 pub(super) unsafe fn submit(g: GPtr) {
-    // SAFETY: a runnable goroutine holds a reference of its own.
+    // SAFETY: a runnable goroutine holds a reference on its own cell.
     let submit = unsafe { g.vtable() }.submit;
     // SAFETY: guaranteed by the caller.
     submit(unsafe { GRef::from_raw(g) });
 }
 
-/// A waker for the poll of `g`, without a reference of its own.
+/// Returns a waker for the poll of `g`. It holds no reference.
 #[inline]
 pub(crate) fn borrowed(g: &GRef) -> ManuallyDrop<Waker> {
     // SAFETY: I1 — never dropped, and used only inside the poll of `g`.
     ManuallyDrop::new(unsafe { Waker::new(g.as_raw().as_data(), &VTABLE) })
 }
 
-/// The cell of the goroutine that `waker` wakes. Returns `None` for a foreign waker.
+/// Returns the cell of the goroutine that `waker` wakes; `None` for a foreign waker.
 #[inline]
 fn cell_of(waker: &Waker) -> Option<GPtr> {
-    // SAFETY: I1 — our vtable, so our data.
+    // SAFETY: I1 — the vtable is `VTABLE`, so the data is a cell.
     ptr::eq(waker.vtable(), &VTABLE).then(|| unsafe { GPtr::from_data(waker.data()) })
 }
 
-/// The goroutine that `waker` wakes. Returns `None` for a foreign waker, also for one that wraps
-/// a waker of ours.
+/// Returns the goroutine that `waker` wakes; `None` for a foreign waker, also for one that wraps a
+/// goroutine's waker.
 #[inline]
 pub(crate) fn goroutine_of(waker: &Waker) -> Option<&G> {
-    // SAFETY: I1 — alive as long as the waker is borrowed.
+    // SAFETY: I1 — alive while the waker is borrowed.
     cell_of(waker).map(|g| unsafe { g.header() })
 }
 
-/// A goroutine's own waker: waking and dropping it are direct calls, which run no user code.
+/// A goroutine's waker. Waking and dropping it are direct calls, which run no user code.
 pub(crate) struct GoroutineWaker(*const ());
 
-/// `waker` as a goroutine's own, or back if it is foreign.
+/// Converts `waker`. Returns it as `Err` if it is foreign.
 #[inline]
 pub(crate) fn into_goroutine(waker: Waker) -> Result<GoroutineWaker, Waker> {
     if goroutine_of(&waker).is_none() {
@@ -117,7 +117,7 @@ impl GoroutineWaker {
     #[inline]
     pub(crate) fn wake(self) {
         let data = ManuallyDrop::new(self).0;
-        // SAFETY: I1 — the data of a waker of ours, whose reference is given up here.
+        // SAFETY: I1 — the data of a goroutine's waker, whose reference is given up here.
         unsafe { wake(data) };
     }
 }
@@ -125,12 +125,12 @@ impl GoroutineWaker {
 impl Drop for GoroutineWaker {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: I1 — the data of a waker of ours, whose reference is given up here.
+        // SAFETY: I1 — the data of a goroutine's waker, whose reference is given up here.
         unsafe { drop_waker(self.0) };
     }
 }
 
-/// Notes why the goroutine behind `cx` is about to wait, if there is one.
+/// Records why the goroutine behind `cx` is about to wait, if there is one.
 #[inline]
 pub(crate) fn note_wait(cx: &Context<'_>, reason: WaitReason, resource: usize) {
     if let Some(g) = goroutine_of(cx.waker()) {
@@ -138,10 +138,10 @@ pub(crate) fn note_wait(cx: &Context<'_>, reason: WaitReason, resource: usize) {
     }
 }
 
-/// A waker in one word: as it lies in the header of a goroutine.
+/// A waker in one word, for the header of a goroutine.
 ///
-/// Ours is the bare cell address; a stranger's is boxed, which costs an allocation only for
-/// those who join a goroutine from `join!`, `FuturesUnordered` or another executor.
+/// A goroutine's waker is the bare cell address. A foreign waker is boxed. This costs an allocation
+/// only if a goroutine is joined from `join!`, `FuturesUnordered` or a foreign executor.
 pub(crate) struct TinyWaker(*const ());
 
 const TAG: usize = 1;
@@ -153,7 +153,7 @@ impl TinyWaker {
     /// Keeps a clone of `waker`.
     pub(crate) fn new(waker: &Waker) -> Self {
         if let Some(g) = cell_of(waker) {
-            // SAFETY: I1 — the borrowed waker keeps it alive.
+            // SAFETY: I1 — the borrowed waker keeps the cell alive.
             unsafe { g.status() }.add_ref();
             return Self(g.as_data());
         }
@@ -166,20 +166,20 @@ impl TinyWaker {
         tagged.then(|| self.0.map_addr(|addr| addr & !TAG).cast_mut().cast())
     }
 
-    /// Whether waking this wakes what `waker` wakes.
+    /// Whether this waker and `waker` wake the same task.
     pub(crate) fn will_wake(&self, waker: &Waker) -> bool {
         match self.boxed() {
-            // SAFETY: I2 — tagged, so our box.
+            // SAFETY: I2 — tagged, so the box of this value.
             Some(boxed) => unsafe { &*boxed }.will_wake(waker),
             None => cell_of(waker).is_some_and(|g| g.as_data() == self.0),
         }
     }
 
-    /// The waker, leaving nothing behind.
+    /// Takes the waker and leaves `EMPTY`.
     pub(crate) fn take(&mut self) -> Option<StoredWaker> {
         let this = ManuallyDrop::new(std::mem::replace(self, Self::EMPTY));
         if let Some(boxed) = this.boxed() {
-            // SAFETY: I2 — tagged, so our box, taken once.
+            // SAFETY: I2 — tagged, so the box of this value, taken once.
             let waker = *unsafe { Box::from_raw(boxed) };
             return Some(waker.into());
         }
@@ -200,11 +200,13 @@ impl Drop for TinyWaker {
 // SAFETY: I2 — a counted goroutine or a boxed `Waker`, both of which may move between threads.
 unsafe impl Send for TinyWaker {}
 
-/// A counted reference to a goroutine that is no waker: for walkers.
+/// A counted reference to a goroutine that cannot wake it: for walkers.
 #[derive(Debug)]
 pub(crate) struct CountedG(GPtr);
 
 impl CountedG {
+    /// Makes the owner of a reference that was taken before.
+    ///
     /// # Safety
     ///
     /// The caller has taken a reference (`try_ref`) on `g` and gives it to this value.
@@ -212,8 +214,8 @@ impl CountedG {
         Self(g)
     }
 
-    /// Aborts it: see [`Status::abort`](super::status::Status::abort). `true` if that made it
-    /// runnable.
+    /// Aborts the goroutine, see [`Status::abort`](super::status::Status::abort). Returns `true` if
+    /// that made it runnable.
     pub(super) fn abort(&self) -> bool {
         let submitted = self.status.abort() == Wake::Submit;
         if submitted {
@@ -227,7 +229,7 @@ impl CountedG {
 impl std::ops::Deref for CountedG {
     type Target = G;
     fn deref(&self) -> &G {
-        // SAFETY: this reference keeps it alive.
+        // SAFETY: this reference keeps the cell alive.
         unsafe { self.0.header() }
     }
 }
@@ -239,8 +241,8 @@ impl Drop for CountedG {
     }
 }
 
-// SAFETY: what can be done with it (read the header, abort) is atomic; the future itself is out
-// of reach. Would it hand out the future, a `!Sync` one could be shared.
+// SAFETY: its operations (read the header, abort) are atomic, and it gives no access to the future.
+// With such access a `!Sync` future could be shared.
 unsafe impl Send for CountedG {}
 // SAFETY: as above.
 unsafe impl Sync for CountedG {}

@@ -6,7 +6,7 @@ use crate::prim::{AtomicUsize, Ordering, current_thread};
 use ::loom::sync::{Arc, Condvar, Mutex};
 use ::loom::thread;
 
-/// A wake-up is never lost, and what the waker did before is visible after the sleep.
+/// A wake-up is never lost, and the waker's earlier writes are visible after the sleep.
 #[test]
 fn loom_wake_against_sleep() {
     ::loom::model(|| {
@@ -25,10 +25,9 @@ fn loom_wake_against_sleep() {
     });
 }
 
-/// Two wakers, whose wake-ups may count as one: the owner sees what both did.
+/// Two wakers, whose wake-ups may count as one: the owner sees the writes of both.
 ///
-/// Three preemptions are enough to reach every state of the one flag, and take seconds, not
-/// minutes.
+/// Three preemptions reach every state of the one flag. More would take minutes.
 #[test]
 fn loom_two_wakers() {
     let mut model = ::loom::model::Builder::new();
@@ -49,7 +48,7 @@ fn loom_two_wakers() {
     });
 }
 
-/// The thread was unparked for another reason: the note does not take that for a wake-up.
+/// The thread is unparked for another reason: the note does not count that as a wake-up.
 #[test]
 fn loom_stray_unpark() {
     ::loom::model(|| {
@@ -70,7 +69,8 @@ fn loom_stray_unpark() {
     });
 }
 
-/// A netpoller with nothing but its bell, as epoll has an eventfd: a ring is told to one poll.
+/// A netpoller without sockets, which only has its wake-up, like epoll with an eventfd. One poll
+/// takes a wake-up.
 #[derive(Default)]
 pub(crate) struct BellOnly {
     rung: Mutex<bool>,
@@ -104,8 +104,8 @@ impl Netpoll for BellOnly {
     fn shut(&self, _: &mut Ready) {}
 }
 
-/// The owner sleeps in the netpoller: a wake-up before, during or after ends it, and what the waker
-/// did before is visible. Without the bell this model hangs.
+/// The owner sleeps in the netpoller. A wake-up before, during or after ends the sleep, and the
+/// waker's writes are visible. Without the wake-up of the poller this model hangs.
 #[test]
 fn loom_wake_against_sleep_in() {
     ::loom::model(|| {

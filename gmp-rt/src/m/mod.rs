@@ -1,8 +1,9 @@
-//! The machine: an OS thread of a runtime, as the others see it.
+//! The machine (M): a worker thread of a runtime, as other threads see it.
 //!
-//! An M needs a P to run goroutines. Without work it lies in the pool and sleeps on its
-//! [`Note`]; whoever wakes it puts a [`Grant`] in its hands first. What only the thread itself
-//! knows (its current goroutine, its P) is in `sched/current.rs`.
+//! An M needs a P to run goroutines. Without work it is in the pool and sleeps on its [`Note`]. A
+//! thread that has a P for it passes the P in a [`Grant`] and wakes it. A wake-up without a grant
+//! makes the M check timers, the netpoller, its keep-alive time and the shutdown again. The state
+//! that only the thread itself uses (its current goroutine, its P) is in `sched/current.rs`.
 
 pub(crate) mod note;
 
@@ -17,19 +18,19 @@ use crate::sys::thread_state;
 /// The number of an M in its runtime.
 pub(crate) type MId = usize;
 
-/// A P, handed to an M as it is woken, and the spinning unit `S` it looks for work with.
+/// A P for an M that is woken, and the spinning token `S` with which it looks for work.
 #[derive(Debug)]
 pub(crate) struct Grant<S> {
     pub(crate) p: OwnedP,
     pub(crate) unit: S,
 }
 
-/// A thread of a runtime.
+/// A worker thread of a runtime.
 #[derive(Debug)]
 pub(crate) struct M<S> {
     pub(crate) id: MId,
     pub(crate) note: Note,
-    /// Its number with the OS, for sysmon to look at it.
+    /// The OS's id of the thread, for sysmon.
     pub(crate) thread: u32,
     grant: Mutex<Option<Grant<S>>>,
 }
@@ -41,14 +42,14 @@ impl<S> M<S> {
         Self { id, note: Note::for_this_thread(), thread, grant: Mutex::new(None) }
     }
 
-    /// Hands over a P and wakes the thread. Only for an M just taken out of the pool.
+    /// Passes a P to the M and wakes its thread. Only for an M that was just taken out of the pool.
     pub(crate) fn grant(&self, grant: Grant<S>) {
         let before = self.grant.lock().replace(grant);
         debug_assert!(before.is_none(), "two grants for one M");
         self.note.wake();
     }
 
-    /// What was handed over, if anything.
+    /// Takes the P that was passed to this M, if any.
     pub(crate) fn take_grant(&self) -> Option<Grant<S>> {
         self.grant.lock().take()
     }

@@ -1,25 +1,30 @@
-//! How a thread sleeps until it is told: Go's `note`.
+//! The sleep and wake-up of one thread (Go: `note`).
 //!
-//! One thread sleeps on a note, its owner; anybody may wake it. A wake-up that comes first is
-//! kept, several count as one. Built on thread parking, which is one futex word on Linux; the
-//! note's own word is needed because a goroutine may park and unpark the same thread for reasons
-//! of its own, and such a stray unpark must not count.
+//! Only the owner sleeps on a note, and any thread may wake it. A wake-up that comes before the
+//! sleep is kept. Several count as one. The note uses thread parking, which is one futex word on
+//! Linux. It has a word of its own because a goroutine may park and unpark the same thread for
+//! other reasons, and such an unpark must not count.
 //!
-//! The owner may also sleep in the netpoller instead ([`Note::sleep_in`]). Wakers need not know: the
-//! word tells them which of the two to end.
+//! The owner may also sleep in the netpoller ([`Note::sleep_in`]). The word shows the waker which
+//! of the two sleeps to end.
 //!
-//! | word | meaning | leaves by |
+//! | word | meaning | next words |
 //! |------|---------|-----------|
-//! | [`NONE`] | no wake-up is pending | `wake` → `WOKEN`, and unparks; `sleep_in` → `POLLS` |
-//! | [`WOKEN`] | one is pending | the owner takes it → `NONE` |
-//! | [`POLLS`] | the owner is in the netpoller, or about to be | `wake` → `WOKEN`, and rings; the owner comes back → `NONE` |
+//! | [`NONE`] | no wake-up is pending | `wake` unparks → `WOKEN`; `sleep_in` → `POLLS` |
+//! | [`WOKEN`] | a wake-up is pending | the owner takes it → `NONE` |
+//! | [`POLLS`] | the owner is in or enters the netpoller | `wake` → `WOKEN`; it returns → `NONE` |
+//!
+//! For `POLLS`, `wake` also wakes the poller (Go: `netpollBreak`).
 //!
 //! # Orderings
 //!
 //! | id | op | pairs with | makes visible |
 //! |----|----|-----------|----------------|
-//! | O1 | AcqRel swap in [`Note::wake`] | Acquire swap in [`Note::take`] and [`Note::sleep_in`] | what the waker did before |
-//! | O2 | Release exchange in [`Note::sleep_in`] | AcqRel swap in [`Note::wake`] | which bell to ring, and what the owner did before |
+//! | O1 | AcqRel swap in [`Note::wake`] | Acquire swap by the owner | the waker's writes |
+//! | O2 | Release exchange in [`Note::sleep_in`] | O1's swap in `wake` | the owner's writes |
+//!
+//! The swaps of O1 by the owner are in [`Note::take`] and [`Note::sleep_in`]. The owner's writes of
+//! O2 include the netpoller to wake.
 
 use crate::netpoll::Netpoll;
 use crate::prim::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -33,12 +38,12 @@ const NONE: u8 = 0;
 const WOKEN: u8 = 1;
 const POLLS: u8 = 2;
 
-/// A sleeping place for one thread.
+/// The sleep state of one thread.
 #[derive(Debug)]
 pub(crate) struct Note {
     word: AtomicU8,
     owner: Thread,
-    /// The netpoller its owner sleeps in; set before the first time it does.
+    /// The netpoller in which the owner sleeps. Set before the first such sleep.
     bell: OnceLock<Arc<dyn Netpoll>>,
 }
 
@@ -46,21 +51,21 @@ pub(crate) struct Note {
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slept {
-    /// Somebody called [`Note::wake`].
+    /// A thread called [`Note::wake`].
     Woken,
-    /// The moment, or an event, came first.
+    /// The deadline or a network event came first.
     TimedOut,
 }
 
 impl Note {
-    /// A note for the calling thread to sleep on.
+    /// Makes a note for the calling thread.
     pub(crate) fn for_this_thread() -> Self {
         Self { word: AtomicU8::new(NONE), owner: current_thread(), bell: OnceLock::new() }
     }
 
-    /// Wakes the owner, now or when it next sleeps.
+    /// Wakes the owner, now or at its next sleep.
     pub(crate) fn wake(&self) {
-        // O1, O2. Only the first of several pays for the unpark.
+        // O1, O2. Only the first of several wake-ups unparks.
         match self.word.swap(WOKEN, AcqRel) {
             NONE => self.owner.unpark(),
             POLLS => self.bell.get().expect("set before the word").wake(),
@@ -68,20 +73,21 @@ impl Note {
         }
     }
 
-    /// Consumes a wake-up, if there is one. Only the owner, so nobody else makes it `POLLS`.
+    /// Takes a pending wake-up. Returns `false` if there is none. Only for the owner, so the word
+    /// is not `POLLS`.
     fn take(&self) -> bool {
         // Relaxed: only avoids the write.
         self.word.load(Relaxed) == WOKEN && self.word.swap(NONE, Acquire) == WOKEN // O1
     }
 
-    /// Sleeps until woken. Only the owner.
+    /// Sleeps until woken. Only for the owner.
     pub(crate) fn sleep(&self) {
         while !self.take() {
             park_thread();
         }
     }
 
-    /// Sleeps until woken or until the moment `until`. Only the owner.
+    /// Sleeps until woken or until the time `until`. Only for the owner.
     pub(crate) fn sleep_until(&self, until: u64) -> Slept {
         loop {
             if self.take() {
@@ -95,11 +101,11 @@ impl Note {
         }
     }
 
-    /// Calls `poll`, which waits in `netpoll`, unless a wake-up is pending; one that comes meanwhile
-    /// ends it. Only the owner, and always with the same netpoller.
+    /// Calls `poll`, which waits in `netpoll`, unless a wake-up is pending. A later wake-up ends
+    /// the wait. Only for the owner, and always with the same netpoller.
     pub(crate) fn sleep_in(&self, netpoll: &Arc<dyn Netpoll>, poll: impl FnOnce()) -> Slept {
         self.bell.get_or_init(|| netpoll.clone());
-        // O2; Relaxed: then the swap below takes the wake-up.
+        // O2. Relaxed on failure: the swap below takes the wake-up.
         if self.word.compare_exchange(NONE, POLLS, Release, Relaxed).is_ok() {
             poll();
         }

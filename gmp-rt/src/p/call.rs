@@ -1,19 +1,24 @@
-//! Marked blocking calls, counted: odd while one is under way.
+//! The count of a P's marked blocking calls (Go: `syscalltick`). It is odd during a call.
 //!
-//! The M writes, with plain stores; sysmon compares the count with the one of its last round. That is
-//! the whole protocol: the count takes no right away and gives none back. An M whose call took long is
-//! displaced like any M whose poll takes long, by [`StatusWord::displace`](super::status::StatusWord::displace)
-//! alone, and finds out when it looks at its status: at the end of the call, or if sysmon was later than
-//! that, at the end of its poll, which is the poll too many that every displacement allows for.
+//! The M writes the count with plain stores. Sysmon compares it with the count of its last round.
+//! The count never changes the status of the P. An M whose call takes long loses its P like an M
+//! whose poll takes long, only through
+//! [`StatusWord::displace`](super::status::StatusWord::displace). It notices this when it reads its
+//! status: at the end of the call, or, if sysmon is later than that, at the end of its poll. Until
+//! then one goroutine more than there are active Ps may run, as in every hand-off.
 //!
-//! A status of its own for such a P (Go before 1.26, and here at first) needs a compare-and-swap at both
-//! ends of each call, to decide who has the right: 5.9 ns a call instead of 3.1 (`benches/src/bin/call.rs`).
+//! A separate status for such a P (Go before 1.26) needs a compare-and-swap at both ends of each
+//! call, to decide which thread owns the active P. That makes a call slower
+//! (`benches/src/bin/call.rs`).
 //!
 //! # Orderings
 //!
 //! | id | op | pairs with | makes visible |
 //! |----|----|-----------|----------------|
-//! | O1 | Release store in [`Calls::begin`] | Acquire load in [`Calls::get`] | what the M had queued before the call, to sysmon, and through the status to thieves |
+//! | O1 | Release store in [`Calls::begin`] | Acquire load in [`Calls::get`] | the M's queue |
+//!
+//! O1 makes everything that the M queued before the call visible to sysmon, and through the status
+//! to thieves.
 
 use crate::prim::AtomicU64;
 use crate::prim::Ordering::{Acquire, Relaxed, Release};
@@ -22,29 +27,29 @@ use crate::prim::Ordering::{Acquire, Relaxed, Release};
 #[derive(Debug, Default)]
 pub(crate) struct Calls(AtomicU64);
 
-/// A count as somebody saw it.
+/// One reading of the count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Call(u64);
 
 impl Call {
-    /// Whether a call was under way.
+    /// Whether a call was in progress.
     pub(crate) fn is_under_way(self) -> bool {
         self.0 % 2 == 1
     }
 
-    /// Calls begun (Go: `syscalltick`).
+    /// Returns the number of calls begun (Go: `syscalltick`).
     pub(crate) fn begun(self) -> u64 {
         self.0.div_ceil(2)
     }
 }
 
 impl Calls {
-    /// The count just now.
+    /// Returns the current count.
     pub(crate) fn get(&self) -> Call {
         Call(self.0.load(Acquire)) // O1
     }
 
-    /// Begins a call; `false` if one is under way already. Only the owner.
+    /// Begins a call. Returns `false` if one is in progress. Only for the owner.
     #[inline]
     pub(super) fn begin(&self) -> bool {
         let count = self.0.load(Relaxed); // Relaxed: its own
@@ -55,7 +60,7 @@ impl Calls {
         begins
     }
 
-    /// Ends the call that was begun. Only the owner.
+    /// Ends the call that was begun. Only for the owner.
     #[inline]
     pub(super) fn end(&self) {
         let count = self.0.load(Relaxed); // Relaxed: its own

@@ -1,4 +1,4 @@
-//! Models of the run queue: owner against thieves, with a ring of four.
+//! Models of the run queue: its owner and thieves, with a ring of four.
 
 use super::call::Calls;
 use super::fake::{fake, number, owner};
@@ -17,7 +17,7 @@ fn drain(q: &Owner<'_>) -> Vec<usize> {
     all
 }
 
-/// Everything one thief gets: what it runs and what is in its ring.
+/// Returns everything that one thief gets: the goroutine to run and those on its ring.
 fn thief(victim: Arc<RunQ>, next: StealNext) -> Vec<usize> {
     let own = RunQ::new();
     let own = owner(&own);
@@ -30,7 +30,7 @@ fn assert_each_once(mut seen: Vec<usize>, n: usize) {
     assert_eq!(seen, (1..=n).collect::<Vec<_>>());
 }
 
-/// Put and get race a thief: every goroutine comes out exactly once.
+/// Put and get race with a thief: every goroutine comes out exactly once.
 #[test]
 fn loom_put_get_against_thief() {
     ::loom::model(|| {
@@ -48,7 +48,7 @@ fn loom_put_get_against_thief() {
     });
 }
 
-/// Two thieves and the owner want the same goroutines.
+/// Two thieves and the owner take the same goroutines.
 #[test]
 fn loom_two_thieves() {
     ::loom::model(|| {
@@ -67,8 +67,8 @@ fn loom_two_thieves() {
     });
 }
 
-/// A slot is not written again before the thief that read it has committed: the ring wraps while
-/// a thief copies.
+/// The ring wraps while a thief copies: the owner does not write a slot again before the thief that
+/// read it has committed.
 #[test]
 fn loom_wrap_against_thief() {
     ::loom::model(|| {
@@ -109,7 +109,7 @@ fn loom_overflow_against_thief() {
     });
 }
 
-/// The owner runs newcomers while a thief takes some: every goroutine comes out exactly once.
+/// The owner takes newcomers while a thief steals: every goroutine comes out exactly once.
 #[test]
 fn loom_newcomers_against_thief() {
     ::loom::model(|| {
@@ -128,7 +128,7 @@ fn loom_newcomers_against_thief() {
     });
 }
 
-/// `runnext` is taken by the owner or by a thief, not by both, not by none.
+/// Either the owner or a thief takes `runnext`, not both and not neither.
 #[test]
 fn loom_runnext_against_thief() {
     ::loom::model(|| {
@@ -145,8 +145,8 @@ fn loom_runnext_against_thief() {
     });
 }
 
-/// A blocking call ends while sysmon takes the P: whoever comes first, what sysmon took stays taken, and
-/// the M finds out at the end of the call or at its next look.
+/// A blocking call ends while sysmon hands off the P. In either order the hand-off stays in effect,
+/// and the M notices it at the end of the call or when it next reads the status.
 #[test]
 fn loom_call_ends_against_displace() {
     ::loom::model(|| {
@@ -168,8 +168,8 @@ fn loom_call_ends_against_displace() {
     });
 }
 
-/// What an M had queued before its call is found by whoever finds it displaced in the call: nobody else
-/// would come for it.
+/// A thief that sees the P handed off in a call finds what the M queued before the call. No other
+/// thread would run it.
 #[test]
 fn loom_queued_before_a_call() {
     ::loom::model(|| {
@@ -194,7 +194,7 @@ fn loom_queued_before_a_call() {
     });
 }
 
-/// The M displaces itself while sysmon does: one right is passed on, not two.
+/// The M hands off its own P while sysmon does: one of the two succeeds.
 #[test]
 fn loom_displaced_once() {
     ::loom::model(|| {
@@ -207,7 +207,7 @@ fn loom_displaced_once() {
     });
 }
 
-/// What a displaced M has queued is seen by whoever sees that it is displaced.
+/// A thread that sees a P handed off also sees the goroutines that its M has queued.
 #[test]
 fn loom_displaced_queue_is_visible() {
     ::loom::model(|| {

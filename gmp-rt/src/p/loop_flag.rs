@@ -2,7 +2,7 @@
 //!
 //! A loop in code with `#[gmp::preemptible]` reads the flag in each iteration, so it holds a plain
 //! reference to it. No count and no lifetime ties that reference to the P. So the flags are in
-//! static memory. A P leases one for its life, and a later P uses it again.
+//! static memory. A P leases one until it is dropped, and a later P uses the flag again.
 //!
 //! The flag is a hint. The P's own request decides (`sched/budget.rs`).
 
@@ -26,19 +26,19 @@ impl LoopFlag {
         lease
     }
 
-    /// Asks the loops of the goroutine that runs to yield.
+    /// Makes the loops of the running goroutine yield.
     #[inline]
     pub(super) fn raise(&self) {
         self.0.store(true, Relaxed); // Relaxed: only a request
     }
 
-    /// Takes the request back. Only the owner of the P.
+    /// Clears the request. Only for the owner of the P.
     #[inline]
     pub(super) fn lower(&self) {
         self.0.store(false, Relaxed); // Relaxed: only a request
     }
 
-    /// Returns what the loops read.
+    /// Returns the flag that the loops read.
     #[inline]
     pub(super) fn get(&self) -> &'static AtomicBool {
         &self.0.0
@@ -77,7 +77,7 @@ mod tests {
         assert!(is_raised(), "the request stands");
         owned.begin_slice();
         assert!(!is_raised());
-        // A slice began while sysmon asked: only the flag is left.
+        // As if a slice began while sysmon made its request: only the flag is raised.
         p.loop_flag.raise();
         owned.lower_stale_loop_flag();
         assert!(!is_raised());

@@ -1,19 +1,18 @@
-//! The processor: what a thread needs to run goroutines.
+//! The processor (P): what a thread needs to run goroutines.
 //!
-//! A P is a run queue, timers, a cell cache and some counters. The *right to run* is the P's
-//! status: at most `max_procs` Ps are running or idle at a time. There may be more P objects than
-//! that: a thread that blocks inside a goroutine keeps its P object, which then is *displaced*,
-//! and the right passes to a spare one, so that nobody ever touches another thread's half of a
+//! A P has a run queue, timers, a cell cache and some counters. At most `max_procs` Ps are *active*
+//! at a time: their [status] is `Running` or `Idle`. There may be more P objects. A thread that
+//! blocks or computes inside a goroutine keeps its P object, which is then *handed off*
+//! (`Displaced`), and a spare P becomes active. So no thread ever uses another thread's side of a
 //! queue. See "Blocking" in the scheduler's README.
 //!
-//! Who may run with it is its [status]; whether its goroutine is in a marked blocking call, its
-//! [count of calls](call).
+//! The [count of calls](call) says whether the P's goroutine is in a marked blocking call.
 //!
 //! # Invariants
 //!
-//! - I1: each P has one [`OwnedP`], made with it. So what only the owner may touch (the producer
-//!   side of the queue, the cells of [`Own`]) is touched by one thread at a time, and the token
-//!   passes between threads only through locks.
+//! - I1: each P has one [`OwnedP`], made with it. So only one thread at a time touches the owner's
+//!   side: the producer side of the queue and the cells of [`Own`]. The token passes between
+//!   threads only through locks.
 
 pub(crate) mod call;
 pub(crate) mod loop_flag;
@@ -52,19 +51,19 @@ use crate::util::rand::Rand;
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// A counter with one writer at a time, the owner of the P it belongs to.
+/// A counter with one writer at a time, for example the owner of its P.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);
 
 impl Counter {
-    /// One more. Only the owner.
+    /// Adds `n`. Only for the writer.
     #[inline]
     pub(crate) fn add(&self, n: u64) {
         // No read-modify-write: there is one writer. Release: see `Live` in `sched/live.rs`.
         self.0.store(self.0.load(Relaxed) + n, Release);
     }
 
-    /// The count.
+    /// Returns the count.
     pub(crate) fn get(&self) -> u64 {
         self.0.load(Acquire)
     }
@@ -72,12 +71,13 @@ impl Counter {
 
 /// A [`Counter`] that is only a statistic or a hint: no other memory depends on it.
 ///
-/// Std's type also in the models, which would else explore each stale value of each of them.
+/// It is std's type also in the models, which would otherwise explore each stale value of each
+/// tally.
 #[derive(Debug, Default)]
 pub(crate) struct Tally(fixed::AtomicU64);
 
 impl Tally {
-    /// Adds `n`. Only the owner.
+    /// Adds `n`. Only for the writer.
     #[inline]
     pub(crate) fn add(&self, n: u64) {
         // No read-modify-write: there is one writer. Release: `stats` never shows an effect
@@ -91,50 +91,51 @@ impl Tally {
     }
 }
 
-/// What a P counts; the sum over all Ps is shown by `stats`.
+/// The counters of a P. `stats` shows the sum over all Ps.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) spawned: Counter,
     pub(crate) finished: Counter,
     pub(crate) polls: Tally,
-    /// Operations of gmp's own futures that could go on.
+    /// Operations of gmp's own futures.
     pub(crate) ops: Tally,
-    /// Time slices begun: polls, but for those that go on with the slice of another.
+    /// Time slices begun: polls, except those that inherit the slice of another goroutine.
     pub(crate) slices: Tally,
     pub(crate) steals: Tally,
     pub(crate) stolen: Tally,
-    /// Goroutines taken from the global queue, when out of others.
+    /// Goroutines taken in batches from the global queue, when the P had no other work.
     pub(crate) taken: Tally,
-    /// Locks found taken.
+    /// Attempts to take a lock that found it taken.
     pub(crate) contended: Tally,
     pub(crate) wakes: Tally,
     pub(crate) parks: Tally,
     pub(crate) overflows: Tally,
     pub(crate) timers_fired: Tally,
-    /// Times the network was asked without waiting.
+    /// Polls of the network without waiting.
     pub(crate) netpolls: Tally,
-    /// Services: looks for newcomers while there was other work.
+    /// Services: checks for newcomers, and searches of a P without work.
     pub(crate) services: Tally,
 }
 
-/// A processor as everybody sees it.
+/// The part of a processor that every thread may use.
 #[derive(Debug)]
 pub(crate) struct P {
     pub(crate) id: usize,
     status: StatusWord,
     pub(crate) calls: Calls,
-    /// A request to the owner to make a service at its next search.
+    /// A request that the owner makes a service at its next search (slow-path request).
     attention: AtomicBool,
-    /// The poll that is running has used up a slice: its goroutine yields at its next await.
+    /// The preempt request: the running poll has used up a slice, and its goroutine yields at its
+    /// next await.
     overtime: fixed::AtomicBool,
-    /// The same for compiled loops. Raised with `overtime` and with `attention`; may stay raised
-    /// after they were lowered.
+    /// The same for compiled loops. Raised with `overtime` and with `attention`. It may stay raised
+    /// after these were lowered.
     loop_flag: LoopFlag,
     /// The goroutine being polled; 0 between polls. A hint for reports.
     goid: fixed::AtomicU64,
-    /// The OS thread that owns it, or owned it last. A hint for sysmon.
+    /// The OS thread of the owner, or of the last owner. A hint for sysmon.
     thread: fixed::AtomicU32,
-    /// The number of the M that owns it, or owned it last. A hint for reports.
+    /// The number of the M that is the owner, or was it last. A hint for reports.
     m: fixed::AtomicUsize,
     pub(crate) runq: CachePadded<RunQ>,
     pub(crate) timers: Arc<Timers>,
@@ -142,33 +143,33 @@ pub(crate) struct P {
     own: own::OwnCell,
 }
 
-/// What only the owner of a P touches.
+/// The part of a P that only its owner touches.
 #[derive(Debug)]
 pub(crate) struct Own {
     pub(crate) cache: Cache,
     pub(crate) rand: Rand,
     pub(crate) service: Service,
-    /// The number of slices when a goroutine of the global queue last ran before those of this P.
+    /// The slice count when a goroutine of the global queue last ran before those of this P.
     pub(crate) global_slice: Cell<u64>,
-    /// The number of slices at the last look at the global queue.
+    /// The slice count at the last check of the global queue.
     pub(crate) seen_slice: Cell<u64>,
-    /// Whether the inbox comes before the global queue next time.
+    /// Whether the next search takes from the inbox before the global queue.
     inbox_first: Cell<bool>,
-    /// The moment the clock was last read: good enough for "since when".
+    /// The time of the last read of the clock. Exact enough for the start of a wait.
     pub(crate) stamp: Cell<u64>,
-    /// The stamp when the present slice began.
+    /// The stamp when the current slice began.
     slice_began: Cell<u64>,
     /// The stamp when a spawn last woke a thread.
     pub(crate) spawn_wake: Cell<u64>,
-    /// Goroutine ids reserved and not used.
+    /// Goroutine ids that are reserved and not used yet.
     pub(crate) goids: Cell<(u64, u64)>,
-    /// The M that ran it last, to give it back to.
+    /// The number of the M that ran the P last. It is woken first for this P.
     pub(crate) last_m: Cell<usize>,
     pub(crate) pace: Pace,
 }
 
 impl Own {
-    /// Whether to look into the inbox before the global queue: every other time.
+    /// Whether to take from the inbox before the global queue: every second time.
     pub(crate) fn inbox_first(&self) -> bool {
         self.inbox_first.replace(!self.inbox_first.get())
     }
@@ -178,31 +179,33 @@ impl Own {
 mod own {
     use super::{Own, OwnedP};
 
-    /// The owner's half of a P.
+    /// The owner's part of a P.
     #[derive(Debug)]
     pub(super) struct OwnCell(pub(super) Own);
 
-    // SAFETY: I1 — reached only through the one `OwnedP`, which is not `Sync`. Without the token
-    // two threads could use the cells in `Own` at once.
+    // SAFETY: I1 — used only through the one `OwnedP`, which is not `Sync`. Without the token two
+    // threads could use the cells in `Own` at the same time.
     unsafe impl Sync for OwnCell {}
 
     impl OwnedP {
-        /// The owner's half.
+        /// Returns the owner's part.
         #[inline]
         pub(crate) fn own(&self) -> &Own {
             &self.p.own.0
         }
 
-        /// The producer side of the run queue.
+        /// Returns the producer side of the run queue.
         #[inline]
         pub(crate) fn runq(&self) -> super::Owner<'_> {
             // SAFETY: I1 — `self` is the one token, and it is not `Sync`.
             unsafe { self.p.runq.owner() }
         }
 
-        /// Makes the cell cache this thread's, until [`uninstall_cache`](Self::uninstall_cache).
+        /// Makes the P's cell cache this thread's cache until
+        /// [`uninstall_cache`](Self::uninstall_cache).
         pub(crate) fn install_cache(&self) {
-            // SAFETY: I1 — this thread has the token; it uninstalls before it gives it away.
+            // SAFETY: I1 — this thread has the token, and uninstalls the cache before it gives the
+            // token away.
             unsafe { crate::g::heap::install(Some(&self.p.own.0.cache)) };
         }
 
@@ -215,7 +218,7 @@ mod own {
 }
 
 impl P {
-    /// A spare P and its token.
+    /// Makes a spare P and its token.
     pub(crate) fn new(id: usize, runtime: u16) -> (Arc<Self>, OwnedP) {
         let own = Own {
             cache: Cache::default(),
@@ -250,78 +253,78 @@ impl P {
         (p, owned)
     }
 
-    /// The status just now.
+    /// Returns the current status.
     #[inline]
     pub(crate) fn status(&self) -> PStatus {
         self.status.get()
     }
 
-    /// Takes the right to run away from its M; `false` if that has none.
+    /// Hands the P off. Returns `false` if its status is not `Running`.
     pub(crate) fn displace(&self, _key: &StatusKey) -> bool {
         self.status.displace()
     }
 
-    /// Asks the owner to make a service at its next search: its right to run may be wanted back, or
-    /// its polls have become long, and the next service is late.
+    /// Requests a service at the owner's next search: the P may be surplus, or its polls have
+    /// become long and the next service is overdue.
     pub(crate) fn ask_attention(&self) {
         self.attention.store(true, Release); // pairs with `take_attention`
         self.loop_flag.raise();
     }
 
-    /// Asks the goroutine that runs to yield: its poll has used up a slice.
+    /// Requests that the running goroutine yields: its poll has used up a slice.
     pub(crate) fn ask_yield(&self) {
         self.overtime.store(true, Relaxed); // Relaxed: only a request
         self.loop_flag.raise();
     }
 
-    /// Returns the flag that compiled loops of the goroutine that runs read.
+    /// Returns the flag that compiled loops of the running goroutine read.
     #[inline]
     pub(crate) fn loop_flag(&self) -> &'static fixed::AtomicBool {
         self.loop_flag.get()
     }
 
-    /// Whether the poll that is running, or the one before, has used up a slice.
+    /// Whether the running poll, or the one before, has used up a slice.
     #[inline]
     pub(crate) fn is_overtime(&self) -> bool {
         self.overtime.load(Relaxed) // Relaxed: only a request
     }
 
-    /// The goroutine being polled, if any.
+    /// Returns the goroutine that is polled; 0 if none.
     pub(crate) fn goid(&self) -> GoId {
         self.goid.load(Relaxed) // Relaxed: a hint
     }
 
-    /// The OS thread that owns it.
+    /// Returns the OS thread of the owner.
     pub(crate) fn thread(&self) -> u32 {
         self.thread.load(Relaxed) // Relaxed: a hint
     }
 
-    /// The number of the M that owns it; of the one that did, if it is idle or spare.
+    /// Returns the number of the M that owns the P, or of the last owner if it is idle or spare.
     pub(crate) fn m(&self) -> usize {
         self.m.load(Relaxed) // Relaxed: a hint
     }
 
-    /// Whether an M has it.
+    /// Whether an M owns the P.
     pub(crate) fn is_owned(&self) -> bool {
         matches!(self.status(), PStatus::Running | PStatus::Displaced)
     }
 
-    /// Whether its goroutine is in a blocking call, or lost its P in one.
+    /// Whether its goroutine is in a marked blocking call, or the P is handed off.
     pub(crate) fn is_away(&self) -> bool {
         self.calls.get().is_under_way() || self.status() == PStatus::Displaced
     }
 
-    /// Whether a thief would find something here: the ring, or what an M left that is away.
+    /// Whether a thief can take work from this P: from a ring, or from `runnext` of a handed-off P.
     pub(crate) fn has_loot(&self) -> bool {
         self.runq.len() > 0 || (self.status() == PStatus::Displaced && self.runq.has_next())
     }
 }
 
-/// The token of a P: whoever has it owns the P. See I1 of the [module](self).
+/// The token of a P. The thread that has it owns the P. See I1 of the [module](self).
 #[derive(Debug)]
 pub(crate) struct OwnedP {
     p: Arc<P>,
-    /// May move to another thread, may not be shared.
+    /// It may move to another thread, but may not be shared.
     not_sync: std::marker::PhantomData<Cell<()>>,
 }
 
@@ -339,28 +342,27 @@ impl OwnedP {
         self.p.status.set(status);
     }
 
-    /// Marks the beginning of a blocking call; `false` if it is inside another.
+    /// Marks the beginning of a blocking call. Returns `false` inside another one.
     #[inline]
     pub(crate) fn enter_blocking(&self) -> bool {
         self.p.calls.begin()
     }
 
-    /// Marks its end.
+    /// Marks the end of a blocking call.
     #[inline]
     pub(crate) fn exit_blocking(&self) {
         self.p.calls.end();
     }
 
-    /// Counts a search for a goroutine. Returns whether it is time for a look, or a service was
-    /// asked for.
+    /// Counts a search for a goroutine. Returns whether a check is due or a service was requested.
     #[inline]
     pub(crate) fn count_search(&self) -> bool {
         // Relaxed: `take_attention` follows.
         self.own().service.count_poll() | self.p.attention.load(Relaxed)
     }
 
-    /// Counts an operation of gmp's own futures. Returns whether it has to be checked whether the
-    /// goroutine may go on.
+    /// Counts an operation of gmp's own futures. Returns whether the caller must check if the
+    /// goroutine has to yield.
     #[inline]
     pub(crate) fn count_op(&self) -> bool {
         // Relaxed: only requests.
@@ -368,23 +370,23 @@ impl OwnedP {
         self.own().service.count_op() | asked
     }
 
-    /// Whether [`P::ask_attention`] was called since the last time.
+    /// Takes a request of [`P::ask_attention`]. Returns whether there was one.
     pub(crate) fn take_attention(&self) -> bool {
         if !self.p.attention.load(Acquire) {
             return false;
         }
-        // Cleared before the request is served, so one that comes meanwhile is kept.
+        // Cleared before the request is served, so a concurrent request is kept.
         self.p.attention.store(false, Relaxed); // Relaxed: the lock taken next orders
         true
     }
 
-    /// Counts what a thief has taken: one to run, and what is on its ring.
+    /// Counts the goroutines that a thief has stolen: one to run, and those on its ring.
     pub(crate) fn count_steal(&self) {
         self.p.counters.steals.add(1);
         self.p.counters.stolen.add(1 + self.p.runq.len() as u64);
     }
 
-    /// Begins a slice.
+    /// Begins a time slice.
     #[inline]
     pub(crate) fn begin_slice(&self) {
         self.p.counters.slices.add(1);
@@ -394,33 +396,33 @@ impl OwnedP {
         }
     }
 
-    /// Lowers the flag of compiled loops if no yield is asked for: a request that came while a
-    /// slice began may have raised it alone. Sysmon repeats a request that this loses.
+    /// Lowers the flag of compiled loops if no yield is requested: a request made while a slice
+    /// began may have raised only the flag. Sysmon repeats a request that is lost here.
     pub(crate) fn lower_stale_loop_flag(&self) {
         if !self.is_overtime() {
             self.p.loop_flag.lower();
         }
     }
 
-    /// Takes the request to yield back.
+    /// Clears the request to yield.
     pub(crate) fn forget_yield(&self) {
         self.p.overtime.store(false, Relaxed); // Relaxed: only a request
         self.p.loop_flag.lower();
     }
 
-    /// Whether the present slice is over at the moment `now`. One that began before the last
-    /// service is at most a service longer than it seems.
+    /// Whether the current slice is over at the time `now`. Its start was stamped at the last
+    /// service before it, so it may seem longer than it is by up to one service period.
     pub(crate) fn is_slice_over(&self, now: u64) -> bool {
         now - self.own().slice_began.get() >= clock::nanos(SLICE)
     }
 
-    /// Says which goroutine is polled; 0 for none.
+    /// Records which goroutine is polled; 0 for none.
     #[inline]
     pub(crate) fn set_goid(&self, goid: GoId) {
         self.p.goid.store(goid, Relaxed); // Relaxed: a hint
     }
 
-    /// Says which M owns it, and on which OS thread.
+    /// Records which M owns the P, and on which OS thread.
     pub(crate) fn set_owner(&self, m: usize, thread: u32) {
         // Relaxed: hints
         self.p.m.store(m, Relaxed);

@@ -1,14 +1,14 @@
-//! How long a poll takes on a P, about: to tell whether what lies on its ring is worth waking another thread.
+//! The poll-time estimate of a P: decides whether its queued polls justify waking another thread.
 //!
-//! Waking a thread costs the waker a system call, and the other comes after some ten microseconds; a server whose
-//! requests take less, three at a time, is better off without. (`redis-benchmark` and `wrk`, which share the two
-//! CPUs with the server: 6 % and 20 % more requests, half of the context switches.)
+//! Waking a thread costs the waker a system call, and the woken thread starts with a delay. A
+//! server with a few short requests at a time is faster without a wake-up.
 //!
-//! Measured from when work was found to when it had run out, so only where the network is in use: there the
-//! system call that asks it pays for the clock. Elsewhere the pace is not known, and everything is worth it.
+//! The time is measured from when work was found to when it has run out. This is done only if the
+//! network is in use: there the clock is cheap compared with the system call that polls the
+//! network. Otherwise the estimate is unknown, and any queued work justifies a wake-up.
 //!
-//! The estimate follows the median, by a quarter of itself at each measurement: a mean would believe for long after
-//! that a thread had lost its CPU for a millisecond.
+//! The estimate follows the median: it changes by a quarter of itself at each measurement. A mean
+//! would stay too large for long after the thread was descheduled once.
 
 use crate::tuning::WAKE_WORTH;
 use crate::util::clock;
@@ -17,24 +17,25 @@ use std::cell::Cell;
 /// The estimate of a P. See the [module](self).
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
-    /// When the present work was found, and how many polls there had been then.
+    /// When the current work was found, and the poll count at that time.
     began: Cell<Option<(u64, u64)>>,
-    /// Nanoseconds of a poll; 0 if not known.
+    /// Nanoseconds per poll; 0 if unknown.
     poll: Cell<u64>,
 }
 
 impl Pace {
-    /// Work was found at the moment `now`, after `polls` polls.
+    /// Begins a measurement: work was found at the time `now`, after `polls` polls.
     pub(crate) fn begin(&self, now: u64, polls: u64) {
         self.began.set(Some((now, polls)));
     }
 
-    /// The P has rested: what was begun before is not measured.
+    /// Discards the measurement: the P was idle.
     pub(crate) fn forget(&self) {
         self.began.set(None);
     }
 
-    /// At the moment `now`, after `polls` polls, there is none left, or it is time to look.
+    /// Ends the measurement at the time `now`, after `polls` polls. The work has run out, or the P
+    /// polls the network.
     pub(crate) fn end(&self, now: u64, polls: u64) {
         let Some((began, before)) = self.began.take() else { return };
         let Some(measured) = (now - began).checked_div(polls - before) else { return };
@@ -46,7 +47,7 @@ impl Pace {
         });
     }
 
-    /// Whether `n` polls take so long that another thread should be woken for some of them.
+    /// Whether `n` polls take long enough to wake another thread for some of them.
     pub(crate) fn is_worth_waking(&self, n: usize) -> bool {
         let poll = self.poll.get();
         n > 0 && (poll == 0 || n as u64 * poll >= clock::nanos(WAKE_WORTH))
@@ -57,7 +58,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// Measures `times` runs of four polls, each poll taking so long.
+    /// Measures `times` runs of four polls of `poll` ns each.
     fn run(pace: &Pace, times: usize, poll: u64) {
         for _ in 0..times {
             pace.begin(1_000, 100);
@@ -70,7 +71,7 @@ mod tests {
         let pace = Pace::default();
         assert!(pace.is_worth_waking(1));
         assert!(!pace.is_worth_waking(0));
-        // No poll, or no beginning: nothing to learn.
+        // Without a poll or without `begin` nothing is measured.
         pace.begin(1_000, 100);
         pace.end(2_000, 100);
         pace.end(3_000, 200);

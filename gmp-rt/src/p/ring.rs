@@ -1,32 +1,33 @@
 //! A ring of 256 goroutines with one producer, its owner, and many consumers.
 //!
-//! A push is a store. A pop and a steal are one compare-exchange on `head`, also for half a ring.
+//! A push is a store. A pop or a steal is one compare-exchange on `head`, also for half a ring.
 //! Slots are atomic pointers. So the copy that a consumer makes before its compare-exchange is no
 //! data race, and the consumer discards the copy if the exchange fails.
 //!
-//! Compared with `crossbeam_deque::Worker` (FIFO, kept at 256) by `gmp-bench --bin queues` on two
-//! cores: push and pop by the owner 5.2 ns to 6.4, emptied by a thief 20.1 ns to 19.9 per
-//! goroutine. The ring has a bound by nature, so an overflow moves as one batch. A push never
-//! allocates, and a steal needs no epoch pin.
+//! A `crossbeam_deque::Worker` is about as fast (`gmp-bench --bin queues`). But the ring is
+//! bounded, so an overflow moves as one batch. A push never allocates, and a steal needs no epoch
+//! pin.
 //!
 //! # Invariants
 //!
 //! - I1: a pointer in a slot in `head..tail` is a goroutine whose right to run the ring holds. The
 //!   thread that moves `head` past the slot has that right.
-//! - I2: only the owner writes slots and `tail`. The unsafe functions demand it of their caller.
+//! - I2: only the owner writes slots and `tail`. The unsafe functions require this of their caller.
 //!
 //! # Orderings
 //!
 //! | id | op | pairs with | makes visible |
 //! |----|----|-----------|----------------|
-//! | O1 | Release store of `tail` in [`Ring::push`], [`Ring::push_batch`], [`Ring::steal_into`] | Acquire load in [`Ring::steal_into`] | the slots written, and the goroutines in them |
-//! | O2 | AcqRel exchange of `head` in [`Ring::pop`], [`Ring::take_half`], [`Ring::steal_into`] | Acquire load of `head` in [`Ring::push`] | that the slots may be written again |
+//! | O1 | Release store of `tail` | Acquire load in [`Ring::steal_into`] | slots and goroutines |
+//! | O2 | AcqRel exchange of `head` | Acquire load in [`Ring::push`] | that slots are free |
 //!
-//! `head` and `tail` only grow and wrap. Their difference is the length.
+//! O1 stores are in [`Ring::push`], [`Ring::push_batch`] and [`Ring::steal_into`]. O2 exchanges are
+//! in [`Ring::pop`], [`Ring::take_half`] and [`Ring::steal_into`]. `head` and `tail` only grow and
+//! wrap. Their difference is the length.
 //!
 //! # Differences from Go
 //!
-//! `grab` is part of `steal_into`: there is one thief's path, not two.
+//! `grab` is part of `steal_into`: all thieves use one path.
 
 use crate::g::list::GList;
 use crate::g::ptr::GPtr;
@@ -39,7 +40,7 @@ use std::ptr;
 
 const CAP: u32 = RUNQ_CAP as u32;
 
-/// The goroutine that a slot held; `None` if the slot was empty.
+/// Returns the goroutine that a slot held; `None` if the slot was empty.
 ///
 /// # Safety
 ///
@@ -59,7 +60,7 @@ pub(super) unsafe fn out_of_slot(raw: *mut G) -> Option<GRef> {
 pub(crate) struct Full(pub(crate) GRef);
 
 /// The two ends of a ring. They are apart from the slots, so that the ends of several rings share a
-/// cache line: a thief looks at all of them.
+/// cache line: a thief reads all of them.
 #[derive(Debug)]
 pub(super) struct Ends {
     head: AtomicU32,
@@ -95,10 +96,11 @@ pub(super) struct Ring<'a> {
 }
 
 impl Ring<'_> {
-    /// The number of goroutines just now.
+    /// Returns the number of goroutines.
     #[inline]
     pub(super) fn len(self) -> usize {
-        // `head` first: it can only grow meanwhile, so the difference is at most too large.
+        // `head` first: it can only grow until `tail` is read, so the difference may be too large,
+        // never too small.
         let head = self.ends.head.load(Acquire); // O2
         let tail = self.ends.tail.load(Acquire); // O1
         (tail.wrapping_sub(head) as usize).min(RUNQ_CAP)
@@ -125,7 +127,7 @@ impl Ring<'_> {
             // Relaxed: a value of `tail` that only the owner, this thread, wrote.
             let into = thief.ends.tail.load(Relaxed);
             // The copy comes first: after the exchange the owner may write the slots. The first
-            // stays out, to run now.
+            // goroutine is not copied: it runs now.
             let first = self.slots.at(head).load(Relaxed); // Relaxed: published by O1
             for n in 1..half {
                 let g = self.slots.at(head.wrapping_add(n)).load(Relaxed); // Relaxed: as above
@@ -135,7 +137,7 @@ impl Ring<'_> {
             if self.ends.head.compare_exchange(head, moved, AcqRel, Relaxed).is_ok() {
                 // O2
                 thief.ends.tail.store(into.wrapping_add(half - 1), Release); // O1
-                // SAFETY: I1 — this exchange moved `head` past it, and no other did.
+                // SAFETY: I1 — this exchange, and no other, moved `head` past it.
                 return unsafe { out_of_slot(first) };
             }
         }
@@ -158,7 +160,7 @@ impl Ring<'_> {
         Ok(())
     }
 
-    /// Appends as many of `list` as fit, with one store; leaves the rest.
+    /// Appends as many of `list` as fit, with one store. Leaves the rest in `list`.
     ///
     /// # Safety
     ///
@@ -174,7 +176,7 @@ impl Ring<'_> {
         self.ends.tail.store(tail, Release); // O1
     }
 
-    /// Takes the oldest.
+    /// Takes the oldest goroutine.
     ///
     /// # Safety
     ///
@@ -199,8 +201,7 @@ impl Ring<'_> {
         None
     }
 
-    /// Fetches the goroutine that comes next into the cache, while this one runs. The row
-    /// `broadcast` takes a third less CPU on one P; where all fit in the cache it costs nothing.
+    /// Prefetches the next goroutine into the cache while this one runs. Measured: row `broadcast`.
     #[inline]
     fn fetch_ahead(self, next: u32, tail: u32) {
         if next != tail {
@@ -210,7 +211,7 @@ impl Ring<'_> {
         }
     }
 
-    /// Takes the older half of a full ring; nothing if a thief has made room meanwhile.
+    /// Takes the older half of a full ring. Takes nothing if a thief made room meanwhile.
     ///
     /// # Safety
     ///
@@ -223,7 +224,7 @@ impl Ring<'_> {
         let moved = head.wrapping_add(half);
         // O2
         let taken = full && self.ends.head.compare_exchange(head, moved, AcqRel, Relaxed).is_ok();
-        // The slots stay as they are meanwhile: only this thread writes them.
+        // The slots do not change meanwhile: only this thread writes them.
         let slots = if taken { 0..half } else { 0..0 };
         let take = |n| {
             let g = self.slots.at(head.wrapping_add(n)).load(Relaxed); // Relaxed: own writes

@@ -1,8 +1,8 @@
 //! The local run queue of a P: the newcomers, then `runnext`, then a ring of 256 goroutines.
 //!
-//! *Newcomers* are goroutines that a timer, a socket or a thread outside the runtime has made
-//! runnable while the P was busy. They have a [ring](super::ring) of their own, because they run
-//! before the goroutines that the P has already ([`super::service`]). Thieves take them first.
+//! *Newcomers* are goroutines that a timer, a socket or an external thread has made runnable while
+//! the P was busy. They have a [ring](super::ring) of their own, because they run before the
+//! goroutines that the P already has ([`super::service`]). Thieves take them first.
 //!
 //! # Invariants
 //!
@@ -28,7 +28,7 @@ use std::ptr;
 
 pub(crate) use super::ring::Full;
 
-/// The queue as every thread sees it: a thread can look at it and steal from it.
+/// The queue as every thread may use it: to read its length and to steal from it.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct RunQ {
@@ -39,26 +39,26 @@ pub(crate) struct RunQ {
     newcomer_slots: Slots,
 }
 
-/// Whether a thief may take `runnext` when the rings are empty.
+/// Whether a thief may take `runnext` if the rings are empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StealNext {
-    /// Only the rings.
+    /// Only from the rings.
     No,
     /// Also `runnext`: the last resort.
     Yes,
 }
 
-/// The goroutine that [`Owner::get`] picked, and where it was.
+/// The goroutine that [`Owner::get`] took, and from where.
 #[derive(Debug)]
 pub(crate) enum Got {
-    /// It was `runnext`: it inherits the slice.
+    /// From `runnext`: it inherits the slice.
     Next(GRef),
-    /// It was at the head of a ring: a fresh slice.
+    /// From the head of a ring: it gets a fresh slice.
     Ring(GRef),
 }
 
 impl Got {
-    /// The goroutine.
+    /// Returns the goroutine.
     pub(crate) fn into_g(self) -> GRef {
         match self {
             Self::Next(gp) | Self::Ring(gp) => gp,
@@ -67,7 +67,7 @@ impl Got {
 }
 
 impl RunQ {
-    /// An empty queue.
+    /// Returns an empty queue.
     pub(crate) fn new() -> Self {
         Self {
             ring: Ends::new(),
@@ -88,24 +88,24 @@ impl RunQ {
         Ring { ends: &self.newcomers, slots: &self.newcomer_slots }
     }
 
-    /// The number of goroutines on both rings just now; `runnext` is not counted, as in Go.
+    /// Returns the number of goroutines on both rings. `runnext` is not counted, as in Go.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.ring().len() + self.newcomers().len()
     }
 
-    /// The number of newcomers just now.
+    /// Returns the number of newcomers.
     pub(crate) fn newcomers_len(&self) -> usize {
         self.newcomers().len()
     }
 
-    /// Whether `runnext` is taken just now.
+    /// Whether `runnext` holds a goroutine.
     pub(crate) fn has_next(&self) -> bool {
         // Relaxed: a hint; a thread that acts on it swaps.
         !self.runnext.load(Relaxed).is_null()
     }
 
-    /// The evidence that the caller is the owner.
+    /// Returns the evidence that the caller is the owner.
     ///
     /// # Safety
     ///
@@ -116,7 +116,7 @@ impl RunQ {
 
     #[inline]
     fn take_next(&self) -> Option<GRef> {
-        // An empty slot is not written to: that would take the cache line from its owner.
+        // An empty slot is not written: a write would take the cache line from the owner.
         if self.runnext.load(Relaxed).is_null() {
             return None;
         }
@@ -125,14 +125,15 @@ impl RunQ {
         unsafe { out_of_slot(next) }
     }
 
-    /// Moves half of the newcomers to the queue of a thief, which must be empty; else half of the
-    /// ring; with [`StealNext::Yes`] at last `runnext`. Returns the oldest of them, to run now.
+    /// Moves half of the newcomers to the thief's queue, which must be empty; if there are none,
+    /// half of the ring. If both are empty, takes `runnext` with [`StealNext::Yes`]. Returns the
+    /// oldest goroutine taken, to run now.
     pub(crate) fn steal_into(&self, thief: &Owner<'_>, next: StealNext) -> Option<GRef> {
         debug_assert_eq!(thief.q.len(), 0, "a thief with work");
         let own = thief.q.ring();
-        // SAFETY: I2 — `thief` is the evidence, and its ring is empty by the contract.
+        // SAFETY: I2 — `thief` is the evidence, and the caller guarantees that its ring is empty.
         let stolen = unsafe { self.newcomers().steal_into(own) };
-        // SAFETY: as above; a steal that gives nothing leaves the ring empty.
+        // SAFETY: as above; a steal that takes nothing leaves the ring empty.
         stolen.or_else(|| unsafe { self.ring().steal_into(own) }).or_else(|| match next {
             StealNext::Yes => self.take_next(),
             StealNext::No => None,
@@ -160,7 +161,7 @@ impl RunQ {
     }
 }
 
-/// The queue as its owner sees it: evidence that this thread may push. See [`RunQ::owner`].
+/// The owner's access to the queue: evidence that this thread may push. See [`RunQ::owner`].
 #[derive(Debug)]
 pub(crate) struct Owner<'a> {
     q: &'a RunQ,
@@ -195,13 +196,13 @@ impl Owner<'_> {
         unsafe { self.q.newcomers().push(gp) }
     }
 
-    /// Appends as many of `list` as fit to the ring, with one store; leaves the rest.
+    /// Appends as many of `list` as fit to the ring, with one store. Leaves the rest in `list`.
     pub(crate) fn put_batch(&self, list: &mut GList) {
         // SAFETY: I2 — `self` is the evidence.
         unsafe { self.q.ring().push_batch(list) }
     }
 
-    /// Takes `runnext`, else the head of the ring. Newcomers come before: see
+    /// Takes `runnext`, else the head of the ring. Newcomers run before these: see
     /// [`get_newcomer`](Self::get_newcomer).
     #[inline]
     pub(crate) fn get(&self) -> Option<Got> {
@@ -224,13 +225,14 @@ impl Owner<'_> {
         unsafe { self.q.newcomers().pop() }
     }
 
-    /// Takes the older half of a full ring, to make room; nothing if a thief made some meanwhile.
+    /// Takes the older half of a full ring, to make room. Takes nothing if a thief made room
+    /// meanwhile.
     pub(crate) fn take_half<C: FromIterator<GRef>>(&self) -> C {
         // SAFETY: I2 — `self` is the evidence.
         unsafe { self.q.ring().take_half() }
     }
 
-    /// Takes everything in the order in which the owner would run it.
+    /// Takes all goroutines in the order in which the owner would run them.
     pub(crate) fn drain(&self) -> GList {
         let mut list: GList = std::iter::from_fn(|| self.get_newcomer()).collect();
         while let Some(got) = self.get() {

@@ -1,47 +1,53 @@
-//! When a P serves newcomers, and how it shares its time between them and its own goroutines.
+//! The services of a P: when it admits newcomers, and how they share its time with its other
+//! goroutines.
 //!
 //! # The rule
 //!
-//! 1. Whenever about 50 µs of polling have passed, a P looks for newcomers: goroutines that a due
-//!    timer, an event of the network or a thread outside the runtime has made runnable. They run
-//!    next, before `runnext` and the ring.
-//! 2. After the newcomers the own goroutines of the P run for at least as long as the newcomers
-//!    did.
+//! 1. After every [`SERVICE_PERIOD`] of polling, roughly, a P checks for newcomers: goroutines that
+//!    a due timer, a network event or an external thread has made runnable. They run next, before
+//!    `runnext` and the ring.
+//! 2. After the newcomers the P's other goroutines run for at least as long as the newcomers did.
+//!
+//! These other goroutines are called the P's *own* goroutines here.
 //!
 //! # How
 //!
-//! Reading the clock costs as much as a short poll. So the P counts its polls, and the operations
-//! of gmp's own futures within a poll, and reads the clock when one of the two counts is over. The
-//! P computes from the time since the last service how many fit into the next 50 µs: at least one,
-//! and at most twice as many as before, because one short poll says little about the next ones.
-//! Polls are limited to 244, operations to 1024: a service costs as much as a few of the shortest.
+//! Reading the clock for each poll would cost a large part of a short poll. So the P counts its
+//! polls, and the operations of gmp's own futures within a poll. It reads the clock when one of the
+//! two counts has expired.
+//! From the time since the last service the P computes how many polls or operations fit into the
+//! next [`SERVICE_PERIOD`]. The count is at least one. It is at most twice the previous count,
+//! because one short poll says little about the next ones. It is limited to [`SERVICE_POLLS`] and
+//! [`SERVICE_OPS`], because a service costs as much as a few of the shortest polls.
 //!
-//! A service within a poll runs no newcomer: it asks the goroutine to yield if there is one
+//! A service within a poll runs no newcomer. If there is one, it makes the goroutine yield
 //! ([`crate::sched::budget`]). So a goroutine that finds every channel and every lock ready does
-//! not keep newcomers waiting either.
+//! not delay newcomers either.
 //!
 //! # Bounds
 //!
 //! Let L be the longest time of the P without an operation of gmp's own futures: a poll, or a part
 //! of one.
 //!
-//! - A newcomer is seen at the latest 50 µs + L after its event if the polls keep their length. If
-//!   they become longer, sysmon asks for a service after a millisecond, and the P comes to it
-//!   when its poll ends, or at the next operation.
-//! - From then on it waits for the newcomers before it. If those need more than [`NEWCOMER_TURN`],
-//!   it also waits for as much time of own goroutines, because the two take turns.
+//! - A newcomer is found at most [`SERVICE_PERIOD`] + L after its event if the polls keep their
+//!   length. If they become longer, sysmon requests a service after `SERVICE_OVERDUE`, and the P
+//!   makes it at the end of its poll, or at the next operation.
+//! - From then on the newcomer waits for the newcomers before it. If those need more than
+//!   [`NEWCOMER_TURN`], it also waits while own goroutines run for the same time, because the two
+//!   alternate.
 //! - A goroutine on the ring waits for one slice of each goroutine before it, and for newcomers no
-//!   longer than for these: by the second rule they take at most half of the time, and one poll.
+//!   longer than for these. By the second rule newcomers take at most half of the time, and one
+//!   poll.
 //!
 //! A service never makes `runnext` or the ring wait without bound: a turn of newcomers ends when
-//! they are out of work, or at the first service after [`NEWCOMER_TURN`]. A P whose polls are
-//! longer than 50 µs makes a service after each poll.
+//! none is left, or at the first service after [`NEWCOMER_TURN`]. A P whose polls are longer than
+//! [`SERVICE_PERIOD`] makes a service after each poll.
 //!
 //! # Why not otherwise
 //!
-//! Go looks at the global queue in every 61st slice, and Tokio at its driver every 61st poll. Both
-//! count polls, whatever these take: 61 polls of 50 µs are 3 ms. Go's `runnext` chains do not count
-//! at all. A clock per poll would be exact, and costs 25 ns of about 100.
+//! Go checks the global queue in every 61st slice, and Tokio its driver at every 61st poll. Both
+//! count polls of any length: 61 polls of 50 µs take 3 ms. Go does not count `runnext` chains at
+//! all. A read of the clock per poll would be exact, but too expensive.
 
 use crate::tuning::{
     GLOBAL_TICK, NEWCOMER_TURN, SERVICE_OPS, SERVICE_PERIOD, SERVICE_POLLS, SLICE,
@@ -49,35 +55,35 @@ use crate::tuning::{
 use crate::util::clock;
 use std::cell::Cell;
 
-/// Newcomers and the goroutines that the P had before take turns. See rule 2.
+/// Whether newcomers or own goroutines run. See rule 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
-    /// The own goroutines run; newcomers may come from this moment on.
+    /// Own goroutines run. Newcomers are admitted again from the time `until`.
     Own { until: u64 },
-    /// The newcomers run, since this moment.
+    /// The newcomers have run since the time `since`.
     Newcomers { since: u64 },
 }
 
-/// Whether a service may let newcomers in.
+/// Whether a service may admit newcomers.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
-    /// It may.
+    /// It may admit them.
     Open,
-    /// The last ones still run, or the own goroutines have not had their time.
+    /// The previous newcomers still run, or own goroutines have not had their time.
     Closed,
 }
 
 /// Counts down to the next service.
 #[derive(Debug)]
 struct Countdown {
-    /// Until the next look.
+    /// Counts left until the next check.
     left: Cell<u32>,
-    /// From the next look to the service.
+    /// Counts from the next check to the service.
     later: Cell<u32>,
-    /// What the two were after the last service.
+    /// The sum of the two after the last service.
     planned: Cell<u32>,
-    /// How many fit into [`SERVICE_PERIOD`], as far as is known.
+    /// The estimated number that fits into [`SERVICE_PERIOD`].
     period: Cell<u32>,
     most: u32,
 }
@@ -88,7 +94,7 @@ impl Countdown {
         Self { left, later: Cell::new(0), planned, period, most }
     }
 
-    /// Counts one. Returns whether it is time for a look.
+    /// Counts one. Returns whether a check is due.
     #[inline]
     fn count(&self) -> bool {
         let left = self.left.get().saturating_sub(1);
@@ -96,12 +102,12 @@ impl Countdown {
         left == 0
     }
 
-    /// How many were counted since the last service.
+    /// Returns the number counted since the last service.
     fn counted(&self) -> u32 {
         self.planned.get() - self.left.get() - self.later.get()
     }
 
-    /// Begins to count anew. `elapsed` is the time since the last service, if it is known.
+    /// Restarts the count. `elapsed` is the time since the last service, if it is known.
     fn restart(&self, elapsed: Option<u64>) {
         let counted = u64::from(self.counted());
         if let Some(elapsed) = elapsed
@@ -117,7 +123,7 @@ impl Countdown {
         self.planned.set(period);
     }
 
-    /// Makes the next look after at most `n`.
+    /// Makes the next check after at most `n` counts.
     fn look_after(&self, n: u32) {
         let all = self.left.get() + self.later.get();
         let left = all.min(n).max(1);
@@ -131,7 +137,7 @@ impl Countdown {
 pub(crate) struct Service {
     polls: Countdown,
     ops: Countdown,
-    /// When the last service was; `None` if the P has rested since.
+    /// The time of the last service; `None` if the P was idle since.
     last: Cell<Option<u64>>,
     turn: Cell<Turn>,
 }
@@ -144,8 +150,8 @@ impl Default for Service {
 }
 
 impl Service {
-    /// Counts a search for a goroutine, which leads to a poll. Returns whether it is time for a
-    /// look: then [`is_due`](Self::is_due) is true if it is time for a service.
+    /// Counts a search for a goroutine, which leads to a poll. Returns whether a check is due. At a
+    /// check a service is due if [`is_due`](Self::is_due).
     #[inline]
     pub(crate) fn count_poll(&self) -> bool {
         self.polls.count()
@@ -163,12 +169,12 @@ impl Service {
         over(&self.polls) || over(&self.ops)
     }
 
-    /// The operations that were counted since the last service.
+    /// Returns the number of operations since the last service.
     pub(crate) fn ops(&self) -> u64 {
         self.ops.counted().into()
     }
 
-    /// Begins a service at the moment `now`, and plans the next one.
+    /// Begins a service at the time `now`, and plans the next one.
     pub(crate) fn begin(&self, now: u64) -> Admission {
         self.plan(now);
         match self.turn.get() {
@@ -181,7 +187,7 @@ impl Service {
         }
     }
 
-    /// Computes from the time since the last service when the next one is due.
+    /// Plans the next service from the time since the last one.
     fn plan(&self, now: u64) {
         let elapsed = self.last.replace(Some(now)).map(|last| now - last);
         self.polls.restart(elapsed);
@@ -189,43 +195,43 @@ impl Service {
         self.ops.restart(elapsed);
     }
 
-    /// Makes the next look after at most so many polls.
+    /// Makes the next check after at most `polls` polls.
     pub(crate) fn look_after(&self, polls: u32) {
         self.polls.look_after(polls);
     }
 
-    /// The P has no work of its own at the moment `now`, and looks everywhere. That is a service
-    /// too, and nobody has to wait for its turn.
+    /// Records that the P has no own work at the time `now` and searches everywhere. That counts as
+    /// a service, and newcomers are admitted at once.
     pub(crate) fn out_of_work(&self, now: u64) {
         self.plan(now);
         self.turn.set(Turn::Own { until: 0 });
     }
 
-    /// The time since the last service was not spent polling.
+    /// Excludes the time since the last service from the estimate: the P did not poll.
     pub(crate) fn forget_time(&self) {
         self.last.set(None);
     }
 
-    /// Newcomers have come at the moment `now`: it is their turn.
+    /// Begins the turn of newcomers that were admitted at the time `now`.
     pub(crate) fn begin_newcomers(&self, now: u64) {
         self.turn.set(Turn::Newcomers { since: now });
     }
 
-    /// Whether it is the turn of the newcomers.
+    /// Whether newcomers run before own goroutines now.
     #[inline]
     pub(crate) fn is_newcomers_turn(&self) -> bool {
         matches!(self.turn.get(), Turn::Newcomers { .. })
     }
 
-    /// No newcomer is left at the moment `now`.
+    /// Ends the turn of the newcomers at the time `now`: none is left.
     pub(crate) fn end_newcomers(&self, now: u64) {
         if let Turn::Newcomers { since } = self.turn.get() {
             self.begin_own_turn(now, since);
         }
     }
 
-    /// The newcomers have run since `since`. A thread that has lost its CPU for long meanwhile owes
-    /// the own goroutines no more than a slice.
+    /// Begins the turn of own goroutines after newcomers ran since `since`. The turn is at most
+    /// a slice, because the thread may have been descheduled meanwhile.
     fn begin_own_turn(&self, now: u64, since: u64) {
         let time = now.saturating_sub(since).min(clock::nanos(SLICE));
         self.turn.set(Turn::Own { until: now + time });
@@ -238,7 +244,7 @@ mod tests {
 
     const PERIOD: u64 = SERVICE_PERIOD.as_nanos() as u64;
 
-    /// Makes polls of `poll` ns until a service is due. Returns their number.
+    /// Makes polls of `poll` ns until a service is due. Returns the number of polls.
     fn polls_until_service(service: &Service, now: &mut u64, poll: u64) -> u64 {
         for polls in 1.. {
             let is_look = service.count_poll();
@@ -253,7 +259,7 @@ mod tests {
         unreachable!("a service is due at some time")
     }
 
-    /// Makes services beside polls of `poll` ns until the period is settled. Returns it.
+    /// Makes services between polls of `poll` ns until the period is stable. Returns the period.
     fn settle(service: &Service, now: &mut u64, poll: u64) -> u64 {
         for _ in 0..20 {
             polls_until_service(service, now, poll);

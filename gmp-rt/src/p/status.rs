@@ -1,24 +1,27 @@
-//! Who may run goroutines with a P: the right to run, as one small word.
+//! The status of a P: whether it is active, and which part of the scheduler holds it.
 //!
-//! It changes under the lock of the idle lists, also when sysmon displaces a P whose M does not
-//! come back; so an M that holds the lock knows what it has. [`StatusKey`] is the evidence, which
-//! lies behind that lock. Without the lock an M may be displaced any time, and finds out when it
-//! looks. A marked blocking call is no status: see [`call`](super::call).
+//! The status changes only under the lock of the idle lists, also when sysmon hands off a P. So an
+//! M that holds the lock can rely on the status it reads. [`StatusKey`], which is behind that lock,
+//! is the evidence. Without the lock an M's P may be handed off at any time, and the M notices when
+//! it reads the status. A marked blocking call is no status: see [`call`](super::call).
 //!
-//! | status | right to run | who holds the [`OwnedP`](super::OwnedP) |
-//! |--------|--------------|------------------------------------------|
+//! | status | active | holder of the [`OwnedP`](super::OwnedP) |
+//! |--------|--------|------------------------------------------|
 //! | `Running` | yes | the M that runs it |
 //! | `Idle` | yes | the idle list |
-//! | `Displaced` | no | the M, inside a poll; thieves empty its queue |
-//! | `Spare` | no | the spare list; its queue is empty, its timers are served by all |
+//! | `Displaced` (handed off) | no | the M, inside a poll; thieves empty its queue |
+//! | `Spare` | no | the spare list; its queue is empty, all Ps fire its timers |
 //!
 //! # Orderings
 //!
 //! | id | op | pairs with | makes visible |
 //! |----|----|-----------|----------------|
-//! | O1 | Release store and AcqRel CAS here | Acquire load in [`StatusWord::get`] | to a thief: the queue as it was when its P was displaced |
+//! | O1 | Release store and AcqRel CAS here | Acquire load in [`StatusWord::get`] | the queue |
 //!
-//! [`StatusWord::displace`] is a CAS, so that of two who take the right away one has it to pass on.
+//! O1 makes the queue of a handed-off P visible to thieves, as it was at the hand-off.
+//!
+//! [`StatusWord::displace`] is a CAS, so that only one of two concurrent hand-offs succeeds and
+//! activates a spare P.
 
 use crate::prim::AtomicU8;
 use crate::prim::Ordering::{AcqRel, Acquire, Release};
@@ -33,13 +36,13 @@ pub(crate) enum PStatus {
     Spare = 3,
 }
 
-/// Evidence that the lock of the idle lists is held. The lists own the only one of a runtime, so
-/// a thread that can borrow it has the lock.
+/// Evidence that the lock of the idle lists is held. The lists own the only key of a runtime, so a
+/// thread that can borrow the key holds the lock.
 #[derive(Debug)]
 pub(crate) struct StatusKey(());
 
 impl StatusKey {
-    /// The key of a runtime, to be put behind the lock of its idle lists.
+    /// Makes the key of a runtime, to be put behind the lock of its idle lists.
     pub(crate) fn new() -> Self {
         Self(())
     }
@@ -50,12 +53,12 @@ impl StatusKey {
 pub(crate) struct StatusWord(AtomicU8);
 
 impl StatusWord {
-    /// A spare P's.
+    /// Returns the word of a spare P.
     pub(crate) fn spare() -> Self {
         Self(AtomicU8::new(PStatus::Spare as u8))
     }
 
-    /// The status just now.
+    /// Returns the current status.
     #[inline]
     pub(crate) fn get(&self) -> PStatus {
         // O1
@@ -67,13 +70,13 @@ impl StatusWord {
         }
     }
 
-    /// Changes it; not from `Running` to `Displaced`. The caller has the [`StatusKey`].
+    /// Changes the status; not from `Running` to `Displaced`. The caller has the [`StatusKey`].
     pub(super) fn set(&self, status: PStatus) {
         self.0.store(status as u8, Release); // O1
     }
 
-    /// Takes the right to run away from the M that has it; `false` if it has none. The caller has
-    /// the [`StatusKey`].
+    /// Hands the P off. Returns `false` if its status is not `Running`. The caller has the
+    /// [`StatusKey`].
     pub(super) fn displace(&self) -> bool {
         let (from, to) = (PStatus::Running as u8, PStatus::Displaced as u8);
         self.0.compare_exchange(from, to, AcqRel, Acquire).is_ok() // O1

@@ -1,4 +1,4 @@
-//! The run queue by itself, after Go's `TestSchedLocalQueue*`.
+//! The run queue alone, after Go's `TestSchedLocalQueue*`.
 
 use super::fake::{fake, number, owner};
 use super::runq::{Full, Got, RunQ, StealNext};
@@ -6,7 +6,7 @@ use crate::g::GRef;
 use crate::tuning::RUNQ_CAP;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// `TestSchedLocalQueue`: put i, get i, in order, for every i.
+/// `TestSchedLocalQueue`: put i goroutines, get i, in order, for every i.
 #[test]
 fn first_in_first_out() {
     let q = RunQ::new();
@@ -49,7 +49,8 @@ fn runnext_goes_first_and_kicks_the_one_before() {
     assert!(me.get().is_none());
 }
 
-/// `TestSchedLocalQueueSteal`: half, rounded up, the oldest; everything is seen exactly once.
+/// `TestSchedLocalQueueSteal`: a thief gets the older half, rounded up; each goroutine comes out
+/// exactly once.
 #[test]
 fn a_thief_takes_half() {
     for n in 1..=RUNQ_CAP {
@@ -91,7 +92,7 @@ fn a_thief_takes_newcomers_before_the_ring() {
     assert_eq!(victim.steal_into(&t, StealNext::No).map(number), Some(1));
 }
 
-/// Real threads: one owner, three thieves, a million goroutines, each comes out once.
+/// Real threads: one owner and three thieves, a million goroutines; each comes out once.
 #[test]
 fn thieves_and_owner_share_exactly() {
     const N: usize = 300_000;

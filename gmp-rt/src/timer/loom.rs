@@ -1,11 +1,11 @@
-//! Models of what is known without the lock.
+//! Models of `past`, which is read without the lock.
 
 use super::Timers;
 use std::sync::Arc;
 use std::task::Waker;
 
-/// Who sets a timer and then hears that it is past need not remove it: it is gone. Another fires meanwhile, late or
-/// at the very moment, and has perhaps done so before.
+/// If `is_past` is true for a timer, the timer is out of the wheel and need not be removed. Another
+/// thread fires concurrently, late or exactly at the deadline, and may have fired before.
 #[test]
 fn loom_what_is_past_is_gone() {
     for fired_at in [5, 9] {
@@ -15,7 +15,7 @@ fn loom_what_is_past_is_gone() {
                 let timers = timers.clone();
                 loom::thread::spawn(move || {
                     let _ = timers.fire(fired_at);
-                    // One that makes the next call look.
+                    // An earlier timer, so that the next call takes the lock.
                     let _ = timers.insert(0, 1, Waker::noop());
                     let _ = timers.fire(fired_at);
                 })
@@ -32,7 +32,7 @@ fn loom_what_is_past_is_gone() {
     }
 }
 
-/// The same of one that is moved, into the past too.
+/// The same for a timer that is moved, also into the past.
 #[test]
 fn loom_what_is_moved_is_not_past() {
     loom::model(|| {

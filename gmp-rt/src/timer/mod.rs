@@ -1,17 +1,23 @@
-//! The timers of a P: a [`Wheel`] behind a lock, and its next moment where all can read it.
+//! The timers of a P: a [`Wheel`] behind a lock, and its next deadline in an atomic that all
+//! threads read.
 //!
-//! A timer belongs to the P on which it was set. That P runs it when it is due; so does a thief
-//! that finds nothing else to do, and whoever sleeps until the next timer of all Ps. Cancelling
-//! takes the same, almost always uncontended, lock and leaves nothing behind that is ever looked at.
+//! A timer belongs to the P on which it was set. In its services a P fires its own due timers and
+//! those of other Ps: of all, or of some in turn if there are many Ps. An idle M sleeps until the
+//! next timer of all Ps. Sysmon fires late timers if no M is available. Cancelling takes the same
+//! lock, which is almost always uncontended, and removes the timer from the wheel.
 //!
-//! A sleep that is over needs neither the lock nor the clock to know it: `past` says up to when all have been fired.
-//! (Two threads that wake 200k sleepers spent 8 % of their time waiting for such locks, and as much asking the clock.)
+//! A sleep that is over needs neither the lock nor the clock to know it: `past` is the time up to
+//! which all timers have been fired.
 //!
 //! # Orderings
 //!
 //! | id | op | pairs with | makes visible |
 //! |----|----|-----------|----------------|
-//! | O1 | SeqCst store of `next` in [`Timers::publish`], then the lock of the idle lists in `Sched::tend` | the same lock as an M enters the pool, then load in [`Timers::next_when`] | that there is an earlier timer: either the M sees it, or the caller sees the M |
+//! | O1 | SeqCst store of `next` in [`Timers::publish`] | load in `next_when` | the deadline |
+//!
+//! O1 relies on the lock of the idle lists. `Sched::tend` takes it after the store. An M takes it
+//! to enter the pool, and loads after that. So either the M sees the earlier timer, or the thread
+//! that set the timer sees the M in the pool.
 
 pub(crate) mod wheel;
 
@@ -24,35 +30,36 @@ use crate::util::clock;
 use crate::util::prefetch::prefetch;
 use std::task::Waker;
 
-/// How many wakers are taken out under the lock before they are called without it.
+/// Maximum number of wakers taken out under the lock before they are called without it.
 const FIRE_BATCH: usize = 64;
 
-/// Whether a new timer is the first to come.
+/// Whether a new timer is the earliest one.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Earliest {
-    /// It is: somebody may sleep too long.
+    /// It is: a thread that sleeps until the next timer may wake too late.
     Yes,
-    /// Another is due before.
+    /// Another timer is due before.
     No,
 }
 
 /// The timers of one P. See the [module](self).
 #[derive(Debug)]
 pub(crate) struct Timers {
-    /// The number of the runtime they belong to.
+    /// The number of the runtime that the timers belong to.
     pub(crate) runtime: u16,
-    /// No timer is due before; `u64::MAX` if there is none. Written under the lock.
+    /// No timer is due before this time; `u64::MAX` if there is none. Written under the lock.
     next: AtomicU64,
-    /// Every timer at this moment or before is out of the wheel. Written under the lock.
+    /// Every timer with this deadline or an earlier one is out of the wheel. Written under the
+    /// lock.
     past: AtomicU64,
-    /// How many are pending, for statistics. Written under the lock.
+    /// The number of pending timers, for statistics. Written under the lock.
     len: AtomicUsize,
     wheel: Mutex<Wheel>,
 }
 
 impl Timers {
-    /// No timers.
+    /// Makes an empty set of timers.
     pub(crate) fn new(runtime: u16) -> Self {
         Self {
             runtime,
@@ -63,29 +70,29 @@ impl Timers {
         }
     }
 
-    /// A moment before which none is due; `u64::MAX` if there is none.
+    /// Returns a time before which no timer is due; `u64::MAX` if there is none.
     #[inline]
     pub(crate) fn next_when(&self) -> u64 {
         self.next.load(Relaxed) // O1: the lock is the caller's
     }
 
-    /// Whether a timer that was set here for `when` is known to have fired, or to be about to: it is not in the wheel, and
-    /// its moment has come. `false` says nothing.
+    /// Whether a timer that was set here for `when` is known to have fired, or to be about to: its
+    /// deadline has passed and it is not in the wheel. `false` means unknown.
     #[inline]
     pub(crate) fn is_past(&self, when: u64) -> bool {
-        // Relaxed: true of a moment after the timer was set, or `forget_past` would have put it right; and nothing else
-        // is read because of it.
+        // Relaxed: the value is one from after the timer was set, because `forget_past` would have
+        // corrected an older one. No other memory depends on it.
         self.past.load(Relaxed) >= when
     }
 
-    /// A timer at `when` is in the wheel. Under the lock.
+    /// Corrects `past` after a timer at `when` was put into the wheel. Under the lock.
     fn forget_past(&self, when: u64) {
         if self.is_past(when) {
             self.past.store(when.saturating_sub(1), Relaxed); // Relaxed: see `is_past`
         }
     }
 
-    /// How many are pending.
+    /// Returns the number of pending timers.
     pub(crate) fn len(&self) -> usize {
         self.len.load(Relaxed) // Relaxed: a statistic
     }
@@ -109,7 +116,7 @@ impl Timers {
         (key, self.publish(&wheel))
     }
 
-    /// Moves a pending timer; `None` if it has fired.
+    /// Moves a pending timer. Returns `None` if it has fired.
     pub(crate) fn reset(&self, key: Key, when: u64) -> Option<Earliest> {
         let mut wheel = self.wheel.lock();
         wheel.reset(key, when).then(|| {
@@ -118,7 +125,7 @@ impl Timers {
         })
     }
 
-    /// Gives a pending timer another waker; `false` if it has fired.
+    /// Gives a pending timer another waker. Returns `false` if it has fired.
     pub(crate) fn set_waker(&self, key: Key, waker: &Waker) -> bool {
         match self.wheel.lock().wakes(key, waker) {
             None => return false,
@@ -131,28 +138,29 @@ impl Timers {
         old.is_ok()
     }
 
-    /// Cancels a timer; `false` if it has fired.
+    /// Cancels a timer. Returns `false` if it has fired.
     pub(crate) fn remove(&self, key: Key) -> bool {
         let mut wheel = self.wheel.lock();
         let waker = wheel.remove(key);
-        // The bound may now be too early; it is put right when it is reached, not here: an M
-        // may wake once for nothing, and cancelling stays cheap.
+        // `next` may now be too early. It is corrected when that time is reached, not here. So an M
+        // may wake once without need, and cancelling stays cheap.
         self.len.store(wheel.len(), Relaxed); // Relaxed: a statistic
         drop(wheel);
         waker.is_some()
     }
 
-    /// Wakes everything due at `now`, a moment that has come; returns how many.
+    /// Wakes all timers due at `now`, a time that has passed. Returns their number.
     pub(crate) fn fire(&self, now: u64) -> usize {
         self.wake_until(now, || self.past.store(now, Relaxed)) // Relaxed: see `is_past`
     }
 
-    /// Nobody will look at these any more: wakes everything, though its moment has not come.
+    /// Wakes all timers, also those that are not due: the runtime will not fire them any more.
     pub(crate) fn end(&self) {
         self.wake_until(clock::FOREVER - 1, || {});
     }
 
-    /// Wakes everything up to `until`, and calls `all_out` under the lock when it is out of the wheel.
+    /// Wakes all timers up to `until`. Calls `all_out` under the lock when they are out of the
+    /// wheel.
     fn wake_until(&self, until: u64, all_out: impl Fn()) -> usize {
         let mut fired = 0;
         let mut due = Vec::new();
@@ -172,7 +180,8 @@ impl Timers {
     }
 }
 
-/// Wakes all, and fetches each goroutine a few before it is its turn: after a long sleep none is in a cache.
+/// Wakes all. Prefetches each goroutine a few wake-ups ahead: after a long sleep none is in a
+/// cache.
 fn wake_fetched(wakers: &mut Vec<StoredWaker>) {
     let mut wakers = wakers.drain(..);
     while let Some(waker) = wakers.next() {

@@ -1,11 +1,11 @@
-//! What is known of timers without their lock.
+//! The part of the timers' state that is read without their lock.
 
 use super::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Wake;
 
-/// What is past is said when all are out, not after the first batch of them.
+/// `past` advances when all due timers are out of the wheel, not after the first batch.
 #[test]
 fn the_past_begins_when_all_are_out() {
     struct Looks(Arc<Timers>, Arc<AtomicUsize>);

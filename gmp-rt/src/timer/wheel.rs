@@ -1,25 +1,26 @@
-//! A hierarchical timing wheel: pending timers sorted only as far as needed.
+//! A hierarchical timing wheel: it sorts pending timers only as far as needed.
 //!
-//! Eight levels of 64 slots; a slot of level 0 spans 65 µs, one of level `n` spans 64 times one of
-//! level `n - 1`. A timer goes into the level of the highest bit in which its tick differs from
-//! the wheel's, and moves down as time comes near. Adding, moving and removing are constant time:
-//! most timeouts are removed long before they are due, and a heap would sort them for nothing.
+//! It has eight levels of 64 slots. A slot of level 0 spans 65 µs, and a slot of level `n` spans 64
+//! times one of level `n - 1`. A timer goes into the level of the highest bit in which its tick
+//! differs from the wheel's, and moves down as its deadline approaches. Adding, moving and removing
+//! take constant time. Most timeouts are removed long before they are due, and a heap would sort
+//! them without need.
 //!
-//! Slots are coarse, timers are not: each slot knows a lower bound of its earliest timer in
-//! nanoseconds, and is looked into only when that bound is reached. Then its timers, those of the present tick,
-//! go into a small heap, from which they are fired one by one, in order. So a sleep of 100 µs takes 100 µs, and an
-//! idle process wakes once for one timer, not once per level. (A slot that is looked through for what is due each time
-//! something is costs `n²` looks; of 200k sleeps of up to 50 ms some 260 lie in one.)
+//! Slots are coarse, but timers are exact. Each slot has a lower bound of its earliest deadline in
+//! nanoseconds, and is opened only when that bound is reached. Then the timers of the current tick
+//! go into a small heap, from which they are fired one by one, in order. So a sleep of 100 µs takes
+//! 100 µs, and an idle process wakes once for one timer, not once per level. To search the slot
+//! itself for each due timer would take quadratic time.
 //!
-//! Entries live in chunks and are named by [`Key`]; nothing is intrusive, so a timer may move in
-//! memory and there is no unsafe code. No locks and no clock here either: see
+//! Entries are stored in chunks and identified by [`Key`]. Nothing is intrusive, so a timer may
+//! move in memory and there is no unsafe code. Locks and the clock are in
 //! [`Timers`](super::Timers).
 //!
 //! # Differences from Go
 //!
 //! Go has a 4-ary heap per P with lazy removal. A heap costs `log n` cache misses to fire a timer,
-//! and removal must be lazy because finding an entry is not cheap; here only one of the present 65 µs leaves a number
-//! behind.
+//! and removal must be lazy because an entry is expensive to find. Here only the removal of a timer
+//! of the current tick is lazy: its heap item stays.
 
 use crate::g::stored::StoredWaker;
 use std::cmp::Reverse;
@@ -31,18 +32,19 @@ const LEVEL_BITS: u32 = 6;
 const SLOTS: usize = 1 << LEVEL_BITS;
 const LEVELS: usize = ((u64::BITS - TICK_BITS) / LEVEL_BITS) as usize;
 const CHUNK: usize = 256;
-/// Chunks kept when the last timer is gone.
+/// Maximum number of chunks kept when no timer is pending.
 const KEEP_CHUNKS: usize = 16;
 /// End of a list.
 const NIL: u32 = u32::MAX;
 /// [`Entry::slot`] of a free entry.
 const NO_SLOT: u16 = u16::MAX;
-/// [`Entry::slot`] of one in the heap.
+/// [`Entry::slot`] of an entry in the heap.
 const NEAR: u16 = u16::MAX - 1;
-/// Entries of the heap that may be stale beyond as many as there are timers.
+/// Stale heap items allowed beyond the number of pending timers.
 const STALE: usize = 64;
 
-/// The name of a pending timer; once it has fired or was removed, the name of nothing.
+/// The identity of a pending timer. After the timer has fired or was removed, it identifies
+/// nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     index: u32,
@@ -71,10 +73,10 @@ const EMPTY_SLOT: Slot = Slot { head: NIL, min: u64::MAX };
 /// The wheel. See the [module](self).
 #[derive(Debug)]
 pub(crate) struct Wheel {
-    /// The tick all levels are relative to: all slots begin after it.
+    /// The tick that all levels are relative to: all slots begin after it.
     base: u64,
-    /// The timers of that tick and before, the first on top. One that was removed or moved stays until it comes to
-    /// the top; there it never is.
+    /// The timers of that tick and before, the earliest on top. An item whose timer was removed or
+    /// moved stays until it would reach the top. The top is never stale.
     near: BinaryHeap<Reverse<(u64, u32)>>,
     slots: [Slot; LEVELS * SLOTS],
     /// Per level, a bit for each slot that is not empty.
@@ -83,12 +85,12 @@ pub(crate) struct Wheel {
     /// Head of the list of free entries, through `next`.
     free: u32,
     len: usize,
-    /// Of the timer added last.
+    /// The generation of the timer added last.
     generation: u32,
 }
 
 impl Wheel {
-    /// An empty wheel.
+    /// Makes an empty wheel.
     pub(crate) fn new() -> Self {
         Self {
             base: 0,
@@ -102,12 +104,12 @@ impl Wheel {
         }
     }
 
-    /// How many timers are pending.
+    /// Returns the number of pending timers.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// A moment before which no timer is due; `u64::MAX` if there is none.
+    /// Returns a time before which no timer is due; `u64::MAX` if there is none.
     pub(crate) fn next_when(&self) -> u64 {
         match self.near.peek() {
             Some(Reverse((when, _))) => *when,
@@ -130,18 +132,18 @@ impl Wheel {
         Key { index, generation }
     }
 
-    /// Whether `key` is pending.
+    /// Whether the timer `key` is pending.
     pub(crate) fn contains(&self, key: Key) -> bool {
         self.find(key).is_some()
     }
 
-    /// Whether a pending timer wakes what `waker` wakes; `None` if it has fired.
+    /// Whether a pending timer wakes the same task as `waker`; `None` if it has fired.
     pub(crate) fn wakes(&self, key: Key, waker: &Waker) -> Option<bool> {
         Some(self.find(key)?.waker.as_ref().is_some_and(|own| own.will_wake(waker)))
     }
 
-    /// Gives a pending timer another waker and returns the old one; the new one back if it has
-    /// fired.
+    /// Gives a pending timer another waker and returns the old one. Returns the new one as `Err` if
+    /// the timer has fired.
     pub(crate) fn replace_waker(
         &mut self,
         key: Key,
@@ -153,7 +155,7 @@ impl Wheel {
         Ok(self.entry_mut(key.index).waker.replace(waker))
     }
 
-    /// Moves a pending timer; `false` if it has fired.
+    /// Moves a pending timer. Returns `false` if it has fired.
     pub(crate) fn reset(&mut self, key: Key, when: u64) -> bool {
         if !self.contains(key) {
             return false;
@@ -171,7 +173,8 @@ impl Wheel {
         self.release(key.index)
     }
 
-    /// Moves the wakers of timers due at `now` to `due`, in the order of their moments, until that holds `most`.
+    /// Moves the wakers of timers due at `now` to `due`, in the order of their deadlines, until
+    /// `due` holds `most`.
     pub(crate) fn expire(&mut self, now: u64, due: &mut Vec<StoredWaker>, most: usize) {
         while due.len() < most {
             if let Some(Reverse((when, index))) = self.near.peek() {
@@ -194,7 +197,7 @@ impl Wheel {
         }
     }
 
-    /// Spreads a slot over the lower levels, and the heap.
+    /// Distributes the timers of a slot over the lower levels and the heap.
     fn spread(&mut self, slot: usize) {
         let mut index = self.slots[slot].head;
         self.slots[slot] = EMPTY_SLOT;
@@ -206,18 +209,18 @@ impl Wheel {
         }
     }
 
-    /// Moves the base to `tick` if no slot would be passed over: so that a wheel that was quiet
-    /// for long files new timers by how far they are from now, not from then.
+    /// Moves the base to `tick` if no occupied slot begins at or before it. After a long pause the
+    /// wheel then files new timers by their distance from now.
     fn catch_up(&mut self, tick: u64) {
         if tick > self.base && self.first_slot().is_none_or(|(_, start)| start > tick) {
             self.base = tick;
         }
     }
 
-    /// The first slot that is not empty, and the tick it begins at.
+    /// Returns the first occupied slot, and the tick at which it begins.
     ///
-    /// All timers of a level are in slots after the base's, and before all those of the next
-    /// level: the first bit of the lowest level that has one is the earliest slot.
+    /// All timers of a level are in slots after the base's, and before all those of the next level.
+    /// So the first bit of the lowest occupied level is the earliest slot.
     fn first_slot(&self) -> Option<(usize, u64)> {
         let level = self.occupied.iter().position(|&bits| bits != 0)?;
         let at = self.occupied[level].trailing_zeros() as usize;
@@ -226,7 +229,7 @@ impl Wheel {
         Some((level * SLOTS + at, above | (at as u64) << shift))
     }
 
-    /// The slot for a timer at `tick`, which is after the base.
+    /// Returns the slot for a timer at `tick`, which is after the base.
     fn slot_of(&self, tick: u64) -> usize {
         let differ = (tick ^ self.base) | (SLOTS as u64 - 1);
         let level = (differ.ilog2() / LEVEL_BITS) as usize;
@@ -259,15 +262,15 @@ impl Wheel {
         if self.near.len() > 2 * self.len + STALE {
             let mut near = std::mem::take(&mut self.near).into_vec();
             near.retain(|item| self.is_near(item));
-            // Moved away and back again.
+            // Duplicates: timers that were moved away and back again.
             near.sort_unstable();
             near.dedup();
             self.near = near.into();
         }
     }
 
-    /// Whether this is a pending timer of the heap, or at least one of the same moment: which of the two makes no
-    /// difference.
+    /// Whether this item belongs to a pending timer in the heap. The entry may be reused by another
+    /// timer with the same deadline, which makes no difference.
     fn is_near(&self, &Reverse((when, index)): &Reverse<(u64, u32)>) -> bool {
         let entry = self.entry(index);
         entry.slot == NEAR && entry.when == when
@@ -345,7 +348,7 @@ impl Wheel {
         waker
     }
 
-    /// Drops the entries of a burst that is over. Stale keys stay stale: generations go on.
+    /// Frees the entries of a burst that is over. Stale keys stay stale: generations continue.
     fn trim(&mut self) {
         if self.len == 0 && self.chunks.len() > KEEP_CHUNKS {
             self.near = BinaryHeap::new();

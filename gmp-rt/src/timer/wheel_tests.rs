@@ -1,4 +1,4 @@
-//! The wheel against the simplest model: a sorted list.
+//! The wheel compared with the simplest model: a sorted list.
 
 use super::*;
 use crate::util::rand::Rand;
@@ -30,14 +30,14 @@ impl Bench {
         self.wheel.insert(now, when, waker.into())
     }
 
-    /// The numbers of the timers due at `now`, sorted.
+    /// Returns the numbers of the timers due at `now`, sorted.
     fn expire(&mut self, now: u64) -> Vec<u64> {
         let mut numbers = self.expire_in_order(now);
         numbers.sort_unstable();
         numbers
     }
 
-    /// The numbers of the timers due at `now`, as they fire.
+    /// Returns the numbers of the timers due at `now`, in the order in which they fire.
     fn expire_in_order(&mut self, now: u64) -> Vec<u64> {
         let mut wakers = Vec::new();
         self.wheel.expire(now, &mut wakers, usize::MAX);
@@ -85,7 +85,7 @@ fn a_removed_timer_is_gone_and_its_key_stale() {
     assert_eq!(bench.expire(100), [2]);
 }
 
-/// Whatever slots they were in, and however late it is.
+/// From any slots, and however late the call is.
 #[test]
 fn timers_fire_in_their_order() {
     let mut bench = Bench::new();
@@ -100,7 +100,7 @@ fn timers_fire_in_their_order() {
     assert_eq!(bench.wheel.len(), 0);
 }
 
-/// Timers of the present tick that are moved and removed again and again leave little behind.
+/// Timers of the current tick that are moved and removed repeatedly leave few stale heap items.
 #[test]
 fn moved_timers_do_not_pile_up() {
     let mut bench = Bench::new();
@@ -146,7 +146,7 @@ fn a_burst_gives_its_memory_back() {
     assert!(keys.iter().all(|key| !bench.wheel.contains(*key)));
 }
 
-/// Random adds, removals, moves and jumps in time, checked against a list.
+/// Random adds, removals, moves and jumps in time, compared with a list.
 #[test]
 fn agrees_with_a_sorted_list() {
     for seed in 0..50 {

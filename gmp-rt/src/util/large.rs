@@ -1,8 +1,8 @@
 //! Large futures and closures move once: to the heap, at the entry of the call that takes them.
 //!
-//! Each call that passes a value on may copy it to its own frame, in debug builds for certain. A
-//! future of some 100 KiB overflows a stack that way. So each public function that takes a future
-//! or a closure to run checks its size first, and passes a box on.
+//! Each call that passes a value on may copy it to its own frame; debug builds always do. A future
+//! of 100 KiB can overflow a stack that way. So each public function that takes a future or a
+//! closure checks its size first, and passes a box on.
 
 use crate::tuning::BOX_ABOVE;
 
@@ -14,7 +14,7 @@ pub const fn is_large<T>() -> bool {
 
 /// Evaluates `$run`, in which `$value` is a pinned box if its type `$type` is large.
 ///
-/// For a small value `$run` is all there is. Only one of the two is compiled for a type.
+/// A small value is not boxed. Only one of the two branches is compiled for a type.
 macro_rules! box_future {
     ($value:ident: $type:ty => $run:expr) => {
         if const { $crate::util::large::is_large::<$type>() } {

@@ -1,4 +1,4 @@
-//! Small things every layer above uses.
+//! Helpers for all layers above: the clock, random numbers, prefetching and boxing of large values.
 
 pub(crate) mod clock;
 pub(crate) mod large;

@@ -1,4 +1,4 @@
-//! Fetching memory before it is needed, where Rust has no way to ask for it.
+//! Prefetching of memory, on CPUs for which stable Rust has no instruction: does nothing.
 
 /// Does nothing.
 #[inline]

@@ -7,13 +7,13 @@ use std::cell::Cell;
 pub(crate) struct Rand(Cell<u64>);
 
 impl Rand {
-    /// A stream started from `seed`; any seed will do.
+    /// Makes a stream from any `seed`.
     pub(crate) fn new(seed: u64) -> Self {
         // A zero state would stay zero.
         Self(Cell::new(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1))
     }
 
-    /// The next number.
+    /// Returns the next number.
     #[inline]
     pub(crate) fn next_u32(&self) -> u32 {
         let mut x = self.0.get();

@@ -19,12 +19,12 @@ pub(crate) fn stop() {
     STOPPED.set(Some(prim::now()));
 }
 
-/// Moves the clock, which is stopped.
+/// Advances the clock, which must be stopped.
 pub(crate) fn advance(time: Duration) {
     STOPPED.set(Some(read() + time));
 }
 
-/// Lets the clock of this thread go on.
+/// Restarts the clock of this thread.
 pub(crate) fn go_on() {
     STOPPED.set(None);
 }
