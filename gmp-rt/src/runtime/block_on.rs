@@ -1,4 +1,4 @@
-//! [`block_on`]: runs a future on the calling thread.
+//! `block_on`: runs a future on the calling thread.
 
 use crate::m::note::Note;
 use crate::prim::debug_assert_no_lock_held;

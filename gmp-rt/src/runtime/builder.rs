@@ -1,4 +1,4 @@
-//! The [`Builder`] of a runtime and its errors.
+//! The `Builder` of a runtime and its errors.
 
 use super::{Runtime, env};
 use crate::sched::dead::OnDeadlock;
