@@ -1,4 +1,4 @@
-//! `#[main]` and `#[test]`.
+//! `#[main]` and `#[test]`: the options, and the expansion.
 
 use crate::preempt;
 use proc_macro2::TokenStream;
@@ -24,8 +24,10 @@ impl Entry {
     }
 }
 
-/// The function that calls the body on a runtime; or the compile errors and, so that the rest of
-/// the program is checked without follow-up errors, an empty function of the same name.
+/// Returns a function that runs the body on a runtime.
+///
+/// If that is impossible, returns the compile errors and an empty function of the same name. The
+/// latter avoids follow-up errors in the rest of the program.
 pub(crate) fn expand(entry: Entry, options: TokenStream, item: TokenStream) -> TokenStream {
     let function = match syn::parse2::<ItemFn>(item.clone()) {
         Ok(function) => function,
@@ -49,7 +51,7 @@ fn try_expand(entry: Entry, options: TokenStream, function: &ItemFn) -> Result<T
     let gmp = options.krate.clone().unwrap_or_else(|| syn::parse_quote!(::gmp));
     let builder = options.builder(&gmp);
     let ItemFn { attrs, vis, sig, block } = function;
-    // It is for the async function, whatever the order of the attributes.
+    // `#[preemptible]` goes to the async function, in any order of the attributes.
     let (preemptible, attrs): (Vec<_>, Vec<_>) =
         attrs.iter().partition(|attribute| preempt::is_preemptible(attribute));
     let (name, output) = (&sig.ident, &sig.output);
@@ -59,7 +61,7 @@ fn try_expand(entry: Entry, options: TokenStream, function: &ItemFn) -> Result<T
         Entry::Test => (Some(quote!(#[::core::prelude::v1::test])), quote!(run_test)),
     };
     let call = quote!(#gmp::__entry::#run(#builder, #body()));
-    // A function without a result stays one: `#[should_panic]` insists.
+    // A function without a result stays one, because `#[should_panic]` requires it.
     let (result, call) = match output {
         ReturnType::Default => (None, quote!(let _: ::std::process::ExitCode = #call;)),
         ReturnType::Type(..) => (Some(quote!(-> ::std::process::ExitCode)), call),
@@ -92,7 +94,7 @@ fn check_signature(entry: Entry, function: &ItemFn) -> Result<()> {
     Ok(())
 }
 
-/// The options between the brackets.
+/// The options of the attribute.
 #[derive(Default)]
 struct Options {
     procs: Option<Expr>,
@@ -150,7 +152,7 @@ impl Options {
         Ok(())
     }
 
-    /// The expression that configures the runtime.
+    /// Returns the expression that configures the runtime.
     fn builder(&self, gmp: &Path) -> TokenStream {
         let procs = self.procs.as_ref().map(|procs| quote!(.max_procs(#procs)));
         let name = self.name.as_ref().map(|name| quote!(.name(#name)));
@@ -159,7 +161,8 @@ impl Options {
     }
 }
 
-/// A number of procs: a literal from 1 on, or any other expression, which is checked at run time.
+/// Checks the number of procs. A literal must be at least 1. Other expressions are checked at run
+/// time.
 fn procs(value: Expr) -> Result<Expr> {
     if let Expr::Lit(ExprLit { lit, .. }) = &value {
         let number = match lit {

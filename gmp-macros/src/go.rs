@@ -6,11 +6,11 @@
 //! closure := ['async'] ['move'] '||' ['->' type] expr
 //! ```
 //!
-//! The path in front is the crate with the run-time half; `gmp_rt::go!` puts it there.
+//! The first path is the crate with the run-time half. `gmp_rt::go!` puts it there.
 //!
-//! The value of a block, of statements and of a closure is awaited if it is a future. Its type
-//! decides, by an autoref probe of the run-time half. The probe needs a known type, and a body that
-//! diverges has none; so [`Tail`] finds the bodies that are not futures by their syntax.
+//! The goroutine awaits the value of a block, of statements and of a closure if it is a future. An
+//! autoref probe of the run-time half decides by its type. The probe needs a known type, and a body
+//! that diverges has none. So [`Tail`] finds the bodies that are not futures by their syntax.
 
 use crate::tail::Tail;
 use proc_macro2::{Ident, Span, TokenStream};
@@ -70,8 +70,8 @@ impl Parse for Go {
     }
 }
 
-/// Parses `option = value` and the comma behind it. Returns `None` if something else comes next,
-/// such as an assignment that is the first of several statements.
+/// Parses `option = value` and the comma after it. Returns `None` if the input begins otherwise,
+/// such as with an assignment that is the first of several statements.
 fn parse_option(input: ParseStream<'_>) -> Result<Option<(Ident, Expr)>> {
     let ahead = input.fork();
     let is_option = ahead.parse::<Ident>().is_ok()
@@ -105,24 +105,24 @@ impl Parse for Body {
         let tokens = input.parse()?;
         match expression {
             Ok(expression) if ahead.is_empty() => Self::of(expression),
-            // Statements, or what only rustc understands.
+            // Statements, or syntax that only rustc parses.
             _ => Ok(Self::statements(tokens)),
         }
     }
 }
 
 impl Body {
-    /// The body that is one expression.
+    /// Returns the body that is one expression.
     fn of(expression: Expr) -> Result<Self> {
         match expression {
-            // An `$body:expr` or `$body:block` of a macro around this one.
+            // A `$body:expr` or `$body:block` of a macro around this one.
             Expr::Group(group) => Self::of(*group.expr),
             Expr::Block(block) if block.label.is_none() && block.attrs.is_empty() => {
                 let statements = &block.block.stmts;
                 let tail = Tail::of(statements);
                 Ok(Self::Statements(quote!(#(#statements)*), tail))
             }
-            // A loop is no future: it is what the goroutine does.
+            // A loop is not a future. The goroutine runs it.
             Expr::Block(_) | Expr::ForLoop(_) | Expr::Loop(_) | Expr::While(_) => {
                 let tail = Tail::of_expression(&expression);
                 Ok(Self::Statements(quote!(#expression), tail))
@@ -156,7 +156,7 @@ impl Go {
             }
             Body::Closure(closure) => self.start_closure(closure),
             Body::Future(future) => {
-                // The span of the expression: that it is not a future is reported there.
+                // With the span of the expression, where rustc reports that it is not a future.
                 let future = quote_spanned!(future.span()=> #home::__go::future(#future));
                 match name {
                     Some(name) => quote!(#home::spawn_named(#name, #future)),
@@ -174,7 +174,7 @@ impl Go {
         let call = Ident::new("closure", Span::mixed_site());
         match (&closure.capture, &closure.asyncness) {
             (Some(_), _) if is_plain => {
-                // Braces around the user's own would be reported as unused.
+                // Rustc would report braces around those of the user as unused.
                 let block = match &**body {
                     Expr::Block(block) if block.label.is_none() => quote!(#block),
                     body => quote!({ #body }),
@@ -192,7 +192,7 @@ impl Go {
         }
     }
 
-    /// Starts `future` and, if its value is a future, runs that too.
+    /// Starts `future`. If its value is a future, the goroutine runs that too.
     fn start(&self, future: TokenStream, tail: Tail) -> TokenStream {
         let home = &self.home;
         if tail == Tail::NoFuture {
@@ -203,14 +203,14 @@ impl Go {
         }
         let (name, value) =
             (Ident::new("name", Span::mixed_site()), Ident::new("future", Span::mixed_site()));
-        // The name comes first: the future may take the variables that the name is made of.
+        // The name is evaluated first, because the future may move variables that the name uses.
         let given = match &self.name {
             Some(given) => quote! {
                 ::core::option::Option::Some(::core::convert::Into::<::std::string::String>::into(#given))
             },
             None => quote!(::core::option::Option::None),
         };
-        // Clippy cannot see that the inner future is awaited.
+        // Clippy does not see that the inner future is awaited.
         quote! {{
             use #home::__go::{IsNested as _, IsPlain as _};
             let #name = #given;

@@ -11,25 +11,26 @@ use proc_macro::TokenStream;
 
 /// Runs an `async fn main` as goroutine 1.
 ///
-/// When it returns, the process ends, whatever other goroutines do, as in Go. It may return
-/// anything a plain `main` may: `()`, `Result`, `ExitCode`.
+/// When it returns, the process ends, even if other goroutines run, as in Go. It may return
+/// anything that a plain `main` may: `()`, `Result`, `ExitCode`.
 ///
 /// | option | meaning |
 /// |--------|---------|
-/// | `procs = 4` | how many goroutines may run at the same time |
+/// | `procs = 4` | how many goroutines run in parallel |
 /// | `panic = "abort"` | a panic in any goroutine ends the process with status 2, as in Go |
-/// | `name = "web"` | what the names of the threads begin with |
-/// | `crate = "path"` | where the gmp crate is, if it was renamed |
+/// | `name = "web"` | the prefix of the names of the threads |
+/// | `crate = "path"` | the path of the gmp crate, if it was renamed |
 ///
 /// # SIGQUIT
 ///
-/// On Unix, SIGQUIT (`Ctrl-\`, `kill -QUIT`) prints what all goroutines are doing to stderr, in Go's format,
-/// and ends the process with status 2, also when every thread is stuck. Sent again after a second, it ends the
-/// process at once.
+/// On Unix, SIGQUIT (`Ctrl-\`, `kill -QUIT`) prints what all goroutines do to stderr, in Go's
+/// format, and ends the process with status 2. It works even if every thread is stuck. A second
+/// SIGQUIT after more than a second ends the process at once.
 ///
-/// A program that has another use for the signal sets its own handler, whenever it likes and by any means
-/// (`sigaction`, `signal-hook`, …): gmp then leaves the signal alone. `gmp::runtime::dump()` gives the same text.
-/// Runtimes built by hand do not touch signals.
+/// A program that needs the signal installs its own handler, at any time and by any means
+/// (`sigaction`, `signal-hook`, …). Then gmp ignores the signal. `gmp::runtime::dump()` returns the
+/// goroutines of one runtime in the same format. Runtimes that a program builds itself do not
+/// install this handler.
 ///
 /// # Examples
 ///
@@ -45,10 +46,10 @@ pub fn main(options: TokenStream, item: TokenStream) -> TokenStream {
     entry::expand(entry::Entry::Main, options.into(), item.into()).into()
 }
 
-/// Runs an `async fn` as a test, on a runtime of its own.
+/// Runs an `async fn` as a test, on a new runtime.
 ///
-/// Takes the options of [`macro@main`]. Other test attributes, such as `#[should_panic]`, work
-/// as ever.
+/// It takes the options of [`macro@main`]. Other test attributes, such as `#[should_panic]`, work
+/// as usual.
 ///
 /// # Examples
 ///
@@ -65,42 +66,42 @@ pub fn test(options: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Puts preemption checks into the loops of async code, as Go's compiler did before signals.
 ///
-/// A goroutine that computes without an await keeps its thread. This attribute puts a check where
-/// the next iteration of each `loop`, `while` and `for` begins. When the time slice of 10 ms is
-/// over, the check yields, as
+/// A goroutine that computes without an await keeps its thread. This attribute puts a check at the
+/// beginning of each iteration of `loop`, `while` and `for`. When the time slice of 10 ms is over,
+/// the check yields, as
 /// [`gmp::checkpoint`](https://docs.rs/gmp/latest/gmp/fn.checkpoint.html) does. Until then it is
 /// one load and a branch. A `for` loop over integers or a slice with a body of simple operations
 /// has one check for thousands of items.
 ///
-/// | it stands on | loops with checks |
+/// | attribute on | loops with checks |
 /// |---|---|
 /// | an `async fn` | the loops of the function |
-/// | an `impl` block or a trait | those of all async functions in it |
-/// | an inline module | those of all async functions in it and in its modules |
+/// | an `impl` block or a trait | the loops of all async functions in it |
+/// | an inline module | the loops of all async functions in it and in its modules |
 ///
-/// Async blocks and async closures inside are included, wherever they stand. Code that cannot await
-/// is not: functions and closures that are not async, and constants. Macro calls are left as they
-/// are, `go!` and `select!` too. For a block use
+/// All async blocks and async closures inside are included. Code that cannot await is not:
+/// functions and closures that are not async, and constants. Macro calls stay unchanged, including
+/// `go!` and `select!`. For a block use
 /// [`preemptible_block!`](https://docs.rs/gmp/latest/gmp/macro.preemptible_block.html).
 ///
-/// The option `crate = "path"` says where the gmp crate is, if it was renamed.
+/// The option `crate = "path"` is the path of the gmp crate, if it was renamed.
 ///
 /// # What it costs
 ///
 /// A variable that is used after an await is in memory between iterations, not in a register.
 /// Mutable integers, floats, `bool` and `char` are exempt if a literal or a type shows what they
 /// are (`let mut sum = 0u64;`, `let mut at: usize = start;`), and nothing borrows them. If the
-/// innermost loop is too slow, move it to a function that is not async, and call that from a loop
-/// with checks.
+/// innermost loop is too slow, move it to a function that is not async, and call that function from
+/// a loop with checks.
 ///
 /// # Values that are not `Send`
 ///
-/// Each loop awaits now. So a value that is not `Send`, such as an `Rc` or the guard of a
-/// `std::sync::Mutex`, must not be alive when an iteration begins, if the goroutine is to be
-/// spawned. The compiler reports it as with any await: "future cannot be sent between threads
-/// safely". End its life before the loop (`drop`, a block of its own), make it inside the body, or
-/// move the loop to a function that is not async. A guard that stays alive is held while other
-/// goroutines run.
+/// With the attribute each loop awaits. So a value that is not `Send`, such as an `Rc` or the guard
+/// of a `std::sync::Mutex`, must not be alive when an iteration begins, if the future is to be
+/// spawned. The compiler reports it as for any await: "future cannot be sent between threads
+/// safely". Drop the value before the loop (`drop`, or a separate block), create it inside the
+/// body, or move the loop to a function that is not async. A guard that stays alive is held while
+/// other goroutines run.
 ///
 /// # Examples
 ///
@@ -130,24 +131,22 @@ pub fn preemptible(options: TokenStream, item: TokenStream) -> TokenStream {
     preempt::expand(options.into(), item.into()).into()
 }
 
-/// What `gmp::preemptible_block!` expands to; that macro passes the path of the run-time half in
-/// front.
+/// The expansion of `gmp::preemptible_block!`, which passes the path of the run-time half first.
 #[doc(hidden)]
 #[proc_macro]
 pub fn preemptible_block(block: TokenStream) -> TokenStream {
     preempt::expand_block(block.into()).into()
 }
 
-/// What `gmp::go!` expands to; that macro says how to use it, and passes the path of its crate in
-/// front.
+/// The expansion of `gmp::go!`, which documents the syntax and passes the path of its crate first.
 #[doc(hidden)]
 #[proc_macro]
 pub fn go(body: TokenStream) -> TokenStream {
     go::expand(body.into()).into()
 }
 
-/// What `gmp::select!` expands to; that macro says how to use it, and passes the path of the run-time
-/// half in front.
+/// The expansion of `gmp::select!`, which documents the syntax and passes the path of the run-time
+/// half first.
 #[doc(hidden)]
 #[proc_macro]
 pub fn select(cases: TokenStream) -> TokenStream {

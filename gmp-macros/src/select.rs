@@ -1,4 +1,4 @@
-//! `select!`: the grammar, and what becomes of it.
+//! `select!`: the grammar, and its expansion.
 //!
 //! ```text
 //! select  := path ';' case*
@@ -7,20 +7,21 @@
 //! body    := block [','] | expression ','        (the last comma may be missing)
 //! ```
 //!
-//! The path in front is where the run-time half is; `gmp_sync::select!` puts it there.
+//! The first path is that of the run-time half. `gmp_sync::select!` puts it there.
 //!
-//! The expansion pins each case where it is made, makes a list of references to them, awaits the
-//! choice, and takes the output of the chosen one into an enum; only then, with all cases dropped,
-//! does a `match` on the enum run the body. So a body may use what the cases borrowed, and `break`,
-//! `return` and `?` in it mean what they mean outside.
+//! The expansion pins each case where it is made, makes a list of references to the cases, and
+//! awaits the choice. It moves the output of the chosen case into an enum, and drops all cases.
+//! Then a `match` on the enum runs the body. So a body may use what the cases borrowed, and
+//! `break`, `return` and `?` have their usual meaning in it.
 //!
-//! Each case is the scrutinee of a `match` around the next one: so the temporaries of its
-//! expression live until the choice is made. It is moved once at most, because it has room for a
-//! wait and is large.
+//! Each case is the scrutinee of a `match` around the next one. So the temporaries of its
+//! expression live until the choice is made. A case is moved at most once, because it contains the
+//! state of a wait and is large.
 //!
-//! The output of a send is its permit. The value is evaluated just before the body, in the same arm: so the
-//! compiler sees, too, that it is moved only if that body runs. Until then the permit is *held*, without a
-//! destructor, or it would borrow the sender to the end of the bodies.
+//! The output of a send is its permit. The value is evaluated just before the body, in the same
+//! arm. So the compiler knows that the value is moved only if that body runs. Until then the permit
+//! is *held*, without a destructor. With a destructor it would borrow the sender to the end of the
+//! bodies.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
@@ -28,7 +29,7 @@ use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
 use syn::{Error, Expr, ExprMethodCall, Pat, Path, Result, Token, token};
 
-/// The expansion, or the compile errors.
+/// Returns the expansion, or the compile errors.
 pub(crate) fn expand(input: TokenStream) -> TokenStream {
     match syn::parse2::<Select>(input) {
         Ok(select) => select.expand(),
@@ -37,7 +38,7 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
 }
 
 struct Select {
-    /// Where the run-time half is.
+    /// The path of the run-time half.
     home: Path,
     cases: Vec<Case>,
     default: Option<Expr>,
@@ -53,7 +54,7 @@ struct Case {
 enum Operation {
     /// `sender.send(value)`.
     Send { sender: Box<Expr>, value: Box<Expr> },
-    /// A receive or any future: types will tell.
+    /// A receive or any future. The type decides.
     Await(Box<Expr>),
 }
 
@@ -101,7 +102,9 @@ impl Select {
     }
 }
 
-/// `default =>` or, to be told that it has none, `default, if`; but not a variable of that name.
+/// Whether a `default` case comes next, and not a pattern of that name.
+///
+/// `default, if` counts too, so that the error names the guard.
 fn is_default(input: ParseStream<'_>) -> bool {
     let fork = input.fork();
     let named = fork.parse::<Ident>().is_ok_and(|name| name == "default");
@@ -161,11 +164,11 @@ impl Operation {
         }
     }
 
-    /// The expression whose temporaries live as long as the case.
+    /// Returns the expression whose temporaries live as long as the case.
     fn value(&self, home: &Path) -> TokenStream {
         match self {
-            // The permit outlives the cases and their temporaries: it may borrow from what a temporary
-            // leads to, not from the temporary.
+            // The permit outlives the cases and their temporaries. So it may borrow from the target
+            // of a temporary reference, but not from the temporary.
             Self::Send { sender, .. } if !is_place(sender) => {
                 let sender = quote_spanned!(sender.span()=> (#sender));
                 quote!(#home::send_case_of #sender)
@@ -178,13 +181,13 @@ impl Operation {
         }
     }
 
-    /// The case, from the value of that expression.
+    /// Returns the case, made from the value of that expression.
     fn case(&self, home: &Path, value: &Ident) -> TokenStream {
         match self {
             Self::Send { .. } => quote!(#value),
             Self::Await(expression) => {
                 let owned = Ident::new("owned", Span::mixed_site());
-                // The span of the expression: that it is not a future is said there.
+                // With the span of the expression, where rustc reports that it is not a future.
                 let make = quote_spanned!(expression.span()=> case);
                 quote!({
                     use #home::{AsFuture as _, AsRecv as _};
@@ -196,7 +199,7 @@ impl Operation {
     }
 }
 
-/// Whether an expression names something that is there anyway, not a temporary.
+/// Whether an expression is a place and not a temporary.
 fn is_place(expression: &Expr) -> bool {
     match expression {
         Expr::Path(_) | Expr::Field(_) | Expr::Index(_) => true,
@@ -238,18 +241,18 @@ impl Case {
         }
     }
 
-    /// The body, with what the pattern binds from the output of the chosen case.
+    /// Returns the body, with the pattern bound to the output of the chosen case.
     fn run(&self, output: &Ident) -> TokenStream {
         let result = match &self.operation {
             Operation::Send { value, .. } => quote!(#output.release().send(#value)),
             Operation::Await(_) => quote!(#output),
         };
         let pattern = match &self.pattern {
-            // As `let` wants it.
+            // `let` requires the parentheses.
             Pat::Or(pattern) => quote!((#pattern)),
             pattern => quote!(#pattern),
         };
-        // The statements of a block, not the block: braces inside braces would be reported as
+        // The statements of a block, not the block. Rustc would report braces inside braces as
         // unused.
         let body = match &self.body {
             Expr::Block(block) if block.label.is_none() && block.attrs.is_empty() => {
@@ -261,7 +264,7 @@ impl Case {
         quote!({ let #pattern = #result; #body })
     }
 
-    /// The output of the chosen case on its way to the body.
+    /// Returns the output of the chosen case in the form in which it outlives the cases.
     fn held(&self, home: &Path, output: &Ident) -> TokenStream {
         match &self.operation {
             Operation::Send { .. } => quote!(#home::Held::new(#output)),
@@ -340,8 +343,8 @@ impl Select {
             #[allow(clippy::allow_attributes, non_camel_case_types)]
             enum #out<#(#names),*> { #(#names(#names),)* #default }
             match {
-                // A variable of its own, not the value of the block: rustc drops no such value if
-                // the drop of a case that was not chosen panics.
+                // A variable, not the value of the block: rustc does not drop such a value if the
+                // drop of another case panics.
                 let #selected;
                 #choice
                 match #selected {

@@ -1,8 +1,8 @@
 //! Decides from its syntax whether the value of a body can be a future.
 //!
-//! A body that diverges has no type that a probe could look at, so it must be found here. If in
-//! doubt a body counts as a value: a probe of a diverging body is a compile error, and a future
-//! that is not found would silently not run.
+//! A body that diverges has no type that a probe could inspect, so this file must find it. In doubt
+//! a body counts as a value. A probe of a diverging body is only a compile error, but a future that
+//! is not found would silently not run.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use syn::visit::{self, Visit};
@@ -11,35 +11,35 @@ use syn::{Block, Expr, ExprLoop, Item, Macro, Stmt};
 /// Macros that never return.
 const DIVERGING_MACROS: [&str; 4] = ["panic", "todo", "unimplemented", "unreachable"];
 
-/// Functions of the standard library that never return, with the module that they are called by.
+/// Functions of the standard library that never return, after the module in the path of the call.
 const DIVERGING_CALLS: [(&str, &str); 4] =
     [("panic", "panic_any"), ("panic", "resume_unwind"), ("process", "abort"), ("process", "exit")];
 
 /// The value of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tail {
-    /// It is `()`, or a literal, or the body diverges.
+    /// The value is `()` or a literal, or the body diverges.
     NoFuture,
-    /// Anything: the type decides.
+    /// Any other value. Its type decides.
     Value,
 }
 
 impl Tail {
-    /// The value of a body with these statements.
+    /// Returns the value of a body with these statements.
     pub(crate) fn of(statements: &[Stmt]) -> Self {
         let mut returns = Returns(Self::NoFuture);
         statements.iter().for_each(|statement| returns.visit_stmt(statement));
         Self::of_block(statements).or(returns.0)
     }
 
-    /// The value of a body that is one expression.
+    /// Returns the value of a body that is one expression.
     pub(crate) fn of_expression(expression: &Expr) -> Self {
         let mut returns = Returns(Self::NoFuture);
         returns.visit_expr(expression);
         Self::of_value(expression).or(returns.0)
     }
 
-    /// The value of a block, `return` left out.
+    /// Returns the value of a block, without that of `return`.
     fn of_block(statements: &[Stmt]) -> Self {
         match statements.last() {
             Some(Stmt::Expr(expression, None)) => Self::of_value(expression),
@@ -50,7 +50,7 @@ impl Tail {
         }
     }
 
-    /// The value of an expression, `return` left out.
+    /// Returns the value of an expression, without that of `return`.
     fn of_value(expression: &Expr) -> Self {
         match expression {
             Expr::Assign(_)
@@ -86,7 +86,8 @@ impl Tail {
         Self::unless(name.is_some_and(|name| DIVERGING_MACROS.iter().any(|known| name == known)))
     }
 
-    /// A call by its name alone is a value: it may be a function of the user.
+    /// Returns the value of a call. A call by a name without a module counts as a value, because it
+    /// may be a function of the user.
     fn of_call(function: &Expr) -> Self {
         let Expr::Path(function) = function else { return Self::Value };
         let mut names = function.path.segments.iter().rev().map(|segment| &segment.ident);
@@ -98,13 +99,13 @@ impl Tail {
         if diverges { Self::NoFuture } else { Self::Value }
     }
 
-    /// The value of one of two branches: one that is a value gives both its type.
+    /// Returns the value of two branches. If one of them has a value, its type is that of both.
     fn or(self, other: Self) -> Self {
         if self == Self::Value { self } else { other }
     }
 }
 
-/// Finds the value that a body returns by `return`.
+/// Finds the values that a body returns by `return`.
 struct Returns(Tail);
 
 impl<'a> Visit<'a> for Returns {
@@ -134,10 +135,10 @@ pub(crate) fn has_break(repeated: &ExprLoop) -> bool {
     breaks.found
 }
 
-/// Finds a `break` that ends one loop.
+/// Finds a `break` that ends a given loop.
 struct Breaks<'a> {
     label: Option<&'a Ident>,
-    /// Loops between that one and the place.
+    /// The number of loops between that loop and the visited place.
     nested: u32,
     found: bool,
 }
@@ -192,7 +193,7 @@ pub(crate) fn mentions(tokens: TokenStream, word: &str) -> bool {
     })
 }
 
-/// Whether the tokens have a `return` with something behind it.
+/// Whether the tokens contain a `return` with a value.
 fn has_return_with_value(tokens: TokenStream) -> bool {
     let mut tokens = tokens.into_iter().peekable();
     while let Some(token) = tokens.next() {

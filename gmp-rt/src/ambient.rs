@@ -1,4 +1,4 @@
-//! The calls that mean the runtime around them.
+//! Functions on the current runtime.
 
 use crate::g::join::JoinHandle;
 use crate::g::origin::Origin;
@@ -9,8 +9,9 @@ use std::panic::Location;
 
 /// Starts a goroutine: `go f()`.
 ///
-/// On the runtime of the goroutine that calls it; on a plain thread, on the default runtime.
-/// Dropping the handle detaches the goroutine. See [`go!`](crate::go) for the short forms.
+/// The goroutine runs on the current runtime: that of the caller, or, on a thread outside gmp, the
+/// default runtime. Dropping the handle detaches the goroutine. See [`go!`](crate::go) for the
+/// short forms.
 ///
 /// # Examples
 ///
@@ -57,7 +58,7 @@ where
     })
 }
 
-/// The id of the goroutine that calls it; `None` outside of any.
+/// Returns the id of the calling goroutine, or `None` outside of a goroutine.
 ///
 /// # Examples
 ///
@@ -73,7 +74,7 @@ pub fn goid() -> Option<u64> {
     current::with(|local| local.map(|local| local.goid.get()).filter(|&goid| goid != 0))
 }
 
-/// How many goroutines live on this runtime (Go: `runtime.NumGoroutine`).
+/// Returns the number of goroutines that have not ended (Go: `runtime.NumGoroutine`).
 ///
 /// # Examples
 ///
@@ -90,7 +91,7 @@ pub fn num_goroutine() -> u64 {
 
 /// Returns how many goroutines of this runtime run in parallel (Go: `GOMAXPROCS(0)`).
 ///
-/// [`Builder::max_procs`](crate::Builder::max_procs) says what this bounds and what not.
+/// [`Builder::max_procs`](crate::Builder::max_procs) describes what this bounds.
 ///
 /// # Examples
 ///
@@ -106,13 +107,13 @@ pub fn max_procs() -> usize {
 /// Sets how many goroutines of this runtime run in parallel and returns the previous number (Go:
 /// `GOMAXPROCS(n)`).
 ///
-/// [`Builder::max_procs`](crate::Builder::max_procs) says what this bounds and what not.
-/// More take effect at once; fewer as running goroutines come to their next await. No goroutine
+/// [`Builder::max_procs`](crate::Builder::max_procs) describes what this bounds. A larger number
+/// takes effect at once, a smaller one as running goroutines reach their next await. No goroutine
 /// is lost or stopped.
 ///
 /// # Errors
 ///
-/// [`ProcsError`] for 0 and for more than 1024; nothing changes then.
+/// [`ProcsError`] for 0 and for more than 1024. Nothing changes then.
 ///
 /// # Examples
 ///

@@ -1,18 +1,17 @@
-//! Calls that block their thread.
+//! `blocking` and `spawn_blocking`: calls that block their thread.
 
 use crate::g::join::JoinHandle;
 use crate::sched::block;
 use crate::util::large::box_closure;
 
-/// Runs `f`, which may block for any time, in place: on this thread, while other goroutines go on
-/// on others.
+/// Runs a blocking closure on the current thread without stopping other goroutines.
 ///
-/// For calls of the OS, C libraries and long computations inside a goroutine. A call that is over
-/// soon costs nanoseconds; from one that takes longer the P is taken and given to another thread. The
-/// closure may borrow. On a plain thread it just runs.
+/// Use it for file I/O, C libraries and long computations in a goroutine. The closure may borrow.
+/// If it takes long, the runtime continues the other goroutines on another thread. A short call
+/// costs nanoseconds. Outside of a goroutine `f` is just called.
 ///
-/// The goroutine itself does not go on meanwhile, nor do futures that it polls beside this one
-/// (`join!`, `select!`): [`spawn`](crate::spawn) what should.
+/// The current goroutine waits, and so do futures that it polls in the same `join!` or `select!`.
+/// [`spawn`](crate::spawn) them to run concurrently.
 ///
 /// # Examples
 ///
@@ -30,11 +29,12 @@ pub fn blocking<R>(f: impl FnOnce() -> R) -> R {
     run(f)
 }
 
-/// Runs `f`, which blocks, in a goroutine of its own that gives up its P at once.
+/// Runs a blocking closure in a new goroutine, which gives up its P at once.
 ///
-/// For work that is known to take long. There is no pool beside the runtime's threads: a thread that
-/// blocks is replaced, and reused when it comes back. At most `max_threads` block at a time; further
-/// ones wait for their turn. Aborting has an effect only before `f` begins.
+/// Use it for work that is known to take long. There is no separate thread pool: the runtime
+/// replaces a blocked worker thread, and reuses it when `f` returns. At most `max_threads` threads
+/// block at a time. While all of them do, no goroutine runs. An abort takes effect only before `f`
+/// begins.
 ///
 /// # Examples
 ///

@@ -1,7 +1,8 @@
-//! Internals for the micro-benchmarks of `benches/`; behind the feature `dev-hooks`, not for
+//! Internals for the micro-benchmarks of `benches/`, behind the feature `dev-hooks`. Not for
 //! programs.
 //!
-//! Goroutines are plain numbers here: no queue looks behind the pointers it holds.
+//! Most goroutines are plain numbers here: the ring and the inbox do not dereference their
+//! pointers.
 
 pub use crate::sched::probe::{Crowd, Probe, Waiting};
 
@@ -36,11 +37,11 @@ impl Default for Ring {
 }
 
 impl Ring {
-    /// Appends `n`; `false` if the ring is full.
+    /// Appends `n`. Returns `false` if the ring is full.
     ///
     /// # Safety
     ///
-    /// One thread is the owner, and only it calls this and [`pop`](Self::pop).
+    /// One thread is the owner. Only that thread calls this and [`pop`](Self::pop).
     pub unsafe fn push(&self, n: usize) -> bool {
         // SAFETY: the caller is the owner.
         match unsafe { self.0.owner() }.put_tail(fake(n)) {
@@ -52,7 +53,7 @@ impl Ring {
         }
     }
 
-    /// Takes the first.
+    /// Removes and returns the first number.
     ///
     /// # Safety
     ///
@@ -64,7 +65,7 @@ impl Ring {
         }
     }
 
-    /// Moves half to `thief`, returns one.
+    /// Moves half of the numbers to `thief`. Returns one of them.
     ///
     /// # Safety
     ///
@@ -91,13 +92,14 @@ impl In {
         self.0.put(fake(n));
     }
 
-    /// Takes the first.
+    /// Removes and returns the first number.
     pub fn pop(&self) -> Option<usize> {
         self.0.get().map(number)
     }
 }
 
-/// Goroutines that nobody runs, and the global queue, whose list goes through their cells.
+/// The global queue. Its list links the cells of goroutines, so it needs real ones, which never
+/// run.
 #[derive(Debug)]
 pub struct Global(GlobQ);
 
@@ -112,24 +114,24 @@ impl Default for Global {
 }
 
 impl Global {
-    /// `n` goroutines to put into the queue; they are never run, and leaked at the end.
+    /// Makes `n` goroutines for the queue. They never run, and are leaked.
     #[must_use]
     pub fn goroutines(n: usize) -> Vec<Parked> {
         (0..n).map(|_| Parked(unqueued())).collect()
     }
 
-    /// Puts all as one batch.
+    /// Appends all goroutines as one batch.
     pub fn push_batch(&self, batch: &mut Vec<Parked>) {
         self.0.put_batch(batch.drain(..).map(|parked| parked.0).collect::<GList>());
     }
 
-    /// Takes up to `n`.
+    /// Moves up to `n` goroutines to `into`.
     pub fn pop_batch(&self, n: usize, into: &mut Vec<Parked>) {
         let mut batch = self.0.get_batch(|_| n);
         into.extend(std::iter::from_fn(|| batch.pop_front().map(Parked)));
     }
 
-    /// Puts one.
+    /// Appends one goroutine.
     pub fn push(&self, parked: Parked) {
         self.0.put(parked.0);
     }

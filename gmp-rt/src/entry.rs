@@ -1,4 +1,4 @@
-//! What `#[gmp::main]` and `#[gmp::test]` expand to calls of. Not for programs.
+//! The functions that `#[gmp::main]` and `#[gmp::test]` expand to. Not for programs.
 
 use crate::runtime::{Builder, Runtime, block_on, context};
 use crate::sched::dump;
@@ -7,15 +7,15 @@ use crate::throw::say;
 use std::pin::Pin;
 use std::process::{ExitCode, Termination};
 
-/// Runs `main` as goroutine 1 of the default runtime, and returns its exit code.
+/// Runs `main` as goroutine 1 of the default runtime and returns its exit code.
 ///
-/// The result is turned into a code inside the goroutine: it need not be `Send`.
+/// The goroutine turns the result into a code, so the result need not be `Send`.
 #[track_caller]
 pub fn run_main<T: Termination>(
     builder: Builder,
     main: impl Future<Output = T> + Send + 'static,
 ) -> ExitCode {
-    // Boxed at once: it may be large, and there is only one.
+    // Boxed at once, because the future may be large and there is only one.
     run_boxed_main(builder, Box::pin(main))
 }
 
@@ -28,22 +28,22 @@ where
     if let Err(error) = quit::watch(show_all) {
         say!("gmp: SIGQUIT will not show the goroutines: {error}");
     }
-    // The default one, so that `spawn` on a plain thread means the same runtime. It is never
-    // dropped: when main returns the process ends, whatever the others do.
+    // The runtime becomes the default, so that `spawn` on an external thread uses it too. It is
+    // never dropped: the process ends when `main` returns, as in Go.
     match context::set_default(runtime) {
         Ok(runtime) => run(runtime, main),
-        // `main` was called as a function, or something ran before it.
+        // `main` was called as a function, or the default runtime was used before.
         Err(runtime) => run(&runtime, main),
     }
 }
 
-/// What SIGQUIT does before the process ends, in Go's words.
+/// Prints all goroutines to stderr in Go's format, after SIGQUIT.
 fn show_all() {
     quit::write_stderr("SIGQUIT: quit\n\n");
     quit::write_stderr(&dump::dump_all());
 }
 
-/// Runs a test on a runtime of its own.
+/// Runs a test on a new runtime.
 #[track_caller]
 pub fn run_test<T: Termination>(
     builder: Builder,

@@ -1,11 +1,20 @@
 //! The scheduler of [gmp](https://docs.rs/gmp): goroutines for Rust.
 //!
-//! Programs use the facade crate `gmp`. This crate has what runs goroutines; it knows nothing of
-//! channels or sockets, which reach it through [`park`].
+//! Programs use the facade crate `gmp`. This crate runs goroutines. It contains no channels and no
+//! sockets. These use it through [`park`].
 //!
-//! Where to find what, from the bottom up: [`prim`] the primitives, `tuning` all numbers, `g` the
-//! goroutine, `timer` the timers, `p` the processor, `m` the thread, `sched` who runs what where
-//! (its README explains the design), `runtime` and `time` what programs call.
+//! The modules, from the lowest layer up:
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`prim`] | primitives: atomics, locks |
+//! | `tuning` | constants |
+//! | `g` | goroutines (G) |
+//! | `timer` | timers |
+//! | `p` | processors (P) |
+//! | `m` | worker threads (M) |
+//! | `sched` | the scheduler; its README explains the design |
+//! | [`runtime`], [`time`] | the interface for programs |
 #![cfg_attr(not(test), warn(clippy::print_stdout))]
 
 #[macro_use]

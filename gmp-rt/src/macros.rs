@@ -10,12 +10,12 @@ pub mod probe;
 /// | `go!(f(x, y))` | the future that `f(x, y)` returns; the arguments are evaluated now |
 /// | `go!(future)` | any future |
 /// | `go!({ … })`, `go! { statements }` | the block, as `async move`; `return` ends the goroutine |
-/// | `go!(move \|\| …)`, `go!(async move \|\| …)` | the closure, which takes no arguments and must not block for long |
+/// | `go!(move \|\| …)`, `go!(async move \|\| …)` | the closure, which takes no arguments |
 /// | `go!(name = "…", …)` | any of these, with a name for dumps and reports |
 ///
 /// If the value of a block or of a closure is a future, the goroutine awaits it too. So the type of
 /// that value must be known inside: write `go!({ numbers.sum::<u64>() })`, not a type for the
-/// handle. A block that ends in a call of a function that never returns needs a `;` behind the
+/// handle. A block that ends with a call of a function that never returns needs a `;` after the
 /// call.
 ///
 /// # Examples
@@ -46,8 +46,8 @@ macro_rules! go {
 
 /// Puts preemption checks into the loops of an async block, as `#[gmp::preemptible]` does.
 ///
-/// Takes an `async` block or an `async` closure, and returns it with the checks. The name differs
-/// from the attribute's because Rust has one namespace for both kinds of macros.
+/// It takes an `async` block or an `async` closure, and returns it with the checks. The name
+/// differs from that of the attribute because Rust has one namespace for both kinds of macros.
 ///
 /// # Examples
 ///

@@ -1,21 +1,22 @@
-//! What the scheduler knows of the network: a trait (Go: the list of functions at the head of
-//! `netpoll.go`).
+//! The interface between the scheduler and the network: a trait (Go: the list of functions at the
+//! head of `netpoll.go`).
 //!
-//! The scheduler owns the threads and decides which of them waits for the kernel, when and for how
-//! long; what is waited for and how is behind [`Netpoll`], which `gmp-net` implements and installs at the
-//! first socket of a runtime.
+//! The scheduler owns the threads. It decides which of them waits in the kernel, when and for how
+//! long. [`Netpoll`] hides what it waits for and how. `gmp-net` implements the trait, and installs
+//! a netpoller at the first socket of a runtime.
 //!
-//! One per runtime, not one per process: so the threads of a runtime never wake those of another for
-//! an event, and a runtime that ends takes nobody's poller with it. A socket belongs to the runtime it
-//! was made in; who waits for it may be anywhere, since all that is kept of a waiter is its `Waker`.
+//! Each runtime has its own netpoller. So the threads of a runtime never wake those of another for
+//! an event, and the end of a runtime does not affect the netpoller of another. A socket belongs to
+//! the runtime in which it was made. Its waiters may be anywhere, because the netpoller stores only
+//! their `Waker`.
 //!
 //! # Contract
 //!
-//! - [`Netpoll::poll`] may be called by several threads at a time. An event is told to one of them.
-//! - A call of [`Netpoll::wake`] ends one blocking poll, the present or the next. If a poll that does not
-//!   block takes the wake-up, or may have taken it, it says so ([`Bell`]), and the scheduler rings again
-//!   for the thread that it was meant for.
-//! - Neither ever calls a waker: the scheduler does, when it has a P for those that are woken.
+//! - Several threads may call [`Netpoll::poll`] at a time. One of them gets an event.
+//! - A call of [`Netpoll::wake`] ends one blocking poll, the current or the next one. A poll that
+//!   does not block may take that wake-up. It reports this ([`Bell`]), and the scheduler sends the
+//!   wake-up again for the thread in the blocking poll.
+//! - Neither calls a waker. The scheduler does, when it has a P for the woken goroutines.
 
 use crate::g::stored::StoredWaker;
 use std::any::Any;
@@ -25,11 +26,11 @@ use std::time::Duration;
 /// How long to wait for events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delay {
-    /// Not at all.
+    /// Does not wait.
     Now,
-    /// So long.
+    /// Waits at most this long.
     For(Duration),
-    /// Until there is one, or [`Netpoll::wake`] is called.
+    /// Waits until an event arrives or [`Netpoll::wake`] is called.
     Forever,
 }
 
@@ -37,18 +38,18 @@ pub enum Delay {
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bell {
-    /// It did, or may have done.
+    /// It took the wake-up, or may have taken it.
     Rang,
-    /// It did not.
+    /// It did not take the wake-up.
     Silent,
 }
 
-/// The wakers of those whose event has come.
+/// The wakers of the waiters whose event has arrived.
 #[derive(Debug, Default)]
 pub struct Ready(Vec<StoredWaker>);
 
 impl Ready {
-    /// Adds one.
+    /// Adds a waker.
     #[inline]
     pub fn push(&mut self, waker: StoredWaker) {
         self.0.push(waker);
@@ -58,28 +59,30 @@ impl Ready {
         self.0.is_empty()
     }
 
-    /// Takes all out, in order, and keeps the memory.
+    /// Removes all wakers in order, and keeps the memory.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = StoredWaker> {
         self.0.drain(..)
     }
 }
 
-/// The source of events a runtime waits for. The contract is in the head of the file.
+/// The source of the events of a runtime. The header of the file contains the contract.
 pub trait Netpoll: Any + fmt::Debug + Send + Sync {
-    /// Waits for events for at most `delay`, and puts the wakers of those that waited for them into
-    /// `ready`; about `limit` of them at most, the rest is left for the next call. An error of the OS
-    /// is as good as no event: the caller comes again.
+    /// Waits for events for at most `delay`, and adds the wakers of their waiters to `ready`.
+    ///
+    /// It adds about `limit` wakers at most, and leaves the rest for the next call. An error of the
+    /// OS counts as no event, because the caller polls again.
     fn poll(&self, delay: Delay, limit: usize, ready: &mut Ready) -> Bell;
 
-    /// Ends a blocking poll, the present or the next one.
+    /// Ends a blocking poll, the current or the next one.
     fn wake(&self);
 
-    /// Whether anything is registered. Cheap: asked whenever a P runs out of work.
+    /// Whether a descriptor is registered. Cheap, because every P without work calls it.
     fn is_used(&self) -> bool;
 
-    /// Whether anybody waits for an event. May take long: asked before a deadlock is reported.
+    /// Whether a waiter waits for an event. May be slow: called before a deadlock is reported.
     fn has_waiters(&self) -> bool;
 
-    /// The runtime has ended, and nobody will poll again: lets all who wait fail.
+    /// Makes all waits fail, and adds their wakers to `ready`. The runtime has ended: no thread
+    /// polls again.
     fn shut(&self, ready: &mut Ready);
 }

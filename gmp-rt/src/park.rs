@@ -1,10 +1,10 @@
-//! The one door through which primitives park a goroutine.
+//! The interface through which primitives park a goroutine.
 //!
-//! A primitive (a channel, a mutex, a socket) is an ordinary future: it keeps the `Waker` it is
-//! polled with and wakes it later, on any thread, so it works under any executor and inside
-//! `join!`, `FuturesUnordered` and the like. All it adds for gmp is to say, as it returns
-//! `Pending`, why it waits: [`note_wait`]. The scheduler stamps since when. A dump then shows
-//! `chan receive, 3 minutes` and not just `await`.
+//! A primitive (a channel, a mutex, a socket) is an ordinary future. It stores the `Waker` of its
+//! poll and wakes it later, on any thread. So it works under any executor, and inside `join!`,
+//! `FuturesUnordered` and similar combinators. For gmp it also reports why it waits before it
+//! returns `Pending` ([`note_wait`]). The scheduler records the time. A dump then shows `chan
+//! receive, 3 minutes` instead of `await`.
 //!
 //! # Examples
 //!
@@ -41,13 +41,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// The netpoller of the runtime around the caller; the one that `make` builds if it has none yet.
+/// Returns the netpoller of the current runtime. Installs the one that `make` builds if there is
+/// none.
 ///
-/// For `gmp-net`: there is one kind of netpoller in a process.
+/// For `gmp-net`: a process has one kind of netpoller.
 ///
 /// # Errors
 ///
-/// What `make` says; an error too if the runtime is ending.
+/// The error of `make`, or one that says that the runtime is shutting down.
 #[doc(hidden)]
 pub fn netpoll(
     make: impl FnOnce() -> io::Result<Arc<dyn Netpoll>>,
@@ -55,11 +56,12 @@ pub fn netpoll(
     context::sched().netpoll(make)
 }
 
-/// Notes why the goroutine polled with `cx` is about to wait, and for what: the address of the
-/// primitive, a descriptor, an id; 0 for nothing to name.
+/// Records why the goroutine polled with `cx` is about to wait, and for what.
 ///
-/// To be called just before returning `Pending`. Does nothing if the waker is not a goroutine's
-/// own. If several futures of one goroutine note a wait in the same poll, the last one shows.
+/// `resource` is the address of the primitive, a descriptor or an id, or 0 if there is none. Call
+/// it just before the future returns `Pending`. It does nothing if the waker is not that of a
+/// goroutine. If several futures of one goroutine record a wait in the same poll, dumps show the
+/// last one.
 #[inline]
 pub fn note_wait(cx: &Context<'_>, reason: WaitReason, resource: usize) {
     crate::g::waker::note_wait(cx, reason, resource);
@@ -68,25 +70,26 @@ pub fn note_wait(cx: &Context<'_>, reason: WaitReason, resource: usize) {
 /// Checks whether a future that is ready may return `Ready`, or the goroutine yields first.
 ///
 /// A primitive that can proceed without waiting calls it with `ready!`. If the time slice of the
-/// goroutine is over, it returns `Pending`, and the goroutine is queued behind all others and
-/// polled again. Otherwise it costs one load. So a goroutine whose channel is never empty does not
-/// keep its P.
+/// goroutine is over, or goroutines that an external event made runnable wait, it returns
+/// `Pending`. The goroutine then runs again after others. So a goroutine whose channel is never
+/// empty does not keep its P. Otherwise the check costs a few loads and a counter.
 ///
-/// `Pending` from here means "poll again", never "not ready". After it all further checks of the
-/// same poll are refused, so a combinator sees all futures of gmp pending and decides nothing.
+/// `Pending` from this function means "poll again", never "not ready". After it all further checks
+/// of the same poll are refused, so a combinator sees all futures of gmp pending and decides
+/// nothing.
 #[inline]
 pub fn poll_go_on(cx: &Context<'_>) -> Poll<()> {
     crate::sched::budget::poll_go_on(cx)
 }
 
-/// Runs `poll`, the last poll before the caller decides by whether a future is pending. The budget
-/// refuses nothing in it that is ready at once.
+/// Runs `poll`, the last poll before the caller decides by whether a future is pending. In it the
+/// budget refuses no future that is ready at once.
 #[doc(hidden)]
 pub fn poll_deciding<R>(poll: impl FnOnce() -> R) -> R {
     crate::sched::budget::poll_deciding(poll)
 }
 
-/// Runs a future on the calling thread, for at most `limit`. Returns `None` if it is not ready
+/// Runs a future on the calling thread for at most `limit`. Returns `None` if it is not ready by
 /// then.
 ///
 /// In a goroutine it is a blocking call, as [`block_on`](crate::block_on) is. It needs no timer,
@@ -96,25 +99,26 @@ pub fn block_on_for<F: Future>(limit: Duration, future: F) -> Option<F::Output> 
     crate::runtime::block_on::block_on_for(limit, future)
 }
 
-/// Wakes many, in this order, calling for one more thread at most.
+/// Wakes many wakers in this order.
 ///
-/// For a primitive that releases all its waiters at once. Not under a lock of the primitive: a
-/// waker may run any code. If a foreign waker panics, the panic hook reports it, and the others are
-/// woken all the same.
+/// For a primitive that releases all its waiters at once. On a worker thread the goroutines are
+/// queued as one batch, which wakes at most one more thread. Do not call it under a lock of the
+/// primitive, because a waker may run any code. If a foreign waker panics, the panic hook reports
+/// it, and the other wakers are still woken.
 pub fn wake_all(wakers: impl IntoIterator<Item: Into<StoredWaker>>) {
     crate::sched::ready::wake_all(wakers);
 }
 
-/// Random numbers for a primitive that has to choose. Not for secrets.
+/// A source of random numbers for a primitive that has to choose. Not for secrets.
 ///
-/// One draw of 64 bits gives several small numbers. Each number below `bound` uses up `log2(bound)`
-/// bits, and the others stay for the next ones. A permutation of 16 needs 45 bits.
+/// One draw of 64 bits gives several small numbers. Each number below `bound` uses about
+/// `log2(bound)` bits, and the rest stays for the next numbers.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Random {
     /// A fraction of 2^64.
     fraction: u64,
-    /// Bits of it that are still random.
+    /// The number of its bits that are still random.
     bits: u32,
 }
 
@@ -125,14 +129,14 @@ impl Default for Random {
 }
 
 impl Random {
-    /// Draws when the first number is asked for.
+    /// Creates a source. The first number makes the first draw.
     #[inline]
     #[must_use]
     pub fn new() -> Self {
         Self { fraction: 0, bits: 0 }
     }
 
-    /// Returns a number below `bound`, each as likely as the others but for a part in 2^16.
+    /// Returns a number below `bound`. The probabilities are equal up to a part in 2^16.
     #[inline]
     pub fn below(&mut self, bound: u32) -> u32 {
         let used = u32::BITS - bound.leading_zeros();
@@ -152,7 +156,7 @@ fn random() -> u64 {
     use crate::util::{clock, rand::Rand};
     thread_local! {
         static RAND: Rand = {
-            // Differs from thread to thread and from run to run.
+            // The seed differs between threads and between runs.
             let here = 0u8;
             Rand::new(clock::now() ^ std::ptr::from_ref(&here).addr() as u64)
         };
@@ -161,9 +165,10 @@ fn random() -> u64 {
     RAND.with(|rand| half(rand) << 32 | half(rand))
 }
 
-/// The number of the P this thread runs with, from 0 and without large gaps; `None` on a thread
-/// that runs no goroutines. A hint for what is kept per P: two threads never have the same at the same
-/// time in one runtime, but the thread may have another at the next await.
+/// Returns the number of the P of this thread. `None` on a thread that runs no goroutines.
+///
+/// Numbers start at 0, without large gaps. For data per P: in one runtime two threads never have
+/// the same number at the same time. After an await a goroutine may run with another number.
 #[doc(hidden)]
 #[inline]
 #[must_use]

@@ -1,11 +1,12 @@
-//! What happens when the runtime itself is wrong.
+//! `throw!`, for broken invariants of the runtime, and `say!`, for messages on stderr.
 //!
-//! Go's three words: `panic` is for the user's mistakes and can be caught, `throw` is for ours
-//! and cannot. A runtime whose invariant is broken must not go on scheduling.
+//! As in Go, `panic` is for mistakes of the user and can be caught. `throw` is for bugs of the
+//! runtime and cannot be caught, because a runtime with a broken invariant must not continue to
+//! schedule.
 
 /// Reports a broken runtime invariant and aborts the process.
 ///
-/// The message starts with the function that noticed: `throw!("park: no P")`.
+/// The message starts with the function that detected it: `throw!("park: no P")`.
 macro_rules! throw {
     ($($arg:tt)*) => {
         $crate::throw::fatal(format_args!($($arg)*))
@@ -13,7 +14,7 @@ macro_rules! throw {
 }
 pub(crate) use throw;
 
-/// Prints a line to stderr, if there is one: a closed pipe is no reason to panic.
+/// Prints a line to stderr. Ignores errors, because a closed pipe is no reason to panic.
 macro_rules! say {
     ($($arg:tt)*) => {{
         use std::io::Write;
@@ -26,14 +27,14 @@ pub(crate) use say;
 #[cold]
 #[inline(never)]
 pub(crate) fn fatal(message: std::fmt::Arguments<'_>) -> ! {
-    // Not `eprintln!`: that panics if stderr is closed, and the caller would unwind.
+    // Not `eprintln!`, which panics if stderr is closed: the caller would unwind.
     say!("gmp: fatal runtime error: {message}");
     say!("gmp: this is a bug in gmp, not in your program; please report it");
     std::process::abort()
 }
 
-/// Aborts the process if dropped during a panic: stands where unwinding would leave a goroutine
-/// that nobody owns.
+/// Aborts the process if it is dropped during a panic. For code in which unwinding would leave a
+/// goroutine without an owner.
 #[derive(Debug)]
 pub(crate) struct AbortOnUnwind(pub(crate) &'static str);
 
@@ -56,7 +57,7 @@ mod tests {
     #[test]
     fn throw_aborts_although_stderr_is_closed() {
         if std::env::var_os(CHILD).is_some() {
-            // Writing fails from the moment on at which the parent has closed its end.
+            // Writes fail once the parent has closed its end.
             while std::io::Write::write_all(&mut std::io::stderr(), b".").is_ok() {}
             let unwound = std::panic::catch_unwind(|| throw!("a test"));
             unreachable!("throw returned {unwound:?}");

@@ -1,10 +1,10 @@
-//! Why a goroutine waits.
+//! `WaitReason`: why a goroutine waits.
 
 use std::fmt;
 
-/// Why a goroutine waits: what a dump shows between the brackets.
+/// Why a goroutine waits. A dump shows it in brackets.
 ///
-/// The texts are Go's where Go has the wait, so that a reader of Go's dumps is at home.
+/// The texts are those of Go's dumps, where Go has the same wait.
 ///
 /// # Examples
 ///
@@ -16,13 +16,13 @@ use std::fmt;
 #[non_exhaustive]
 #[repr(u8)]
 pub enum WaitReason {
-    /// A future that says nothing about itself: `await`.
+    /// A future that records no reason: `await`.
     Await = 0,
     /// A timer: `sleep`.
     Sleep,
     /// A socket, pipe or other descriptor: `IO wait`.
     IoWait,
-    /// Another goroutine's end: `goroutine join`.
+    /// The end of another goroutine: `goroutine join`.
     Join,
     /// A channel receive: `chan receive`.
     ChanReceive,
@@ -48,7 +48,7 @@ pub enum WaitReason {
     BarrierWait,
     /// A one-time initialisation by another goroutine: `sync.Once.Do`.
     OnceDo,
-    /// A context's end: `context.Done`.
+    /// The end of a context: `context.Done`.
     ContextDone,
     /// A signal from the operating system: `signal wait`.
     Signal,
@@ -80,7 +80,7 @@ const ALL: [WaitReason; 18] = {
 };
 
 impl WaitReason {
-    /// The text a dump shows.
+    /// Returns the text that a dump shows.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -105,7 +105,7 @@ impl WaitReason {
         }
     }
 
-    /// The reason with number `n`; [`Await`](Self::Await) for a number that has none.
+    /// Returns the reason with number `n`, or [`Await`](Self::Await) if there is none.
     pub(crate) fn from_u8(n: u8) -> Self {
         ALL.get(usize::from(n)).copied().unwrap_or(Self::Await)
     }

@@ -1,4 +1,4 @@
-//! Giving way to others.
+//! `yield_now` and `checkpoint`: futures that yield to other goroutines.
 
 use crate::g::waker::goroutine_of;
 use crate::sched::budget;
@@ -6,13 +6,14 @@ use crate::sched::current::{self, Yield};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Lets other goroutines run, and goes on behind them (Go: `runtime.Gosched`).
+/// Yields to the other goroutines (Go: `runtime.Gosched`).
 ///
-/// Works on any executor; in a goroutine it costs no wake-up.
+/// It works under any executor. In a goroutine it does not use the waker: the scheduler requeues
+/// the goroutine after its poll.
 ///
 /// # Cancel safety
 ///
-/// Dropping it early is as if it had not been called.
+/// Cancel-safe. The future has no state to lose.
 ///
 /// # Examples
 ///
@@ -49,13 +50,13 @@ impl Future for YieldNow {
     }
 }
 
-/// Tells the scheduler to requeue the goroutine that this poll belongs to; `false` if the waker
-/// is not its own: then it must be woken as any future is.
+/// Makes the scheduler requeue the goroutine of this poll. Returns `false` if the waker is not that
+/// of the goroutine. Then the caller wakes the waker.
 fn mark(cx: &Context<'_>) -> bool {
     let Some(g) = goroutine_of(cx.waker()) else { return false };
     current::with(|local| match local {
         Some(local) if local.goid.get() == g.goid() => {
-            // A goroutine that is interrupted for newcomers goes behind them anyway.
+            // A goroutine that yields to newcomers is queued behind them in any case.
             if local.yielding.get() != Yield::Behind {
                 if local.yielding.get() != Yield::Global {
                     local.refusals.set(0);
@@ -69,15 +70,16 @@ fn mark(cx: &Context<'_>) -> bool {
     })
 }
 
-/// Gives way if the goroutine has had its time slice of 10 ms, else goes on at once: for long loops
-/// of your own.
+/// Yields if the runtime requests it, for long loops.
 ///
-/// Every future of gmp does this by itself. When nothing is asked it costs one load.
+/// The runtime requests it when the time slice of 10 ms is over, or earlier if a goroutine waits
+/// that a timer, a socket or an external thread made runnable. Otherwise the loop continues at
+/// once, and the check costs a few loads and a counter. Every future of gmp makes this check.
 /// `#[gmp::preemptible]` puts such checks into all loops of async code.
 ///
 /// # Cancel safety
 ///
-/// Dropping it early is as if it had not been called.
+/// Cancel-safe. The future has no state to lose.
 ///
 /// # Examples
 ///

@@ -1,4 +1,4 @@
-//! Decides by its syntax whether an iteration is cheap: a few instructions, and no call.
+//! Decides by its syntax whether an iteration is cheap: a few instructions, and no unknown call.
 //!
 //! A cheap iteration of a `for` loop over a range or a slice needs no check of its own. An operator
 //! or an index counts as cheap, although a type can overload it.
@@ -6,10 +6,10 @@
 use syn::visit::{self, Visit};
 use syn::{Block, Expr, ExprForLoop, ExprLit, ExprRange, Lit, RangeLimits};
 
-/// The most iterations, nested loops multiplied, that run without a check.
+/// The maximum number of iterations without a check, multiplied over nested loops. Chosen.
 const SHORT: u64 = 64;
 
-/// Beginnings of the names of methods that cost a few instructions.
+/// Prefixes of the names of methods that cost a few instructions.
 const CHEAP_PREFIXES: [&str; 5] =
     ["checked_", "is_ascii_", "overflowing_", "saturating_", "wrapping_"];
 
@@ -73,7 +73,7 @@ pub(super) fn is_short(expression: &Expr) -> bool {
 
 struct Cost {
     is_cheap: bool,
-    /// Iterations of the loops around the place.
+    /// The product of the iterations of the loops around the visited place.
     repeats: u64,
 }
 
@@ -92,7 +92,7 @@ impl<'a> Visit<'a> for Cost {
     }
 
     fn visit_expr_call(&mut self, call: &'a syn::ExprCall) {
-        // `Some(n)` is no call.
+        // `Some(n)` is a constructor, not a call.
         let is_constructor = match &*call.func {
             Expr::Path(function) => function.path.segments.last().is_some_and(|last| {
                 last.ident.to_string().starts_with(|first: char| first.is_uppercase())
@@ -127,7 +127,7 @@ impl<'a> Visit<'a> for Cost {
     fn visit_item(&mut self, _: &'a syn::Item) {}
 }
 
-/// The number of items of a range of literals.
+/// Returns the number of items of a range of literals.
 fn literal_count(expression: &Expr) -> Option<u64> {
     let Expr::Range(ExprRange { start: Some(start), end: Some(end), limits, .. }) = expression
     else {

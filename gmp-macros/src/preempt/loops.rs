@@ -1,9 +1,9 @@
 //! Rewrites one loop.
 //!
-//! The check stands where the next iteration begins: before the condition of a `while` and before
-//! the next item of a `for`. `continue` leads there, and neither the item nor a temporary of the
-//! condition lives across the await. The loop of the user stays the innermost one, with its label
-//! and its body. So `break` and `continue` mean the same as before, also inside macro calls.
+//! The check is at the beginning of the next iteration: before the condition of a `while` and
+//! before the next item of a `for`. `continue` jumps there, and neither the item nor a temporary of
+//! the condition lives across the await. The loop of the user stays the innermost one, with its
+//! label and its body. So `break` and `continue` mean the same as before, also inside macro calls.
 //!
 //! A loop without an await inside runs in strips (`gmp_rt::preempt`):
 //!
@@ -37,11 +37,11 @@
 //!                                     } }
 //! ```
 //!
-//! A variable that lives across an await is in memory all the time. So the iterator is moved around
-//! the pause, and scalars are copied: `let saved = (sum, at); pause().await; (sum, at) = saved;`.
+//! A variable that lives across an await is always in memory. So the iterator is moved around the
+//! pause, and scalars are copied: `let saved = (sum, at); pause().await; (sum, at) = saved;`.
 //!
-//! A loop with an await inside has its state in memory anyway, and may continue on another P after
-//! each await. It only gets `if is_due() { pause().await; }`.
+//! A loop with an await inside has its state in memory in any case, and may continue on another P
+//! after each await. It only gets `if is_due() { pause().await; }`.
 
 use super::cheap;
 use crate::tail;
@@ -52,7 +52,7 @@ use syn::visit::Visit;
 use syn::{AttrStyle, Path};
 use syn::{Attribute, Expr, ExprForLoop, ExprLoop, ExprWhile, Item, Lifetime, Macro, Pat};
 
-/// Macros of the standard library that only contain an await which one can see.
+/// Macros of the standard library that await only if their tokens contain an `await`.
 const TRANSPARENT_MACROS: [&str; 24] = [
     "assert",
     "assert_eq",
@@ -86,7 +86,7 @@ pub(super) struct Site<'a> {
     home: &'a Path,
     /// The scalars to copy around the pause.
     saved: Vec<Ident>,
-    /// Numbers the labels: nested ones must differ.
+    /// Numbers the labels, because nested ones must differ.
     number: usize,
 }
 
@@ -136,8 +136,8 @@ impl<'a> Site<'a> {
         let (outer, inner) = split(&found.attrs);
         let ExprWhile { label, cond, body, .. } = found;
         let (span, statements) = (found.while_token.span(), &body.stmts);
-        // With the span of the user's keyword: the edition of `if` decides when temporaries of the
-        // condition are dropped.
+        // With the span of the user's keyword, because the edition of `if` decides when temporaries
+        // of the condition are dropped.
         let keyword = quote_spanned!(span=> if);
         let iteration = quote!(#keyword #cond { #(#inner)* #(#statements)* } else { break; });
         let awaits = has_await(|visit| {
@@ -160,7 +160,7 @@ impl<'a> Site<'a> {
         self.strips(&outer, &strip, span)
     }
 
-    /// The outer loop of a `loop` and a `while`.
+    /// Returns the outer loop of a `loop` or a `while`.
     fn strips(&self, attributes: &[&Attribute], strip: &TokenStream, span: Span) -> TokenStream {
         let home = self.home;
         let [outer_label, pause_label] = self.labels();
@@ -177,14 +177,14 @@ impl<'a> Site<'a> {
         }
     }
 
-    /// A `for` loop with an await inside.
+    /// Rewrites a `for` loop with an await inside.
     fn check_for(&self, found: &ExprForLoop) -> TokenStream {
         let (outer, inner) = split(&found.attrs);
         let ExprForLoop { label, pat, expr, body, for_token, .. } = found;
         let (check, statements) = (self.check(for_token.span()), &body.stmts);
         let (iter, item, into_iter) = (ident("iter"), ident("item"), into_iter(expr));
         let pat = match &**pat {
-            // As `let` requires it.
+            // `let` requires the parentheses.
             Pat::Or(pat) => quote!((#pat)),
             pat => quote!(#pat),
         };
@@ -251,14 +251,14 @@ impl<'a> Site<'a> {
         }
     }
 
-    /// The check of a loop with an await inside.
+    /// Returns the check of a loop with an await inside.
     fn check(&self, span: Span) -> TokenStream {
         let (home, pause) = (self.home, self.pause(span));
         quote!(if #home::is_due() { #pause })
     }
 
-    /// The pause between two strips. Its await has the place of the loop's keyword, where the
-    /// compiler reports what is not `Send`.
+    /// Returns the pause between two strips. Its await has the span of the loop's keyword, where
+    /// the compiler reports a value that is not `Send`.
     fn pause(&self, span: Span) -> TokenStream {
         let (home, scalars, saved) = (self.home, &self.saved, ident("saved"));
         let pause = quote_spanned!(Span::mixed_site().located_at(span)=> #home::pause().await;);
@@ -279,8 +279,8 @@ impl<'a> Site<'a> {
     }
 }
 
-/// The function that makes an iterator, with the span of its argument: that this is no iterator is
-/// reported there.
+/// Returns the function that makes an iterator. It has the span of its argument, where rustc
+/// reports that this is not an iterator.
 fn into_iter(expression: &Expr) -> TokenStream {
     quote_spanned!(expression.span()=> ::core::iter::IntoIterator::into_iter)
 }
@@ -302,7 +302,7 @@ fn has_await(visit: impl FnOnce(&mut Awaits)) -> bool {
     awaits.0
 }
 
-/// Finds an await. A macro call that is not known counts as one.
+/// Finds an await. An unknown macro call counts as one.
 struct Awaits(bool);
 
 impl<'a> Visit<'a> for Awaits {

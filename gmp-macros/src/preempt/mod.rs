@@ -30,7 +30,7 @@ const OPTIONS: &str = "#[gmp::preemptible] has one option: `crate = \"path\"`";
 const NOT_A_BLOCK: &str =
     "preemptible_block! takes an async block: `preemptible_block!(async { … })`";
 
-/// Returns the item with checks. If that is impossible, returns the errors and the item as it is.
+/// Returns the item with checks. If that is impossible, returns the errors and the unchanged item.
 pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
     match try_expand(options, item.clone()) {
         Ok(tokens) => tokens,
@@ -54,7 +54,7 @@ pub(crate) fn expand_block(input: TokenStream) -> TokenStream {
 
 fn try_expand(options: TokenStream, item: TokenStream) -> Result<TokenStream> {
     let home = parse_home.parse2(options)?;
-    // A method: the attribute stands inside an `impl` or a trait.
+    // A method: the attribute is inside an `impl` or a trait.
     if let Ok(mut method) = syn::parse2::<syn::ImplItemFn>(item.clone()) {
         check_async(&method.sig)?;
         Walk::new(&home).visit_impl_item_fn_mut(&mut method);
@@ -101,8 +101,7 @@ fn parse_home(input: ParseStream<'_>) -> Result<Path> {
     Ok(syn::parse_quote!(#krate::__preempt))
 }
 
-/// The input of `preemptible_block!`; the macro around it puts the path of the run-time half in
-/// front.
+/// The input of `preemptible_block!`. The macro around it puts the path of the run-time half first.
 struct Block {
     home: Path,
     body: Expr,
@@ -129,7 +128,7 @@ fn is_async(expression: &Expr) -> bool {
     match expression {
         Expr::Async(_) => true,
         Expr::Closure(closure) => closure.asyncness.is_some(),
-        // An `$block:expr` of a macro around this one.
+        // A `$block:expr` of a macro around this one.
         Expr::Group(group) => is_async(&group.expr),
         _ => false,
     }

@@ -1,8 +1,7 @@
 //! Finds the variables that a pause can copy: integers, floats, `bool` and `char`.
 //!
-//! A variable that lives across an await is in memory all the time, and a loop that adds to it
-//! waits for the memory. A copy that lives across the await in its place leaves the variable in a
-//! register.
+//! A variable that lives across an await is always in memory, so a loop that adds to it waits for
+//! the memory. If a copy lives across the await instead, the variable stays in a register.
 //!
 //! The copy is possible if the variable is mutable, its declaration shows its type, and nothing
 //! borrows it. So a variable counts only if its name is bound once in the async body, and is not
@@ -21,7 +20,7 @@ const SCALAR_TYPES: [&str; 16] = [
     "u64", "u128", "usize",
 ];
 
-/// The scalars of one async body.
+/// The scalars of an async body.
 #[derive(Debug, Default)]
 pub(super) struct Scalars {
     names: HashSet<Ident>,
@@ -56,12 +55,12 @@ impl Scalars {
         Self { names: uses.copyable(), arguments: Vec::new() }
     }
 
-    /// The scalars among the arguments.
+    /// Returns the scalars among the arguments.
     pub(super) fn arguments(&self) -> &[Ident] {
         &self.arguments
     }
 
-    /// The scalars that a `let` declares.
+    /// Returns the scalars that a `let` declares.
     pub(super) fn declared_by(&self, local: &Local) -> Vec<Ident> {
         let mut names = Vec::new();
         if let Some(LocalInit { expr, diverge: None, .. }) = &local.init {
@@ -86,7 +85,7 @@ fn find_scalars(pat: &Pat, init: &Expr, names: &mut Vec<Ident>) {
     }
 }
 
-/// The name of a mutable variable.
+/// Returns the name of a mutable variable.
 fn mutable(pat: &Pat) -> Option<Ident> {
     match pat {
         Pat::Ident(pat) if pat.by_ref.is_none() && pat.subpat.is_none() => {
@@ -96,7 +95,7 @@ fn mutable(pat: &Pat) -> Option<Ident> {
     }
 }
 
-/// The name of a mutable variable whose type is that of a scalar.
+/// Returns the name of a mutable variable with the type of a scalar.
 fn typed(pat: &Pat, ty: &Type) -> Option<Ident> {
     let Type::Path(ty) = ty else { return None };
     let ty = ty.path.get_ident()?;
@@ -114,7 +113,7 @@ fn is_scalar(expression: &Expr) -> bool {
     }
 }
 
-/// The name that an expression consists of.
+/// Returns the name that an expression consists of.
 fn name(expression: &Expr) -> Option<&Ident> {
     match expression {
         Expr::Path(path) if path.qself.is_none() => path.path.get_ident(),
@@ -127,18 +126,19 @@ fn name(expression: &Expr) -> Option<&Ident> {
 /// How names are used in an async body.
 #[derive(Default)]
 struct Uses {
-    /// How often a pattern binds each name.
+    /// The number of patterns that bind each name.
     bound: HashMap<Ident, usize>,
     /// Names that may be borrowed.
     borrowed: HashSet<String>,
-    /// A `ref` pattern borrows a name that is not known here.
+    /// Whether a `ref` pattern borrows a name, which is not known here.
     has_ref: bool,
-    /// Closures and async blocks around the place, which borrow what they mention.
+    /// The number of closures and async blocks around the visited place. They borrow what they
+    /// mention.
     captures: usize,
 }
 
 impl Uses {
-    /// The names that a pause can copy.
+    /// Returns the names that a pause can copy.
     fn copyable(self) -> HashSet<Ident> {
         if self.has_ref {
             return HashSet::new();
@@ -151,7 +151,7 @@ impl Uses {
         self.borrowed.insert(name.to_string());
     }
 
-    /// Notes the words of a macro call, those in its strings too: `"{sum}"`.
+    /// Records the words of a macro call as borrowed, also those in its strings: `"{sum}"`.
     fn borrow_words(&mut self, tokens: TokenStream) {
         for token in tokens {
             match token {

@@ -1,4 +1,4 @@
-//! What loops, contexts and wrong uses expand to.
+//! Tests of the expansion of loops, of contexts and of wrong uses.
 
 use super::{expand, expand_block};
 use proc_macro2::TokenStream;
@@ -18,7 +18,7 @@ fn function(arguments: TokenStream, body: TokenStream) -> String {
     inside.expect("a block").trim().to_owned()
 }
 
-/// How many checks an item gets.
+/// Returns how many checks an item gets.
 fn checks(item: TokenStream) -> usize {
     expand(quote! {}, item).to_string().matches("pause () . await").count()
 }
@@ -76,7 +76,7 @@ fn a_loop_without_break_has_no_value() {
     assert_eq!(body(quote! { loop { work(); } }), expected.to_string());
 }
 
-/// The expansion of `'a: for n in items { … }`.
+/// Returns the expansion of `'a: for n in items { … }`.
 fn for_loop(tag: TokenStream, body: TokenStream, pause: TokenStream) -> TokenStream {
     quote! {
         {
@@ -153,7 +153,7 @@ fn a_loop_with_an_await_checks_in_place() {
                 };
             }},
         ),
-        // What an unknown macro expands to may await.
+        // The expansion of an unknown macro may await.
         (
             quote! { loop { select! { _ = f() => break, } } },
             quote! {
@@ -249,7 +249,7 @@ fn only_ranges_of_cheap_bodies_are_probed() {
     }
 }
 
-/// The names that the first pause of an expansion saves.
+/// Returns the names that the first pause of an expansion saves.
 fn saved(expansion: &str) -> Vec<&str> {
     let Some((_, rest)) = expansion.split_once("let saved = (") else { return Vec::new() };
     let (names, _) = rest.split_once(')').expect("a tuple");

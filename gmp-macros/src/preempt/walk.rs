@@ -1,7 +1,7 @@
-//! Finds the loops of async code, from the inside out, and has them rewritten.
+//! Finds the loops of async code, innermost first, and rewrites them with [`Site`].
 //!
 //! A loop is in async code if the innermost function, closure, async block or const block around it
-//! is async. Macro calls are left alone: what their tokens mean is unknown.
+//! is async. Macro calls stay unchanged, because the meaning of their tokens is unknown.
 
 use super::loops::Site;
 use super::scalars::Scalars;
@@ -11,7 +11,7 @@ use std::mem;
 use syn::visit_mut::{self, VisitMut};
 use syn::{Attribute, Block, Expr, FnArg, Path, Stmt};
 
-/// The code around a place.
+/// The code around the visited place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Code {
     Async,
@@ -23,11 +23,11 @@ pub(super) struct Walk<'a> {
     /// The path of the run-time half.
     home: &'a Path,
     code: Code,
-    /// The scalars of the async body around the place.
+    /// The scalars of the async body around the visited place.
     scalars: Scalars,
-    /// Those of them that are in scope, innermost block last.
+    /// The scalars that are in scope, innermost block last.
     scopes: Vec<Vec<Ident>>,
-    /// Loops rewritten, which number their labels.
+    /// The number of rewritten loops. It numbers their labels.
     loops: usize,
 }
 
@@ -37,7 +37,7 @@ impl<'a> Walk<'a> {
         Self { home, code: Code::Other, scalars, scopes, loops: 0 }
     }
 
-    /// Walks over code of its own: a function, a closure or a block.
+    /// Walks over a function, a closure or a block, which has its own scalars.
     fn enter(&mut self, code: Code, scalars: Scalars, walk: impl FnOnce(&mut Self)) {
         let scopes = vec![scalars.arguments().to_vec()];
         let outer = (
@@ -57,7 +57,7 @@ impl<'a> Walk<'a> {
         self.enter(code, scalars, |walk| walk.visit_block_mut(block));
     }
 
-    /// Rewrites a loop in async code whose inner loops are rewritten.
+    /// Rewrites a loop in async code whose inner loops are rewritten already.
     fn rewrite(&mut self, expression: &mut Expr) {
         let is_loop = matches!(expression, Expr::ForLoop(_) | Expr::Loop(_) | Expr::While(_));
         if !is_loop || cheap::is_short(expression) {
@@ -146,7 +146,7 @@ impl VisitMut for Walk<'_> {
         }
     }
 
-    // Constants and what has no code.
+    // Constants, and nodes without code.
     fn visit_attribute_mut(&mut self, _: &mut Attribute) {}
     fn visit_fn_arg_mut(&mut self, _: &mut FnArg) {}
     fn visit_generic_argument_mut(&mut self, _: &mut syn::GenericArgument) {}
@@ -162,7 +162,7 @@ impl VisitMut for Walk<'_> {
     fn visit_type_mut(&mut self, _: &mut syn::Type) {}
 }
 
-/// Drops the attribute from an item inside another item that has it: the checks are there.
+/// Removes the attribute from an item that already gets the checks, from itself or an outer item.
 fn drop_attribute(attributes: &mut Vec<Attribute>) {
     attributes.retain(|attribute| !is_preemptible(attribute));
 }

@@ -1,4 +1,4 @@
-//! What `#[gmp::preemptible]` and `preemptible_block!` expand to calls of. Not for programs.
+//! The functions that `#[gmp::preemptible]` and `preemptible_block!` expand to. Not for programs.
 //!
 //! A loop runs in *strips*. A strip has no await, so its variables stay in registers. It ends when
 //! the [flag](Flag) of the P is raised. Then the loop awaits [`pause`] and begins the next strip.
@@ -15,17 +15,18 @@ use crate::sched::{budget, current};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// The flag of a thread that runs no goroutines, and of the first check of a strip.
+/// A flag that is never raised: for threads that run no goroutine, and for the first check of a
+/// strip.
 static NEVER: AtomicBool = AtomicBool::new(false);
 
-/// The flag that is raised when the time slice of the goroutine that runs is over.
+/// The flag that requests a check of the running goroutine: its time slice may be over.
 ///
-/// Valid until the next await: the goroutine may continue on another P.
+/// It is valid until the next await, after which the goroutine may continue on another P.
 #[derive(Clone, Copy, Debug)]
 pub struct Flag(&'static AtomicBool);
 
 impl Flag {
-    /// Whether the time slice is over.
+    /// Whether the flag is raised.
     #[inline(always)]
     #[must_use]
     pub fn is_raised(self) -> bool {
@@ -40,7 +41,7 @@ pub fn flag() -> Flag {
     current::with(|local| Flag(local.map_or(&NEVER, |local| local.p().loop_flag())))
 }
 
-/// Whether the time slice is over.
+/// Whether the flag of the P that this thread runs with is raised.
 #[inline]
 #[must_use]
 pub fn is_due() -> bool {
@@ -50,7 +51,7 @@ pub fn is_due() -> bool {
 /// The check of one strip.
 ///
 /// The first check passes. So a loop advances by an iteration between two pauses, even if the
-/// goroutine cannot yield, as in a poll with a no-op waker.
+/// goroutine cannot yield, such as in a poll with a no-op waker.
 #[derive(Debug)]
 pub struct Watch {
     next: Flag,
@@ -74,7 +75,7 @@ impl Watch {
     }
 }
 
-/// Yields if the time slice is over.
+/// Yields if the time slice is over or newcomers wait.
 #[inline]
 pub fn pause() -> Pause {
     Pause { yielded: false }

@@ -1,16 +1,16 @@
 //! Strips of `for` loops.
 //!
 //! [`Flagged`] checks the flag before each item. [`Strip`] is a part of an iterator that is known
-//! to be cheap, and has no check: the compiler can vectorize its loop. The macro uses a strip if
-//! the body of the loop is cheap, too. It finds out by the probe `(&Probe(&iter)).tag()` which of
-//! the two an iterator has: [`IsSplit::tag`] fits without another reference and is preferred.
+//! to be cheap. It has no check, so the compiler can vectorize its loop. The macro uses a [`Strip`]
+//! if the body of the loop is cheap too. The probe `(&Probe(&iter)).tag()` selects the kind by the
+//! type of the iterator: the compiler prefers [`IsSplit::tag`], which needs no further reference.
 
 use super::Watch;
 use std::ops::{Range, RangeInclusive};
 use std::slice;
 
-/// The most items of a [`Strip`]. Chosen: the cost of a strip is below 1 % of its additions, and it
-/// is over in less than a millisecond if each item misses the cache.
+/// The maximum number of items of a [`Strip`]. Chosen: a strip costs little compared with as many
+/// additions, and ends in less than a millisecond if each item misses the cache.
 pub(super) const LOOP_STRIP: u32 = 4096;
 
 /// How a strip ended.
@@ -87,10 +87,11 @@ impl<I: Iterator> Iterator for Strip<'_, I> {
     }
 }
 
-/// An iterator whose items cost a few instructions each, and that can be split.
+/// An iterator that can be split and whose items cost a few instructions each.
 pub trait Split: Iterator + Sized {
-    /// Removes the first `LOOP_STRIP` items, or all that are left: at most one more. Returns them,
-    /// and whether more are left.
+    /// Removes and returns the first `LOOP_STRIP` items, and whether more may be left.
+    ///
+    /// If not, it returns all items that are left, at most one more than `LOOP_STRIP`.
     fn split(&mut self) -> (Self, bool);
 }
 
@@ -99,7 +100,7 @@ pub trait Int: Copy + PartialOrd {
     /// Returns `self` plus `LOOP_STRIP`, if that is below `end`.
     fn strip_end(self, end: Self) -> Option<Self>;
 
-    /// The number before this one, which is not the smallest.
+    /// Returns the number before this one, which is not the smallest.
     fn before(self) -> Self;
 }
 
@@ -147,7 +148,7 @@ where
                 *self = strip_end..=*self.end();
                 (strip, true)
             }
-            // A range that was iterated to its end is kept as it is.
+            // The clone keeps the state of a range that was iterated to its end.
             None => (self.clone(), false),
         }
     }
@@ -178,15 +179,15 @@ impl<T> Split for slice::IterMut<'_, T> {
     }
 }
 
-/// An iterator whose strips are to be found out.
+/// An iterator whose kind of strip the compiler selects.
 #[derive(Debug)]
 pub struct Probe<'a, I>(pub &'a I);
 
-/// Any iterator.
+/// The tag of any iterator.
 #[derive(Clone, Copy, Debug)]
 pub struct FlaggedTag;
 
-/// An iterator that can be split.
+/// The tag of an iterator that can be split.
 #[derive(Clone, Copy, Debug)]
 pub struct SplitTag;
 
@@ -223,7 +224,7 @@ impl FlaggedTag {
 }
 
 impl SplitTag {
-    /// Begins a strip. It does not read the flag: the loop does when the strip has ended.
+    /// Begins a strip. It does not read the flag. The loop does when the strip has ended.
     #[inline(always)]
     pub fn strip<'a, I: Split>(self, iter: &mut I, end: &'a mut End) -> Strip<'a, I> {
         let (items, has_more) = iter.split();
@@ -255,7 +256,7 @@ mod tests {
         assert_eq!(items(iter.clone()), iter.collect::<Vec<_>>());
     }
 
-    /// Lengths around the limit of a strip, and none.
+    /// Lengths around the limit of a strip, and 0.
     fn lengths() -> impl Iterator<Item = u32> {
         [0, 1, 2, LOOP_STRIP - 1, LOOP_STRIP, LOOP_STRIP + 1, 2 * LOOP_STRIP, 3 * LOOP_STRIP + 7]
             .into_iter()

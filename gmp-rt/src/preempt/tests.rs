@@ -1,4 +1,4 @@
-//! Loops with checks, under a preempt request made by hand.
+//! Tests of loops with checks, under a preempt request that the test makes.
 
 use crate::sched::current;
 use crate::{Builder, block_on};
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::task::{Context, Poll, Waker};
 
-/// Asks the goroutine that runs to yield, as sysmon does.
+/// Requests that the running goroutine yields, as sysmon does.
 fn ask_yield() {
     current::with(|local| local.expect("a goroutine").p().ask_yield());
 }
@@ -30,12 +30,12 @@ impl<F: Future> Future for Counted<F> {
 #[derive(Debug, PartialEq, Eq)]
 enum Polled {
     Once,
-    /// It has yielded. Not counted: sysmon asks, too, when the slice is over.
+    /// It has yielded. The number is not known, because sysmon makes requests too.
     More,
 }
 
-/// Runs a future as a goroutine that is asked to yield in its first poll. Returns whether it did,
-/// and its output.
+/// Runs a future as a goroutine with a preempt request in its first poll. Returns whether it
+/// yielded, and its output.
 fn run<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> (Polled, T) {
     let runtime = Builder::new().max_procs(1).build().expect("a runtime");
     let asked = async move {
@@ -98,7 +98,7 @@ fn a_cheap_loop_yields_after_a_strip() {
     };
     let expected = |limit: u32| (0..limit).map(|n| (3 * u64::from(n)) ^ 5).sum::<u64>();
     assert_eq!(run(sum_of(long)), (Polled::More, expected(long)));
-    // The request is kept for the next check.
+    // The loop ends before its first check.
     assert_eq!(run(sum_of(10)), (Polled::Once, expected(10)));
     let slice = preemptible_block!(async move {
         let mut numbers = vec![1u32; long as usize];
@@ -149,7 +149,7 @@ fn continue_and_break_of_outer_loops_yield_too() {
     assert_eq!(run(future), (Polled::More, expected));
 }
 
-/// A poll with a no-op waker cannot yield. The loop goes on all the same.
+/// A poll with a no-op waker cannot yield. The loop continues.
 #[test]
 fn a_loop_that_cannot_yield_ends() {
     let future = async {
@@ -169,7 +169,7 @@ fn a_loop_that_cannot_yield_ends() {
     assert_eq!(run(future), (Polled::Once, Poll::Ready(1500)));
 }
 
-/// Without a runtime there is no slice.
+/// Without a runtime there is no time slice.
 #[test]
 fn a_loop_outside_of_a_runtime_runs_through() {
     let future = preemptible_block!(async {

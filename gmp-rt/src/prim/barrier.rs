@@ -1,9 +1,10 @@
-//! A memory barrier that makes a compiler fence in all other threads enough: Linux's `membarrier`.
+//! A pair of memory barriers, one of which is only a compiler fence: Linux's `membarrier`.
 //!
 //! Thread A writes x, calls [`heavy`] and reads y. Thread B writes y, calls [`light`] and reads x.
 //! Then A reads B's write, or B reads A's. With two fences both threads would pay. Here [`light`]
-//! only stops the compiler, and [`heavy`] makes the kernel run a fence on every CPU that runs a
-//! thread of this process. A thread that does not run has passed a fence in the kernel.
+//! only orders the accesses in the compiled code. [`heavy`] makes the kernel run a fence on every
+//! CPU that runs a thread of this process. A thread that does not run has passed a fence in the
+//! kernel.
 
 use super::Ordering::SeqCst;
 use super::fixed::Lazy;
@@ -14,21 +15,21 @@ use std::sync::atomic::compiler_fence;
 /// Whether the kernel accepted this process. Kernels before 4.14 and some sandboxes do not.
 static REGISTERED: Lazy<bool> = Lazy::new(|| register().is_ok());
 
-/// Whether [`heavy`] was a barrier.
+/// The result of [`heavy`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Heavy {
     Done,
-    /// The kernel has no `membarrier`: B may miss the write of A.
+    /// The kernel has no `membarrier`. B may miss the write of A.
     Refused,
 }
 
-/// The frequent half of the pair.
+/// Runs the half of the pair that is frequent and free.
 #[inline(always)]
 pub(super) fn light() {
     compiler_fence(SeqCst);
 }
 
-/// The rare half of the pair.
+/// Runs the half of the pair that is rare and a system call.
 pub(super) fn heavy() -> Heavy {
     // The child of a `fork` may have to register again.
     let is_done = *REGISTERED && (run().is_ok() || register().and_then(|()| run()).is_ok());
@@ -50,7 +51,7 @@ mod tests {
     use crate::prim::fixed::AtomicUsize;
     use std::sync::Barrier;
 
-    /// Dekker's protocol: at least one of two threads sees the other.
+    /// Dekker's protocol: at least one of two threads sees the write of the other.
     #[test]
     fn one_of_two_threads_sees_the_other() {
         const ROUNDS: usize = 2_000;

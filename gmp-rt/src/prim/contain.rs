@@ -1,25 +1,25 @@
-//! Ends a panic of user code inside the runtime.
+//! Catches panics of user code inside the runtime.
 //!
-//! The runtime wakes, drops and calls things that belong to the program: foreign wakers, panic
-//! payloads, hooks. A panic in one of them must not unwind through the scheduler or through another
-//! goroutine. The panic hook has reported it before it comes here.
+//! The runtime wakes, drops and calls values of the program: foreign wakers, panic payloads, hooks.
+//! A panic in one of them must not unwind through the scheduler or through another goroutine. The
+//! panic hook reports the panic before it is caught here.
 
 use super::debug_assert_no_lock_held;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs `f`, which calls user code. A panic of `f` ends here.
+/// Runs `f`, which calls user code. Catches a panic of `f`.
 pub fn contain(f: impl FnOnce()) {
-    // Outside of the `catch_unwind`, which would swallow it.
+    // Outside of the `catch_unwind`, which would catch its panic.
     debug_assert_no_lock_held("runs user code");
     if let Err(payload) = catch_unwind(AssertUnwindSafe(f)) {
         drop_payload(payload);
     }
 }
 
-/// Drops the payload of a panic that was caught. A panic of its destructor ends here.
+/// Drops the payload of a panic that was caught. Catches a panic of its destructor.
 ///
-/// The payload of that second panic is leaked, as std does: its destructor could panic again.
+/// It leaks the payload of that second panic, as std does, because its destructor could panic too.
 #[cold]
 pub fn drop_payload(payload: Box<dyn Any + Send>) {
     if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
@@ -31,7 +31,8 @@ pub fn drop_payload(payload: Box<dyn Any + Send>) {
 mod tests {
     use super::contain;
 
-    /// Panics when it is dropped, with a payload that does the same `.0` times more.
+    /// Panics when it is dropped, if `.0` is not 0. The payload is the same with `.0` reduced by
+    /// one.
     struct Bomb(u32);
 
     impl Drop for Bomb {

@@ -1,9 +1,9 @@
-//! Types for process-wide statics and for what no model touches: std's and `parking_lot`'s, also
-//! under loom, whose types cannot be built in a `const`.
+//! Types for process-wide statics and for values that no model uses: those of std and
+//! `parking_lot`. They are the same under loom, whose types cannot be built in a `const`.
 //!
-//! The locks are not std's. They have no poisoning: no invariant here is left half-done across a
-//! panic. They are compiled with gmp, so ThreadSanitizer sees through them. They count themselves
-//! for [`debug_assert_no_lock_held`](super::debug_assert_no_lock_held).
+//! The locks are not std's. They have no poisoning, because a panic leaves no invariant of gmp
+//! broken. They are compiled with gmp, so ThreadSanitizer sees their accesses. They count
+//! themselves for [`debug_assert_no_lock_held`](super::debug_assert_no_lock_held).
 
 use super::held::Held;
 pub use super::lazy::Lazy;
@@ -18,7 +18,8 @@ use std::time::Instant;
 #[derive(Debug, Default)]
 pub struct Mutex<T>(parking_lot::Mutex<T>);
 
-/// The guard of a [`Mutex`]. Its first field is dropped first: see [`Held`].
+/// The guard of a [`Mutex`]. Its first field is dropped first, so the lock is released before the
+/// count goes down.
 #[derive(Debug)]
 pub struct MutexGuard<'a, T> {
     guard: parking_lot::MutexGuard<'a, T>,
@@ -26,7 +27,7 @@ pub struct MutexGuard<'a, T> {
 }
 
 impl<T> Mutex<T> {
-    /// An unlocked mutex.
+    /// Creates an unlocked mutex.
     pub const fn new(value: T) -> Self {
         Self(parking_lot::Mutex::new(value))
     }
@@ -38,19 +39,19 @@ impl<T> Mutex<T> {
         MutexGuard { guard: self.0.lock(), _held: held }
     }
 
-    /// Locks. Returns `None` at once if another thread has the lock.
+    /// Locks. Returns `None` at once if a thread holds the lock.
     #[inline]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         let held = Held::new();
         Some(MutexGuard { guard: self.0.try_lock()?, _held: held })
     }
 
-    /// The value, which no other thread can reach. Takes no lock.
+    /// Returns the value. Takes no lock: no other thread has a reference.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut()
     }
 
-    /// The value.
+    /// Returns the value.
     pub fn into_inner(self) -> T {
         self.0.into_inner()
     }
@@ -71,8 +72,8 @@ impl<T> DerefMut for MutexGuard<'_, T> {
     }
 }
 
-/// A [`parking_lot::Condvar`] for a [`Mutex`]. The mutex counts as held during a wait, in which
-/// this thread calls nothing.
+/// A [`parking_lot::Condvar`] for a [`Mutex`]. The mutex counts as held during a wait. That is
+/// harmless: the thread sleeps.
 #[derive(Debug, Default)]
 pub struct Condvar(parking_lot::Condvar);
 
@@ -91,7 +92,7 @@ impl Condvar {
         self.0.wait_until(&mut guard.guard, deadline)
     }
 
-    /// Ends the wait of all threads that wait.
+    /// Wakes all waiting threads.
     pub fn notify_all(&self) {
         self.0.notify_all();
     }
@@ -101,7 +102,7 @@ impl Condvar {
 #[derive(Debug, Default)]
 pub struct RwLock<T>(parking_lot::RwLock<T>);
 
-/// A guard of a [`RwLock`]: `G` is `parking_lot`'s.
+/// A guard of a [`RwLock`]. `G` is the guard of `parking_lot`.
 #[derive(Debug)]
 pub struct RwLockGuard<G> {
     guard: G,
@@ -109,7 +110,7 @@ pub struct RwLockGuard<G> {
 }
 
 impl<T> RwLock<T> {
-    /// An unlocked lock.
+    /// Creates an unlocked lock.
     pub const fn new(value: T) -> Self {
         Self(parking_lot::RwLock::new(value))
     }

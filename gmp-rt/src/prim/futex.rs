@@ -5,7 +5,8 @@
 //!
 //! # Invariants
 //!
-//! - I1: a [`Word`] is as large and as aligned as an `AtomicU32`. Only the kernel accesses it as one.
+//! - I1: a [`Word`] has the size and alignment of an `AtomicU32`. Only the kernel accesses it as
+//!   one.
 
 pub(super) use super::barrier::light as light_barrier;
 
@@ -17,7 +18,7 @@ use std::sync::atomic::AtomicU32;
 
 const _: () = assert!(size_of::<Word>() == 4 && align_of::<Word>() == align_of::<AtomicU32>());
 
-/// The longest sleep on a kernel without a barrier, on which a wake-up can be missed.
+/// The longest sleep on a kernel without `membarrier`, where a wake-up can be lost.
 const NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: LOCK_NAP.subsec_nanos() as _ };
 
 /// Sleeps until [`wake_one`] selects this thread. Returns whether it did. The caller set the mark.

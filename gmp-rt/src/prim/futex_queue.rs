@@ -77,8 +77,8 @@ pub(super) fn sleep_while_held(word: &Word) -> bool {
     while QUEUE.lock().contains(ticket) {
         park_thread();
     }
-    // A goroutine may use the parking of its thread too. The loop may have consumed an unpark that
-    // was meant for the goroutine, so it passes one on. A needless one is allowed by the contract.
+    // User code may park this thread too. The loop may have consumed an unpark for that code, so it
+    // passes one on. The contract of `park` allows a needless one.
     current_thread().unpark();
     true
 }

@@ -1,17 +1,21 @@
-//! How many locks of gmp this thread holds.
+//! The number of locks of gmp that this thread holds.
 //!
-//! Two rules rest on the count:
+//! Two rules depend on the count:
 //!
-//! - A thread that holds a lock of gmp is not paused ([`holds_lock`]), since other threads may wait
-//!   for the lock. A signal handler of the thread itself reads the count. So the count goes up
+//! - A thread that holds a lock of gmp is not paused ([`holds_lock`]), because other threads may
+//!   wait for the lock. A signal handler of the thread itself reads the count. So the count goes up
 //!   before the lock is taken, and down after it is released.
-//! - Nothing is woken, dropped or called under a lock that may run code of the user. Such code may
-//!   take the same lock again, and a thread that waits for the lock waits for that code. The places
-//!   where code of the user may run check the count in builds with debug assertions
-//!   ([`debug_assert_no_lock_held`]). So every test that reaches such a place checks the rule.
+//! - No user code runs under a lock. Such code may take the same lock again, and every thread that
+//!   waits for the lock would wait for that code. Wake-ups, drops and calls that may run user code
+//!   check the count in builds with debug assertions ([`debug_assert_no_lock_held`]). So every test
+//!   that reaches such a place checks the rule.
 //!
-//! What such a check covers: waking a goroutine, a thread in `block_on` or a foreign waker; dropping
-//! a waker, a future, an output or a panic payload; polling; calling a hook.
+//! The checks cover these operations:
+//!
+//! - the wake-up of a goroutine, of a thread in `block_on`, and of a foreign waker
+//! - the drop of a waker, a future, an output and a panic payload
+//! - a poll
+//! - the call of a hook
 
 use super::fixed::AtomicUsize;
 use super::thread_wide;
@@ -25,14 +29,14 @@ thread_wide! {
     static HELD: AtomicUsize = AtomicUsize::new(0);
 }
 
-/// This thread locks a lock.
+/// Counts a lock that this thread is about to take.
 #[inline]
 pub(super) fn enter() {
     HELD.with(|held| held.store(held.load(Relaxed) + 1, Relaxed));
     compiler_fence(SeqCst); // before the lock is taken, as a signal handler sees it
 }
 
-/// This thread has unlocked a lock.
+/// Subtracts a lock that this thread has released.
 #[inline]
 pub(super) fn leave() {
     compiler_fence(SeqCst); // after the lock is released, as a signal handler sees it
@@ -58,7 +62,7 @@ fn held() -> usize {
 pub(super) struct Held(PhantomData<*mut ()>);
 
 impl Held {
-    /// Counts a lock that this thread is about to lock.
+    /// Counts a lock that this thread is about to take.
     #[inline]
     pub(super) fn new() -> Self {
         enter();
@@ -73,14 +77,14 @@ impl Drop for Held {
     }
 }
 
-/// Panics if this thread holds a lock of gmp. `what` says what it is about to do.
+/// Panics if this thread holds a lock of gmp. `what` is what the thread is about to do.
 ///
-/// Does nothing without debug assertions, and nothing while the thread unwinds: a second panic
-/// would end the process and hide the first.
+/// Does nothing without debug assertions. Does nothing while the thread unwinds, because a second
+/// panic would end the process and hide the first.
 ///
 /// # Panics
 ///
-/// If a lock is held: a bug of gmp.
+/// If the thread holds a lock, which is a bug of gmp.
 #[inline(always)]
 #[track_caller]
 pub fn debug_assert_no_lock_held(what: &str) {

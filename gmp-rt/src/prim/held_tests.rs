@@ -1,4 +1,4 @@
-//! Every kind of lock counts itself, and the check fires under each of them.
+//! Every kind of lock counts itself, and the check panics under each of them.
 
 use super::super::{Mutex, RawLock, fixed};
 use super::{HELD, Relaxed, debug_assert_no_lock_held};

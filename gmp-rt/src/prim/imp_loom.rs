@@ -12,20 +12,20 @@ pub use loom::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, fence,
 };
 
-/// A lock without data and without a guard, over loom's.
+/// A lock without data and without a guard, made of loom's mutex.
 pub struct RawLock {
     mutex: loom::sync::Mutex<()>,
-    /// The guard of the thread that has locked it.
+    /// The guard of the thread that holds the lock.
     guard: std::cell::UnsafeCell<Option<loom::sync::MutexGuard<'static, ()>>>,
 }
 
-// SAFETY: only the thread that has the lock reaches `guard`.
+// SAFETY: only the thread that holds the lock accesses `guard`.
 unsafe impl Send for RawLock {}
 // SAFETY: as above.
 unsafe impl Sync for RawLock {}
 
 impl RawLock {
-    /// An unlocked lock.
+    /// Creates an unlocked lock.
     pub fn new() -> Self {
         Self { mutex: loom::sync::Mutex::new(()), guard: std::cell::UnsafeCell::new(None) }
     }
@@ -33,8 +33,8 @@ impl RawLock {
     /// Locks.
     pub fn lock(&self) {
         let guard = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: the guard lies beside its mutex and is dropped by `unlock`; models never
-        // move or drop a locked one.
+        // SAFETY: the guard is in the same struct as its mutex, and `unlock` drops it. Models never
+        // move or drop a locked lock.
         unsafe { *self.guard.get() = Some(std::mem::transmute(guard)) };
         held::enter();
     }
@@ -43,10 +43,10 @@ impl RawLock {
     ///
     /// # Safety
     ///
-    /// This thread has locked it.
+    /// This thread holds the lock.
     pub unsafe fn unlock(&self) {
         held::leave();
-        // SAFETY: ours, by the caller's promise.
+        // SAFETY: this thread holds the lock, guaranteed by the caller.
         drop(unsafe { (*self.guard.get()).take() });
     }
 }
@@ -57,12 +57,13 @@ impl std::fmt::Debug for RawLock {
     }
 }
 
-/// Loom runs a model many times and expects the same of it each time: no chance.
+/// Returns 0. Loom runs a model many times and expects the same behaviour each time.
 pub fn chance(_random: u32) -> u32 {
     0
 }
 
-/// Parks until the model's clock is there, which moves as it is read; a long time never ends.
+/// Parks. A timeout of `NEVER` or more does not end. A shorter one is a yield: the caller reads
+/// the clock again, which advances with each read.
 pub fn park_thread_timeout(timeout: Duration) {
     if timeout >= NEVER {
         park_thread();
@@ -71,7 +72,7 @@ pub fn park_thread_timeout(timeout: Duration) {
     }
 }
 
-/// A time that no model waits for.
+/// A timeout that no model waits for.
 const NEVER: Duration = Duration::from_secs(1);
 
 /// [`loom::sync::Mutex`] without poisoning.
@@ -111,10 +112,10 @@ impl<T> std::ops::DerefMut for MutexGuard<'_, T> {
     }
 }
 
-/// See [`Mutex`]: under loom all locks are loom's.
+/// The same as [`Mutex`], because under loom all locks are loom's.
 pub type SleepMutex<T> = Mutex<T>;
 
-/// Declares a value of one execution of a model, made at its first use.
+/// Declares a value of one execution of a model, which is made at its first use.
 macro_rules! process_wide {
     ($(#[$meta:meta])* static $name:ident: $type:ty = $value:expr;) => {
         loom::lazy_static! {
@@ -125,7 +126,7 @@ macro_rules! process_wide {
 }
 pub(crate) use process_wide;
 
-/// Declares a value of each thread of a model: all of them run on one thread of the OS.
+/// Declares a value of each thread of a model. All of them run on one OS thread.
 macro_rules! thread_wide {
     ($(#[$meta:meta])* static $name:ident: $type:ty = $value:expr;) => {
         loom::thread_local! {
@@ -136,10 +137,11 @@ macro_rules! thread_wide {
 }
 pub(crate) use thread_wide;
 
-/// The clock of one execution, in nanoseconds. Std's types: reading the clock orders nothing.
+/// The clock of one execution, in nanoseconds. It uses std's atomics, because a read of the clock
+/// orders nothing.
 struct Clock {
     now: Untracked,
-    /// How far it moves when it is read.
+    /// How far the clock advances with each read.
     step: Untracked,
 }
 
@@ -147,44 +149,46 @@ process_wide! {
     static CLOCK: Clock = Clock { now: Untracked::new(0), step: Untracked::new(1_000) };
 }
 
-/// Reads the clock of the model, which starts at the same moment in every execution.
+/// Reads the clock of the model, which starts at the same instant in every execution.
 ///
-/// Loom repeats an execution and expects the same of it, so real time has no place here. The clock
-/// moves by a microsecond with every read: code that waits until a moment gets there.
+/// Loom repeats an execution and expects the same behaviour, so the clock is not the real one. It
+/// advances with every read, so code that waits for a deadline reaches it.
 pub fn now() -> Instant {
     let nanos = CLOCK.now.fetch_add(CLOCK.step.load(Ordering::Relaxed), Ordering::Relaxed);
     first_moment() + Duration::from_nanos(nanos)
 }
 
-/// Moves the clock of the model.
+/// Advances the clock of the model.
 pub fn advance_clock(time: Duration) {
     CLOCK.now.fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
 }
 
-/// Sets how far the clock of the model moves when it is read.
+/// Sets how far the clock of the model advances with each read.
 pub fn set_clock_step(time: Duration) {
     CLOCK.step.store(time.as_nanos() as u64, Ordering::Relaxed);
 }
 
-/// The moment at which the clock of each model starts.
+/// Returns the instant at which the clock of each model starts.
 pub(crate) fn first_moment() -> Instant {
     static FIRST: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
     *FIRST.get_or_init(Instant::now)
 }
 
-/// Begins the use of zeroed memory as a `T`: loom's types have no all-zero form.
+/// Begins the use of zeroed memory as a `T`. Writes the value, because loom's types are not all
+/// zeros.
 ///
 /// # Safety
 ///
 /// `place` is valid for writes.
 pub(crate) unsafe fn begin_zeroed<T>(place: *mut T, value: impl FnOnce() -> T) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { place.write(value()) };
 }
 
 /// A thread to unpark.
 ///
-/// Not loom's: an unpark of loom's also ends a wait for a mutex, which loom then takes for a bug.
+/// It is not loom's, because an unpark of loom also ends a wait for a mutex, which loom then
+/// reports as a bug.
 #[derive(Clone, Debug, Default)]
 pub struct Thread(std::sync::Arc<Token>);
 
@@ -198,7 +202,7 @@ loom::thread_local! {
     static THIS_THREAD: Thread = Thread::default();
 }
 
-/// The calling thread.
+/// Returns the calling thread.
 pub fn current_thread() -> Thread {
     THIS_THREAD.with(Thread::clone)
 }
@@ -221,10 +225,10 @@ impl Thread {
     }
 }
 
-/// Crossbeam's queue as loom can follow it: a list behind a lock, with its length outside.
+/// A replacement for crossbeam's queue that loom can explore: a list behind a lock, and its length.
 ///
-/// Loom does not see into crossbeam. This twin has the weakest guarantees that crossbeam's has: the
-/// length may be stale, and orders nothing but the values themselves.
+/// Loom does not track the accesses of crossbeam. This queue has the weakest guarantees that
+/// crossbeam's allows: the length may be stale, and orders nothing but the values themselves.
 #[derive(Debug)]
 pub(crate) struct Injector<T> {
     len: AtomicUsize,

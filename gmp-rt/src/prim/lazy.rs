@@ -1,17 +1,17 @@
-//! A static that its first access makes. See [`OnceLock`] for why it is not std's.
+//! A value that is made at the first access. `once_lock.rs` explains why it is not std's.
 
 use super::once_lock::OnceLock;
 use std::fmt;
 use std::ops::Deref;
 
-/// A value that the first access makes.
+/// A value that is made at the first access.
 pub struct Lazy<T> {
     value: OnceLock<T>,
     make: fn() -> T,
 }
 
 impl<T> Lazy<T> {
-    /// A value that `make` makes at the first access.
+    /// Creates a value that `make` returns at the first access.
     pub const fn new(make: fn() -> T) -> Self {
         Self { value: OnceLock::new(), make }
     }

@@ -1,26 +1,29 @@
-//! The primitives everything else is built from, and the one place that knows loom.
+//! The primitives of all other modules, in a form for ordinary builds and a form for loom.
 //!
-//! Ordinary builds get std. Under `--cfg gmp_loom` the same names come from loom, which then
-//! explores every interleaving and every weak-memory outcome of the models in the `loom.rs`
-//! files. Numbers in `tuning.rs` differ between the two, and no function above this module has
-//! a loom twin: the models run what ships. The twins here are in `imp_loom.rs`:
+//! Ordinary builds use the atomics and threads of std, locks of gmp and of `parking_lot`, and the
+//! queue of crossbeam. Under `--cfg gmp_loom` the same names come from loom. It explores every
+//! interleaving and every weak-memory outcome of the models in the `loom.rs` files. So the models
+//! run the shipped code. Outside of this module and `sys`, mainly the numbers in `tuning.rs`
+//! differ. `imp_loom.rs` contains the loom versions, unless the table names another file:
 //!
-//! | primitive | in the models | what covers the shipped one |
+//! | primitive | in the models | the shipped one is covered by |
 //! |-----------|---------------|------------------------------|
 //! | locks | loom's | the models of `raw_lock` |
 //! | `Injector` | a list behind a lock | crossbeam's own tests |
-//! | park and unpark | a flag behind a lock | std's contract; the weakest form that it allows |
-//! | [`now`] | a clock of the execution that moves when it is read | none needed: no order depends on it |
-//! | Linux's futex (`futex.rs`) | a queue behind a lock (`futex_queue.rs`) | Linux's contract |
-//! | Linux's `membarrier` (`barrier.rs`) | a fence in both threads (`futex_queue.rs`) | Linux's contract |
+//! | park and unpark | a flag behind a lock | std's contract, in the weakest form |
+//! | [`now`] | a clock of the execution, advanced by each read | not needed: it orders nothing |
+//! | [`chance`] | 0 | not needed |
+//! | futex (`futex.rs`) | a queue behind a lock (`futex_queue.rs`) | Linux's contract |
+//! | `membarrier` (`barrier.rs`) | a fence in both threads (`futex_queue.rs`) | Linux's contract |
 //! | `process_wide!` values | one per execution | `parking_lot`'s `Once` |
-//! | sysmon's alarm (`sys/alarm_loom.rs`) | goes off at any moment after it is set | the tests of `sys/alarm.rs` |
-//! | `sys::futex` (`sys/futex_loom.rs`) | a condition variable; a wake-up before the sleep is lost | the kernel's contract |
+//! | `sys::alarm` | expires at any time once set (`alarm_loom.rs`) | the tests of `alarm.rs` |
+//! | `sys::futex` | a condition variable (`futex_loom.rs`) | Linux's contract |
 //!
-//! [`fixed`] holds std's own types for process-wide statics, since loom's cannot be built in a
-//! `const`, and for hints on which no other memory depends. Loom explores neither.
+//! [`fixed`] contains types that are the same under loom. They are for process-wide statics,
+//! because loom's types cannot be built in a `const`, and for hints on which no other memory
+//! depends. Loom explores neither.
 //!
-//! Public but hidden: `gmp-sync` and `gmp-net` build on the same shim.
+//! The module is public but hidden, because `gmp-sync` and `gmp-net` use it too.
 //!
 //! All locks count themselves: see `held.rs`.
 
@@ -49,7 +52,7 @@ mod futex;
 #[cfg(any(not(target_os = "linux"), gmp_loom))]
 #[path = "futex_queue.rs"]
 mod futex;
-/// Its tests also run where Linux's futex takes its place.
+/// Built for its tests. The locks use Linux's futex here.
 #[cfg(all(test, target_os = "linux", not(gmp_loom)))]
 #[allow(dead_code, reason = "locks use the futex here")]
 mod futex_queue;
@@ -72,12 +75,12 @@ mod imp {
 
     pub use super::raw_lock::RawLock;
 
-    /// A lock that may be held during a system call: its waiters sleep until it is released.
+    /// A lock that may be held during a system call. Its waiters sleep until it is released.
     pub use super::fixed::Mutex as SleepMutex;
-    /// A queue of many producers and many consumers.
+    /// A queue with many producers and many consumers.
     pub(crate) use crossbeam_deque::Injector;
 
-    /// Declares a value of the process, made at its first use.
+    /// Declares a value of the process, which is made at its first use.
     macro_rules! process_wide {
         ($(#[$meta:meta])* static $name:ident: $type:ty = $value:expr;) => {
             $(#[$meta])*
@@ -87,7 +90,7 @@ mod imp {
     }
     pub(crate) use process_wide;
 
-    /// Declares a value of each thread, made at compile time.
+    /// Declares a value of each thread, whose initial value is a constant.
     macro_rules! thread_wide {
         ($(#[$meta:meta])* static $name:ident: $type:ty = $value:expr;) => {
             std::thread_local! {
@@ -104,14 +107,14 @@ mod imp {
         std::time::Instant::now()
     }
 
-    /// The moment that [`util::clock`](crate::util::clock) counts from, read once.
+    /// Returns the instant from which [`util::clock`](crate::util::clock) counts. Called once.
     pub(crate) use self::now as first_moment;
 
-    /// Begins the use of zeroed memory as the `T` that `_value` makes, which is all zeros.
+    /// Begins the use of zeroed memory as the `T` that `_value` returns, which is all zeros.
     ///
     /// # Safety
     ///
-    /// `_place` is valid for writes, and zeroed.
+    /// `_place` is valid for writes and zeroed.
     #[inline(always)]
     pub(crate) unsafe fn begin_zeroed<T>(_place: *mut T, _value: impl FnOnce() -> T) {}
 
@@ -119,13 +122,13 @@ mod imp {
     pub type Mutex<T> = parking_lot::lock_api::Mutex<RawLock, T>;
 
     impl RawLock {
-        /// An unlocked lock.
+        /// Creates an unlocked lock.
         pub const fn new() -> Self {
             Self::over(AtomicU16::new(0), AtomicU16::new(0))
         }
     }
 
-    // SAFETY: at most one thread holds the lock, and it sees what the holder before it did. The
+    // SAFETY: at most one thread holds the lock, and it sees the writes of the previous holder. The
     // models of `raw_lock` show both.
     unsafe impl parking_lot::lock_api::RawMutex for RawLock {
         const INIT: Self = Self::new();
@@ -143,18 +146,18 @@ mod imp {
 
         #[inline]
         unsafe fn unlock(&self) {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { Self::unlock(self) };
         }
     }
 
-    /// A random number, as it is.
+    /// Returns `random`. Under loom it returns 0.
     #[inline(always)]
     pub fn chance(random: u32) -> u32 {
         random
     }
 
-    /// Blocks the thread until unparked or `timeout` has passed.
+    /// Blocks the calling thread until it is unparked or `timeout` has passed.
     pub fn park_thread_timeout(timeout: std::time::Duration) {
         std::thread::park_timeout(timeout);
     }
@@ -194,9 +197,9 @@ impl Default for RawLock {
     }
 }
 
-/// Pads and aligns a value to two cache lines, so that neighbours never share one.
+/// Pads and aligns a value to two cache lines, so that two values never share one.
 ///
-/// 128 and not 64: x86 prefetches lines in pairs.
+/// 128 bytes and not 64, because x86 prefetches cache lines in pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct CachePadded<T>(pub T);

@@ -1,8 +1,8 @@
 //! A value that is set once and then shared.
 //!
 //! Std's `OnceLock` and `LazyLock` publish their value by code inside std, which is not compiled
-//! with ThreadSanitizer: it reports every later access as a race. `parking_lot`'s `Once` is compiled
-//! with gmp.
+//! with ThreadSanitizer. So it reports every later access as a race. This type uses `parking_lot`'s
+//! `Once`, which is compiled with gmp.
 //!
 //! # Invariants
 //!
@@ -13,14 +13,14 @@ use std::cell::UnsafeCell;
 use std::fmt;
 use std::mem::MaybeUninit;
 
-/// A value that is set once. Same contract as std's `OnceLock`.
+/// A value that is set once. It has the contract of std's `OnceLock`.
 pub struct OnceLock<T> {
     once: Once,
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
-// SAFETY: I1 — after the `Once` all threads share the value, which is `Sync`. The thread that sets it
-// may be another one than those that use or drop it, and it is `Send`.
+// SAFETY: I1 — after the `Once` all threads share the value, which is `Sync`. One thread may set
+// the value and another one use or drop it, because it is `Send`.
 unsafe impl<T: Send + Sync> Sync for OnceLock<T> {}
 
 impl<T> std::panic::RefUnwindSafe for OnceLock<T> where
@@ -29,7 +29,7 @@ impl<T> std::panic::RefUnwindSafe for OnceLock<T> where
 }
 
 impl<T> OnceLock<T> {
-    /// No value yet.
+    /// Creates a cell without a value.
     pub const fn new() -> Self {
         Self { once: Once::new(), value: UnsafeCell::new(MaybeUninit::uninit()) }
     }
@@ -37,22 +37,22 @@ impl<T> OnceLock<T> {
     /// Returns the value, if it is set.
     #[inline]
     pub fn get(&self) -> Option<&T> {
-        // `state` loads with Acquire: it pairs with the Release of the `Once` that is done.
+        // `state` loads with Acquire, which pairs with the Release at the end of the `Once`.
         let is_set = self.once.state() == OnceState::Done;
         // SAFETY: I1 — the `Once` is done.
         is_set.then(|| unsafe { (*self.value.get()).assume_init_ref() })
     }
 
-    /// Returns the value. Sets it to what `make` returns if it is not set. Waits for another thread
-    /// that sets it.
+    /// Returns the value. If it is not set, sets it to what `make` returns, or waits for the thread
+    /// that is setting it.
     ///
     /// A panic in `make` leaves the value unset.
     #[inline]
     pub fn get_or_init(&self, make: impl FnOnce() -> T) -> &T {
         let mut make = Some(make);
         loop {
-            // Read again after `call_once_force`: one that finds another thread at work synchronises
-            // by a fence, which ThreadSanitizer does not model.
+            // Reads again after `call_once_force`: a call that waits for another thread
+            // synchronises by a fence, which ThreadSanitizer does not model.
             if let Some(value) = self.get() {
                 return value;
             }
@@ -60,11 +60,11 @@ impl<T> OnceLock<T> {
         }
     }
 
-    /// Sets the value. Returns it if one is set already.
+    /// Sets the value.
     ///
     /// # Errors
     ///
-    /// `value`, if another one is set.
+    /// Returns `value` if one is set already.
     pub fn set(&self, value: T) -> Result<(), T> {
         let mut value = Some(value);
         self.get_or_init(|| value.take().expect("called once"));
@@ -84,7 +84,7 @@ impl<T> OnceLock<T> {
 impl<T> Drop for OnceLock<T> {
     fn drop(&mut self) {
         if self.get().is_some() {
-            // SAFETY: I1 — it is set, and `&mut self` says that no other thread uses it.
+            // SAFETY: I1 — it is set, and `&mut self` excludes other users.
             unsafe { self.value.get_mut().assume_init_drop() };
         }
     }

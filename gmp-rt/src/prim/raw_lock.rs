@@ -1,6 +1,6 @@
-//! The lock of everything that is held for some nanoseconds: channels, wait queues, timers, lists.
+//! A lock for sections of some nanoseconds: channels, wait queues, timers, lists.
 //!
-//! One word of 32 bits, in two halves:
+//! It is one word of 32 bits, in two halves:
 //!
 //! | half | value | meaning |
 //! |------|-------|---------|
@@ -10,8 +10,8 @@
 //! | | [`SLEEPERS`] | threads may sleep until the lock is unlocked |
 //!
 //! An uncontended [`RawLock::lock`] is one compare-and-swap. An uncontended [`RawLock::unlock`] is
-//! one store and one load: a swap in place of the store made a send on a channel with room half as
-//! slow again. A thread that finds the lock taken:
+//! one store and one load. A swap in place of the store is much slower. A thread that finds the
+//! lock taken:
 //!
 //! 1. Spins: it makes [`LOCK_TRIES`] attempts with [`LOCK_PAUSES`] pauses after each (Go's
 //!    `active_spin`). A holder that runs unlocks during this time.
@@ -22,9 +22,9 @@
 //! # Wake-ups
 //!
 //! - *None is lost.* A waiter sets the mark and then compares the whole word in the futex call. An
-//!   unlock frees the lock and then reads the mark. The barriers between the two steps (O2) make
-//!   sure that the waiter sees the free lock and does not sleep, or the unlock sees the mark. The
-//!   unlock that removes the mark wakes one thread after that.
+//!   unlock frees the lock and then reads the mark. The barriers between the two steps (O2)
+//!   guarantee one of two outcomes: the waiter sees the free lock and does not sleep, or the unlock
+//!   sees the mark. The unlock that removes the mark wakes one thread after that.
 //! - *None is forgotten.* An unlock removes the mark although further threads may sleep. So a woken
 //!   thread sets the mark again when it has taken the lock, or before it sleeps again.
 //! - *One at a time.* An unlock wakes one thread, and a later unlock wakes another one only if the
@@ -37,29 +37,31 @@
 //! # What bounds a wait
 //!
 //! A thread waits for the rest of the holder's section, the latency of its wake-up, and the threads
-//! that slept before it. A running thread may overtake a woken one. (A lock that an unlock hands to
-//! the sleeper stays unused during the wake-up, which takes a hundred times as long as a section.)
-//! The number of overtakings has no fixed bound. Each one needs a thread that holds the lock at all
-//! [`LOCK_TRIES`] attempts of the waiter, and the next unlock wakes a waiter again.
-//! `gmp-bench --bin locks` measures the waits.
+//! that slept before it. A running thread may overtake a woken one. An unlock does not hand the
+//! lock to the sleeper, because the lock would stay unused during the wake-up, which takes much
+//! longer than a section. The number of overtakings has no fixed bound. Each one needs a thread
+//! that holds the lock at all [`LOCK_TRIES`] attempts of the waiter, and the next unlock wakes a
+//! waiter again. `gmp-bench --bin locks` measures the waits.
 //!
-//! Under such a lock no thread wakes or drops anything, or makes a call that may wait. (It clones
-//! wakers and sets sysmon's timer.) So a holder stops only if the OS deschedules it. Builds with
-//! debug assertions check this rule, and no thread is paused while it holds a lock: see `held.rs`.
-//! So the word need not name its holder.
+//! A thread that holds such a lock wakes and drops nothing, and makes no call that may wait. It may
+//! clone wakers and set sysmon's timer. So a holder stops only if the OS deschedules it. Builds
+//! with debug assertions check this rule, and no thread is paused while it holds a lock
+//! (`held.rs`). So the word need not name its holder.
 //!
 //! # Invariants
 //!
 //! - I1: the lock outlives `unlock`, which reads the mark after another thread may have locked. The
-//!   caller has a reference to it, so it does. Memory that is freed by the thread that locks next
-//!   needs a count of references.
+//!   caller's reference to the lock guarantees it. Memory that the next holder may free needs a
+//!   reference count.
 //!
 //! # Orderings
 //!
 //! | id | op | pairs with | makes visible |
 //! |----|----|-----------|----------------|
-//! | O1 | Release store in [`RawLock::unlock`] | Acquire exchange in [`RawLock::try_lock`] | all that was done under the lock |
-//! | O2 | [`futex::light_barrier`] in [`RawLock::unlock`] | the barrier in [`futex::sleep_while_held`] | the free lock to the waiter, or the mark to the unlock |
+//! | O1 | Release store in `unlock` | Acquire exchange in `try_lock` | all writes under the lock |
+//! | O2 | [`futex::light_barrier`] in `unlock` | the barrier in [`futex::sleep_while_held`] | (1) |
+//!
+//! (1) The free lock to the waiter, or the mark to the unlock.
 
 use super::Ordering::{Acquire, Relaxed, Release};
 use super::{AtomicU16, futex, held, spin_loop};
@@ -86,7 +88,7 @@ pub(super) struct Word {
 }
 
 std::thread_local! {
-    /// How many locks this thread found taken.
+    /// The number of locks that this thread found taken.
     static CONTENDED: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
@@ -95,13 +97,14 @@ pub(crate) fn take_contended() -> u64 {
     CONTENDED.take()
 }
 
-/// A lock without data and without a guard, for code that holds several at once.
+/// A lock without data and without a guard, for code that holds several locks at once.
 ///
-/// See the head of this file.
+/// The header of this file describes it.
 pub struct RawLock(Word);
 
 impl RawLock {
-    /// Makes a lock of two zeros. Loom's words cannot be made in a `const`.
+    /// Makes a lock from two zeros. The caller makes them, because loom's cannot be made in a
+    /// `const`.
     pub(super) const fn over(state: AtomicU16, mark: AtomicU16) -> Self {
         Self(Word::new(state, mark))
     }
@@ -117,7 +120,7 @@ impl RawLock {
         is_mine
     }
 
-    /// Locks. Waits for ever if this thread holds the lock already.
+    /// Locks. Waits forever if this thread holds the lock already.
     #[inline]
     pub fn lock(&self) {
         if !self.try_lock() {
@@ -133,7 +136,7 @@ impl RawLock {
             was_woken |= self.sleep();
         }
         if was_woken {
-            // The unlock that woke this thread removed the mark. Other threads may sleep still.
+            // The unlock that woke this thread removed the mark. Other threads may still sleep.
             self.0.mark.store(SLEEPERS, Relaxed); // Relaxed: this thread reads it in `unlock`.
         }
     }
@@ -158,11 +161,11 @@ impl RawLock {
         futex::sleep_while_held(&self.0) // O2
     }
 
-    /// Unlocks. Wakes one thread if threads sleep until then.
+    /// Unlocks. Wakes one thread if threads sleep on the lock.
     ///
     /// # Safety
     ///
-    /// This thread has locked it.
+    /// This thread holds the lock.
     #[inline]
     pub unsafe fn unlock(&self) {
         debug_assert!(self.0.is_held(), "nobody has locked it");
@@ -177,7 +180,7 @@ impl RawLock {
     /// Removes the mark and wakes one thread.
     #[cold]
     fn wake_one(&self) {
-        // Of several threads that have unlocked, one removes the mark. Relaxed: see O2.
+        // If several threads unlock in succession, one of them removes the mark. Relaxed: see O2.
         if self.0.mark.swap(NO_SLEEPERS, Relaxed) == SLEEPERS {
             futex::wake_one(&self.0);
         }

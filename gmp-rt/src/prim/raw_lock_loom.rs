@@ -9,7 +9,7 @@
 //! | the store in `unlock`, or the exchange in `try_lock`, is Relaxed | all |
 //! | the unlock, or the waiter, runs no barrier (O2) | all |
 //! | a woken thread takes the lock without the mark | `loom_unlock_vs_two_sleepers` |
-//! | `unlock` wakes a thread before it removes the mark | that, `loom_overtaking_vs_woken_sleeper` |
+//! | `unlock` wakes before it removes the mark | that, `loom_overtaking_vs_woken_sleeper` |
 //! | a waiter sleeps although the mark is gone | the same two |
 
 use super::RawLock;
@@ -64,7 +64,7 @@ fn bounded(f: impl Fn() + Sync + Send + 'static) {
     builder.check(f);
 }
 
-/// At most one thread holds the lock, and it sees what the holder before it did.
+/// At most one thread holds the lock, and it sees the writes of the previous holder.
 #[test]
 fn loom_lock_vs_lock() {
     bounded(|| {

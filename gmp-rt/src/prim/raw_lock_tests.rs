@@ -1,14 +1,14 @@
-//! The lock on real threads.
+//! Tests of the lock on real threads.
 
 use super::super::Mutex;
 use super::{RawLock, take_contended};
 use std::thread;
 use std::time::Duration;
 
-// Channels, timers and queues have room for one word.
+// Channels, timers and queues have space for one word.
 const _: () = assert!(size_of::<RawLock>() == 4 && size_of::<Mutex<u32>>() == 8);
 
-/// Waits until another thread waits for `lock` and does not spin any more.
+/// Waits until another thread has stopped spinning for `lock`, and sleeps or is about to.
 fn await_sleeper(lock: &RawLock) {
     while !lock.has_sleepers() {
         thread::yield_now();
@@ -43,7 +43,7 @@ fn unlock_wakes_every_sleeper_in_turn() {
             });
         }
         await_sleeper(&lock);
-        // Lets more of them sleep. The test passes in any case.
+        // Gives more threads time to sleep. The test passes in any case.
         thread::sleep(Duration::from_millis(5));
         unlock(&lock);
     });

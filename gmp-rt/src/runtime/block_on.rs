@@ -1,4 +1,4 @@
-//! Running a future on the calling thread.
+//! `block_on`: runs a future on the calling thread.
 
 use crate::m::note::Note;
 use crate::prim::debug_assert_no_lock_held;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-/// Wakes a thread.
+/// The waker of a thread in [`block_on`].
 struct ThreadWaker(Note);
 
 impl Wake for ThreadWaker {
@@ -26,9 +26,9 @@ impl Wake for ThreadWaker {
 
 /// Runs a future on the calling thread and returns its output.
 ///
-/// From any thread, also inside a goroutine: there it is a blocking call, and other goroutines
-/// go on without this thread. The future may borrow and need not be `Send`. For a future that is
-/// to run beside others, [`spawn`](crate::spawn) it: a goroutine is cheaper to wake than a thread.
+/// It works on any thread. In a goroutine it is a blocking call: the other goroutines continue on
+/// other threads. The future may borrow and need not be `Send`. To run a future concurrently with
+/// others, [`spawn`](crate::spawn) it: a goroutine is cheaper to wake than a thread.
 ///
 /// # Examples
 ///
@@ -50,13 +50,14 @@ pub(super) fn block_on_owned<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// Runs a future on the calling thread, for at most `limit`. Returns `None` if it is not ready
+/// Runs a future on the calling thread for at most `limit`. Returns `None` if it is not ready by
 /// then.
 pub(crate) fn block_on_for<F: Future>(limit: Duration, future: F) -> Option<F::Output> {
     block_on_until(clock::after(limit), future)
 }
 
-/// The future is dropped inside the blocking call: its destructor may block, too.
+/// Runs a future until the time `until`. Drops it inside the blocking call, because its destructor
+/// may block too.
 fn block_on_until<F: Future>(until: u64, future: F) -> Option<F::Output> {
     block::block_on(move || {
         let mut future = pin!(future);
@@ -71,7 +72,7 @@ fn block_on_until<F: Future>(until: u64, future: F) -> Option<F::Output> {
             }
             match until {
                 clock::FOREVER => thread.0.sleep(),
-                // Also for a future that wakes itself in each poll.
+                // Checked before the sleep: a future that wakes itself in each poll does not sleep.
                 until if clock::now() >= until => return None,
                 until => {
                     let _ = thread.0.sleep_until(until);

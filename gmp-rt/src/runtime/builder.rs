@@ -1,4 +1,4 @@
-//! How a runtime is configured.
+//! The `Builder` of a runtime and its errors.
 
 use super::{Runtime, env};
 use crate::sched::dead::OnDeadlock;
@@ -10,7 +10,8 @@ use std::time::Duration;
 
 /// Configures and builds a [`Runtime`].
 ///
-/// What is not set comes from the environment, then from the machine.
+/// The default number of procs comes from `GMPMAXPROCS`, else from the machine. `GMPDEBUG`
+/// overrides the builder with `panic=abort`, `adaptive=0` and `pause=0`.
 ///
 /// # Examples
 ///
@@ -34,37 +35,42 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// A runtime as the environment and the machine suggest.
+    /// Returns a builder with default settings.
     pub fn new() -> Self {
         Self { procs: None, max_threads: None, config: Config::default() }
     }
 
-    /// Sets how many goroutines run in parallel. Default: `GMPMAXPROCS`, else the number of CPUs
-    /// this process may use, by affinity and by the quota of its control group. The default follows
-    /// the quota while the runtime runs, until `set_max_procs` is called.
+    /// Sets how many goroutines run in parallel.
+    ///
+    /// Default: `GMPMAXPROCS`, else the number of CPUs that this process may use, by affinity and
+    /// by the quota of its control group. The latter follows the quota while the runtime runs,
+    /// until `set_max_procs` is called.
     ///
     /// # What it bounds
     ///
-    /// - At most `max_procs` goroutines run with a P (Go's processor) at a time. They share the CPUs
-    ///   with nothing of the runtime but the threads of the next line.
-    /// - A goroutine that computes without an await while others wait loses its P, and its thread goes
-    ///   on. Of these threads at most `max_procs` run at a time, in turns
-    ///   ([`pause_cpu_bound`](Self::pause_cpu_bound)). So at most twice `max_procs` threads compute.
+    /// - At most `max_procs` goroutines run with a P (Go's processor) at a time. They share the
+    ///   CPUs only with the threads of the next item.
+    /// - A goroutine that computes without an await while others wait loses its P. Its thread
+    ///   continues. At most `max_procs` of these threads run at a time, in turns
+    ///   ([`pause_cpu_bound`](Self::pause_cpu_bound)). So at most twice `max_procs` threads
+    ///   compute.
     /// - Each such goroutine keeps its thread, so [`max_threads`](Self::max_threads) bounds their
     ///   number.
-    /// - Threads in a blocking call (`blocking`, `spawn_blocking`, `block_on`, or a system call) are
-    ///   bounded by `max_threads` only.
+    /// - Only `max_threads` bounds the threads in a blocking call (`blocking`, `spawn_blocking`,
+    ///   `block_on`, or a system call).
     pub fn max_procs(mut self, procs: usize) -> Self {
         self.procs = Some(procs);
         self
     }
 
-    /// Whether fewer than `max_procs` may run for a while where that gets more done. Default: yes, but for
-    /// `GMPDEBUG=adaptive=0`.
+    /// Sets whether the runtime uses fewer than `max_procs` Ps while that raises throughput.
     ///
-    /// Goroutines that do little between two meetings at a channel or a lock are up to five times faster on
-    /// one thread than on two. The runtime finds out by trying, and all may run again as soon as one computes
-    /// or blocks. [`Stats::width`](crate::runtime::Stats::width) tells how many may just now.
+    /// Default: `true`. `GMPDEBUG=adaptive=0` turns it off.
+    ///
+    /// Goroutines that do little between two operations on the same channel or lock run faster on
+    /// one thread than on two. The runtime detects this by trials. It returns to `max_procs` when a
+    /// goroutine computes or blocks its thread. [`Stats::width`](crate::runtime::Stats::width) is
+    /// the present number.
     ///
     /// # Examples
     ///
@@ -78,15 +84,16 @@ impl Builder {
         self
     }
 
-    /// Pauses threads whose goroutine computes without an await and so lost its P, if more than
-    /// `max_procs` of them compute. They take turns of 20 ms of CPU time. Default: yes, but for
-    /// `GMPDEBUG=pause=0`. Linux only.
+    /// Sets whether the runtime pauses CPU-bound threads that have lost their P.
+    ///
+    /// If more than `max_procs` such threads compute, they take turns of 20 ms of CPU time.
+    /// Default: `true`. `GMPDEBUG=pause=0` turns it off. Linux only.
     ///
     /// Without it every such thread competes with the threads of all other goroutines for the CPUs.
-    /// A pause is a signal (SIGURG) whose handler waits. A handler of the program for that signal
-    /// that was installed before still gets every other SIGURG. If the program installs one later,
-    /// no thread is paused. A system call that the signal interrupts is restarted, except for those
-    /// that Linux never restarts, as `poll` and `nanosleep`: they can return `EINTR`.
+    /// A pause is a signal (SIGURG) whose handler waits. If the program installed a handler for
+    /// that signal before, it still gets every other SIGURG. If the program installs one later, no
+    /// thread is paused. Linux restarts a system call that the signal interrupts. The exceptions
+    /// are calls that it never restarts, such as `poll` and `nanosleep`. They can return `EINTR`.
     ///
     /// [`Stats::paused_threads`](crate::runtime::Stats::paused_threads) counts the paused threads.
     ///
@@ -102,16 +109,20 @@ impl Builder {
         self
     }
 
-    /// How many threads the runtime may have. Default: 512, or twice `max_procs` if that is more.
-    /// More than `max_procs` are only needed for goroutines that block their thread.
+    /// Sets the maximum number of worker threads. Default: 512, or twice `max_procs` if that is
+    /// more.
+    ///
+    /// The runtime needs more than `max_procs` only for goroutines that block their thread or
+    /// compute without an await.
     pub fn max_threads(mut self, threads: usize) -> Self {
         self.max_threads = Some(threads);
         self
     }
 
-    /// How long a thread beyond `max_procs` is kept without work, for the next goroutine that blocks
-    /// its thread. Default: 10 seconds. After a burst of blocking calls the runtime is back to
-    /// `max_procs` threads when this time has passed.
+    /// Sets how long a thread beyond `max_procs` stays without work. Default: 10 seconds.
+    ///
+    /// Such a thread serves the next goroutine that blocks its thread. After a burst of blocking
+    /// calls the runtime returns to `max_procs` threads when this time has passed.
     ///
     /// # Examples
     ///
@@ -127,26 +138,27 @@ impl Builder {
         self
     }
 
-    /// Bytes of stack for each thread. Default: what std gives a thread.
+    /// Sets the stack size of each thread in bytes. Default: that of std.
     pub fn thread_stack_size(mut self, bytes: usize) -> Self {
         self.config.stack_size = Some(bytes);
         self
     }
 
-    /// The name its threads begin with. Default: `gmp`.
+    /// Sets the prefix of the names of the threads. Default: `gmp`.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.config.name = name.into();
         self
     }
 
-    /// What a panic in a goroutine does. Default: `GMPDEBUG=panic=…`, else
-    /// [`PanicPolicy::Contain`].
+    /// Sets what a panic in a goroutine does. Default: [`PanicPolicy::Contain`].
+    ///
+    /// `GMPDEBUG=panic=abort` overrides it.
     pub fn panic_policy(mut self, policy: PanicPolicy) -> Self {
         self.config.panic_policy = policy;
         self
     }
 
-    /// For a runtime whose main function is a goroutine: when all are asleep it is told, once.
+    /// Reports a deadlock: all goroutines wait. For a runtime whose `main` is a goroutine.
     pub(crate) fn report_deadlock(mut self) -> Self {
         self.config.on_deadlock = OnDeadlock::Report;
         self
@@ -156,13 +168,13 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] says what is wrong and what to do: a number of procs or threads that cannot
-    /// be, no thread to be had from the OS, or 4096 runtimes alive already.
+    /// [`BuildError`] if the number of procs or threads is out of range, the name contains a zero
+    /// byte, the OS refuses a thread, or 4096 runtimes are alive.
     pub fn build(self) -> Result<Runtime, BuildError> {
         self.build_with(env::procs())
     }
 
-    /// [`build`](Self::build) with a number of procs that stands for the environment's.
+    /// [`build`](Self::build) with `env_procs` in place of the value of `GMPMAXPROCS`.
     pub(super) fn build_with(self, env_procs: Option<usize>) -> Result<Runtime, BuildError> {
         let mut config = self.config;
         let set = self.procs.or(env_procs);
@@ -199,7 +211,7 @@ impl Builder {
     }
 }
 
-/// Why a runtime could not be built.
+/// The error of [`Builder::build`].
 #[derive(Debug)]
 pub struct BuildError(Kind);
 

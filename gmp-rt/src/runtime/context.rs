@@ -1,7 +1,8 @@
-//! Which runtime a call without a handle means.
+//! The current runtime: the one that a call without a handle uses.
 //!
-//! In a goroutine: its own. On a thread inside [`Runtime::block_on`](crate::Runtime::block_on):
-//! that one. Anywhere else: the default runtime, which starts at its first use.
+//! It is the runtime of the innermost [`Runtime::block_on`](crate::Runtime::block_on) that this
+//! thread is in, else that of the goroutine that runs, else the default runtime. The default
+//! runtime starts at its first use.
 
 use super::Runtime;
 use super::builder::Builder;
@@ -18,13 +19,13 @@ static DEFAULT: OnceLock<Runtime> = OnceLock::new();
 thread_wide! {
     /// The runtime of the innermost `block_on` that this thread is in.
     ///
-    /// It has no destructor, so the destructors of other thread-locals can use it. Nothing leaks:
-    /// it is `None` again when the outermost `block_on` has returned.
+    /// It has no destructor, so the destructors of other thread-locals can use it. Nothing leaks,
+    /// because it is `None` again when the outermost `block_on` has returned.
     static ENTERED: ManuallyDrop<RefCell<Option<Arc<Sched>>>> =
         ManuallyDrop::new(RefCell::new(None));
 }
 
-/// The scheduler a call without a handle means.
+/// Returns the scheduler of the current runtime.
 pub(crate) fn sched() -> Arc<Sched> {
     current::with_home(|local| local.map(|local| local.sched.clone()))
         .or_else(entered)
@@ -51,7 +52,8 @@ pub(crate) fn enter<R>(sched: &Arc<Sched>, f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Tells the M that this thread may be that it is inside another runtime's `block_on`, or back.
+/// Changes by one how many `block_on` calls this worker thread is in. Does nothing on an external
+/// thread.
 fn count_elsewhere(change: fn(u32, u32) -> u32) {
     current::with(|local| {
         if let Some(local) = local {
@@ -60,11 +62,11 @@ fn count_elsewhere(change: fn(u32, u32) -> u32) {
     });
 }
 
-/// The default runtime; started now if it was not.
+/// Returns the default runtime. Starts it at the first call.
 ///
 /// # Panics
 ///
-/// If no thread can be started at all.
+/// If the runtime cannot be built.
 pub(super) fn default_runtime() -> &'static Runtime {
     DEFAULT.get_or_init(|| match Builder::new().build() {
         Ok(runtime) => runtime,
@@ -72,7 +74,7 @@ pub(super) fn default_runtime() -> &'static Runtime {
     })
 }
 
-/// Makes `runtime` the default if there is none yet; else gives it back.
+/// Makes `runtime` the default runtime. Returns it as the error if there is one already.
 pub(crate) fn set_default(runtime: Runtime) -> Result<&'static Runtime, Runtime> {
     DEFAULT.set(runtime)?;
     Ok(default_runtime())

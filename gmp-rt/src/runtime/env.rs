@@ -1,7 +1,8 @@
 //! The environment: `GMPMAXPROCS` and `GMPDEBUG`.
 //!
-//! A value that makes no sense is named on stderr, once, and ignored: a typo must not keep a
-//! service from starting, nor go unnoticed.
+//! An invalid value is reported on stderr once and ignored. A number of procs above the limit is
+//! reported and lowered to the limit. So a typo neither stops a service from starting nor goes
+//! unnoticed.
 
 use crate::prim::fixed::Lazy;
 use crate::sched::dead::OnDeadlock;
@@ -10,7 +11,7 @@ use crate::throw::say;
 use crate::tuning::MAX_PROCS;
 use std::time::Duration;
 
-/// What `GMPDEBUG` asks for.
+/// The settings in `GMPDEBUG`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Debug {
     /// `panic=abort`: a panic in a goroutine ends the process.
@@ -19,15 +20,15 @@ pub(crate) struct Debug {
     pub(crate) stall: bool,
     /// `schedtrace=N`, `scheddetail=1`: the scheduler is traced every N milliseconds.
     pub(crate) trace: TraceConfig,
-    /// `adaptive=0`: as many Ps run as may, always.
+    /// `adaptive=0`: the runtime always uses `max_procs` Ps.
     pub(crate) not_adaptive: bool,
     /// `pause=0`: threads that compute without a P are not paused.
     pub(crate) no_pause: bool,
-    /// `deadlock=…`: what happens when all goroutines are asleep, if it is said.
+    /// `deadlock=…`: what happens when all goroutines wait. `None` if it is not given.
     pub(crate) on_deadlock: Option<OnDeadlock>,
 }
 
-/// What `GMPDEBUG` asks for, read once.
+/// Returns the settings in `GMPDEBUG`, which is read once.
 pub(crate) fn debug() -> &'static Debug {
     static DEBUG: Lazy<Debug> = Lazy::new(|| {
         let text = std::env::var("GMPDEBUG").unwrap_or_default();
@@ -78,7 +79,7 @@ fn parse_debug(text: &str, mut complain: impl FnMut(String)) -> Debug {
     debug
 }
 
-/// The number of Ps that `GMPMAXPROCS` asks for, read once.
+/// Returns the number of Ps in `GMPMAXPROCS`, which is read once.
 pub(super) fn procs() -> Option<usize> {
     static PROCS: Lazy<Option<usize>> = Lazy::new(|| {
         let text = std::env::var("GMPMAXPROCS").unwrap_or_default();

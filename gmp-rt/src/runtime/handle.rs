@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 /// A reference to a [`Runtime`](crate::Runtime), for starting goroutines from anywhere.
 ///
-/// It does not keep the runtime running: spawning on one that has ended gives a handle that
-/// says [`JoinError::Cancelled`](crate::JoinError::Cancelled), and drops the future at once.
+/// It does not keep the runtime running. A spawn on a runtime that has ended drops the future at
+/// once, and its join handle returns [`JoinError::Cancelled`](crate::JoinError::Cancelled).
 ///
 /// # Examples
 ///
@@ -32,8 +32,10 @@ impl Handle {
         Self { sched }
     }
 
-    /// The runtime around the caller: the goroutine's own, that of an enclosing `block_on`, or
-    /// the default one, which starts now if it has not.
+    /// Returns a handle to the current runtime.
+    ///
+    /// That is the runtime of the innermost `block_on`, else that of the goroutine, else the
+    /// default runtime, which starts now if necessary.
     #[must_use]
     pub fn current() -> Self {
         Self { sched: context::sched() }
@@ -64,8 +66,8 @@ impl Handle {
         box_future!(future: F => self.spawn_from(future, origin))
     }
 
-    /// [`spawn`](Self::spawn) for primitives that start a goroutine later than their caller
-    /// asked for it: dumps name `site`.
+    /// [`spawn`](Self::spawn) for a primitive that starts a goroutine after the call that requested
+    /// it. Dumps show `site`.
     #[doc(hidden)]
     pub fn spawn_at<F>(&self, future: F, site: &'static Location<'static>) -> JoinHandle<F::Output>
     where
@@ -85,38 +87,39 @@ impl Handle {
         })
     }
 
-    /// Runs a future on this thread; goroutines that it starts run on this runtime.
+    /// Runs a future on this thread. Goroutines that it starts run on this runtime.
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         // The future is dropped inside as well: its destructor may start goroutines.
         box_future!(future: F => context::enter(&self.sched, move || block_on_owned(future)))
     }
 
-    /// Returns how many goroutines run in parallel. [`Builder::max_procs`](crate::Builder::max_procs)
-    /// says what this bounds and what not.
+    /// Returns how many goroutines run in parallel.
+    ///
+    /// [`Builder::max_procs`](crate::Builder::max_procs) describes what this bounds.
     #[must_use]
     pub fn max_procs(&self) -> usize {
         self.sched.max_procs()
     }
 
     /// Sets how many goroutines run in parallel and returns the previous number.
-    /// [`Builder::max_procs`](crate::Builder::max_procs) says what this bounds and what not.
     ///
-    /// More take effect at once; fewer as running goroutines come to their next await.
+    /// [`Builder::max_procs`](crate::Builder::max_procs) describes what this bounds. A larger
+    /// number takes effect at once, a smaller one as running goroutines reach their next await.
     ///
     /// # Errors
     ///
-    /// [`ProcsError`] for 0 and for more than 1024; nothing changes then.
+    /// [`ProcsError`] for 0 and for more than 1024. Nothing changes then.
     pub fn set_max_procs(&self, procs: usize) -> Result<usize, ProcsError> {
         self.sched.set_procs(procs)
     }
 
-    /// What the runtime has done so far.
+    /// Returns the counters of the runtime.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.sched.stats()
     }
 
-    /// How many goroutines live on this runtime.
+    /// Returns the number of goroutines of this runtime that have not ended.
     #[must_use]
     pub fn num_goroutine(&self) -> u64 {
         self.sched.live()

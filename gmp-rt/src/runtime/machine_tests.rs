@@ -1,5 +1,5 @@
-//! The number of Ps follows the machine: a made-up one, and a real control group where the OS lets us
-//! make one.
+//! The number of Ps follows the CPU quota: of a fake machine, and of a real control group where the
+//! OS allows to make one.
 
 use super::{Builder, Runtime};
 use crate::sys::cpu_limit::Machine;
@@ -9,21 +9,22 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Names the folder of the group to a child process that is to live in it.
+/// The environment variable with the folder of the group, for the child process that enters it.
 const GROUP: &str = "GMP_TEST_GROUP";
 
-/// As Go: once a second; the rest is for machines that do other things too.
+/// Sysmon reads the quota once a second, as Go does. The rest is a margin for busy machines.
 const SOON: Duration = Duration::from_secs(5);
 
-/// A runtime that takes 64 CPUs for granted and looks for quotas below `root`.
+/// Builds a runtime with an affinity of 64 CPUs that reads quotas below `root`.
 fn runtime(root: &Path) -> Runtime {
     let mut builder = Builder::new();
     builder.config.machine = Machine { root: root.into(), affinity: || 64 };
-    // Without the environment, whose `GMPMAXPROCS` would count instead of the machine.
+    // `None`: `GMPMAXPROCS` of the environment would override the machine.
     builder.build_with(None).unwrap()
 }
 
-/// Waits until `runtime` has `procs` Ps. It is busy meanwhile: who sleeps follows when woken.
+/// Waits until `runtime` has `procs` Ps. A goroutine keeps it busy, because an idle runtime does
+/// not read the quota.
 fn assert_follows(runtime: &Runtime, procs: usize) {
     let start = Instant::now();
     let handle = runtime.handle().clone();
@@ -46,10 +47,10 @@ fn follows_a_quota_that_changes() {
         fake.write(MAX, quota);
         assert_follows(&runtime, procs);
     }
-    // Of a group above: in Go that is an open bug.
+    // The quota of an ancestor. Go has an open bug there.
     fake.write("sys/fs/cgroup/cpu.max", "700000 100000\n");
     assert_follows(&runtime, 7);
-    // Half-written or gone, it is no limit.
+    // A file that is half-written or gone is no limit.
     fake.write("sys/fs/cgroup/cpu.max", "");
     assert_follows(&runtime, 64);
 }
@@ -61,7 +62,7 @@ fn who_sets_the_number_keeps_it() {
     let runtime = runtime(&fake.0);
     assert_eq!(runtime.handle().set_max_procs(6), Ok(3));
     fake.write(MAX, "400000 100000\n");
-    // What sysmon does once a second.
+    // Sysmon does this once a second.
     runtime.sched().update_procs();
     assert_eq!(runtime.max_procs(), 6);
 }
@@ -74,7 +75,7 @@ fn follows_a_real_group() {
     let group = match RealGroup::new() {
         Ok(group) => group,
         Err(why) => {
-            // Not by a macro: the harness would keep it to itself.
+            // Not by a macro: the test harness would capture the output.
             let text = format!("NOT TESTED: no control group can be made here: {why}\n");
             let _ = io::stderr().write_all(text.as_bytes());
             return;
@@ -88,7 +89,7 @@ fn follows_a_real_group() {
     assert!(output.status.success() && text.contains("was in the group"), "{text}");
 }
 
-/// In the child process.
+/// Runs in the child process.
 fn inside_the_group(group: &RealGroup) {
     group.set_quota(2.5);
     group.enter();

@@ -1,5 +1,7 @@
-//! A runtime as a program sees it: [`Runtime`], [`Handle`], and the calls that mean the one
-//! around them.
+//! [`Runtime`], its [`Builder`] and [`Handle`], and functions on the current runtime.
+//!
+//! The current runtime is that of the innermost [`Runtime::block_on`], else that of the goroutine
+//! that makes the call, else the default runtime.
 
 pub(crate) mod block_on;
 mod builder;
@@ -27,7 +29,7 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What the runtime around the caller has done so far.
+/// Returns the counters of the current runtime.
 ///
 /// # Examples
 ///
@@ -40,9 +42,9 @@ pub fn stats() -> Stats {
     context::sched().stats()
 }
 
-/// What all goroutines of the runtime around the caller are doing, in the format of Go's dumps.
+/// Returns what all goroutines of the current runtime do, in the format of Go's dumps.
 ///
-/// Taken without stopping anyone, also under full load.
+/// It stops no goroutine, and works under full load.
 ///
 /// # Examples
 ///
@@ -58,11 +60,11 @@ pub fn dump() -> String {
     context::sched().dump()
 }
 
-/// Sets what is called when a goroutine of the runtime around the caller blocks or hogs its thread,
-/// unmarked, while others wait, and its P is given to another thread.
+/// Sets the hook that the current runtime calls when a goroutine stalls its thread.
 ///
-/// Called on a thread of the runtime that runs no goroutines; it should be quick. Replaces the hook set
-/// before.
+/// A goroutine stalls its thread if it blocks outside of [`blocking`](crate::blocking()), or if it
+/// computes without an await for a time slice, and the runtime takes its P away. The hook runs on a
+/// thread that runs no goroutines. It should return quickly. A new hook replaces the previous one.
 ///
 /// # Examples
 ///
@@ -76,11 +78,12 @@ pub fn on_stall(hook: impl Fn(&Stall) + Send + Sync + 'static) {
 
 /// A scheduler with its threads.
 ///
-/// Most programs need none: `#[gmp::main]`, or just [`spawn`](crate::spawn), use the default runtime, which starts
-/// by itself. A program may have several, and use one from inside another.
+/// Most programs need none: `#[gmp::main]` and [`spawn`](crate::spawn) use the default runtime,
+/// which starts by itself. A program may have several runtimes, and use one from inside another.
 ///
-/// Dropping a runtime aborts its goroutines, waits for them to be dropped for a second at most,
-/// and leaves threads that are stuck inside a poll behind; they clean up when they come back.
+/// Dropping a runtime aborts its goroutines and waits at most a second until they are dropped. A
+/// thread that is still inside a poll is left behind, and cleans up when the poll returns. On a
+/// thread of the runtime itself the drop does not wait.
 ///
 /// # Examples
 ///
@@ -105,7 +108,7 @@ enum End {
 }
 
 impl Runtime {
-    /// A runtime with default settings.
+    /// Builds a runtime with default settings.
     ///
     /// # Errors
     ///
@@ -122,7 +125,7 @@ impl Runtime {
         self.handle.sched()
     }
 
-    /// A handle: cheap to clone, and usable from any thread.
+    /// Returns a handle, which is cheap to clone and usable on any thread.
     #[must_use]
     pub fn handle(&self) -> &Handle {
         &self.handle
@@ -138,27 +141,28 @@ impl Runtime {
         box_future!(future: F => self.handle.spawn_from(future, origin))
     }
 
-    /// Runs a future on this thread; goroutines that it starts run on this runtime.
+    /// Runs a future on this thread. Goroutines that it starts run on this runtime.
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         box_future!(future: F => self.handle.block_on(future))
     }
 
-    /// Returns how many goroutines run in parallel. [`Builder::max_procs`] says what this bounds and
-    /// what not.
+    /// Returns how many goroutines run in parallel.
+    ///
+    /// [`Builder::max_procs`] describes what this bounds.
     #[must_use]
     pub fn max_procs(&self) -> usize {
         self.handle.max_procs()
     }
 
-    /// Ends the runtime: no new goroutines, those there are get dropped, threads exit. Waits at
-    /// most `limit` for that.
+    /// Ends the runtime and waits at most `limit` for that.
     ///
-    /// Called on a thread of this runtime it does not wait, since it would wait for itself.
+    /// No new goroutine starts, all others are dropped, and the threads exit. On a thread of this
+    /// runtime the call does not wait, because it would wait for itself. It then returns an error.
     ///
     /// # Errors
     ///
-    /// [`ShutdownError`] names the goroutines that were still inside a poll. Their threads are
-    /// left behind, and clean up if they ever come back.
+    /// [`ShutdownError`] names the goroutines that have not ended. A thread that is still inside a
+    /// poll is left behind, and cleans up when the poll returns.
     pub fn shutdown(mut self, limit: Duration) -> Result<(), ShutdownError> {
         self.end = End::Done;
         self.sched().shutdown(limit).map_err(|stuck| ShutdownError { stuck })
@@ -186,7 +190,7 @@ pub struct ShutdownError {
 }
 
 impl ShutdownError {
-    /// The goroutines, a line each: id, name, where spawned.
+    /// Returns the goroutines, one line each: id, name and spawn site.
     #[must_use]
     pub fn stuck(&self) -> &[String] {
         &self.stuck

@@ -1,8 +1,8 @@
-//! A clock that wakes one thread after a while, which others set and clear without waking it. Linux: a timer with a
-//! file descriptor.
+//! A timer that wakes one thread. Other threads set and clear it without waking that thread. Linux:
+//! a timerfd.
 //!
-//! Setting it is one system call and no switch of threads: a tenth of what waking the thread would take. A thread
-//! cannot be given such a time from outside in any other way, once it sleeps.
+//! Setting it is one system call without a thread switch, which is cheaper than a wake-up of the
+//! thread. Nothing else changes the deadline of a thread that already sleeps.
 
 use rustix::io::Errno;
 use rustix::time::{
@@ -12,23 +12,23 @@ use rustix::time::{
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-/// See the [module](self).
+/// A timer of one thread. See the [module](self).
 #[derive(Debug)]
 pub(crate) struct Alarm(OwnedFd);
 
 impl Alarm {
-    /// One that is not set; `None` if the system has none to give, as without descriptors.
+    /// Creates a timer that is not set. Returns `None` if the OS refuses, as without descriptors.
     pub(crate) fn new() -> Option<Self> {
         timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC).ok().map(Self)
     }
 
-    /// Goes off after `time`, whatever was set before.
+    /// Sets the timer to expire after `time`. Replaces an earlier setting.
     pub(crate) fn set(&self, time: Duration) {
-        // None at all would clear it.
+        // Zero would clear the timer.
         self.change(time.max(Duration::from_nanos(1)));
     }
 
-    /// Does not go off any more; nor did it, if nobody has noticed.
+    /// Clears the timer, and an expiry for which [`wait`](Self::wait) has not returned yet.
     pub(crate) fn clear(&self) {
         self.change(Duration::ZERO);
     }
@@ -41,7 +41,7 @@ impl Alarm {
         debug_assert!(changed.is_ok(), "a timer of ours: {changed:?}");
     }
 
-    /// Sleeps until it goes off, or returns at once if it did since the last time.
+    /// Sleeps until the timer expires. Returns at once if it expired since the last call.
     pub(crate) fn wait(&self) {
         while rustix::io::read(&self.0, &mut [0; 8]) == Err(Errno::INTR) {}
     }

@@ -1,10 +1,10 @@
-//! The alarm in the models: loom has no clock, so an alarm that is set may go off at any moment.
+//! The alarm in the models. Loom has no clock, so an alarm that is set may expire at any time.
 
 use loom::sync::{Condvar, Mutex};
 use std::sync::PoisonError;
 use std::time::Duration;
 
-/// An alarm that goes off as soon as its thread waits for it.
+/// An alarm that expires as soon as it is set and its thread waits.
 #[derive(Debug, Default)]
 pub(crate) struct Alarm {
     is_set: Mutex<bool>,
@@ -12,17 +12,17 @@ pub(crate) struct Alarm {
 }
 
 impl Alarm {
-    /// One that is not set.
+    /// Creates an alarm that is not set.
     pub(crate) fn new() -> Option<Self> {
         Some(Self::default())
     }
 
-    /// Goes off, now or later.
+    /// Sets the alarm.
     pub(crate) fn set(&self, _time: Duration) {
         self.change(true);
     }
 
-    /// Does not go off any more; nor did it, if nobody has noticed.
+    /// Clears the alarm.
     pub(crate) fn clear(&self) {
         self.change(false);
     }
@@ -32,7 +32,7 @@ impl Alarm {
         self.changed.notify_one();
     }
 
-    /// Sleeps until it goes off, or returns at once if it did since the last time.
+    /// Sleeps until the alarm is set, then clears it.
     pub(crate) fn wait(&self) {
         let mut is_set = self.is_set.lock().unwrap_or_else(PoisonError::into_inner);
         while !*is_set {

@@ -1,13 +1,13 @@
-//! For systems without a clock that wakes a thread and is set by another: there is never one to be had.
+//! For systems without a timer that one thread sets and another waits for. No alarm can be created.
 
 use std::time::Duration;
 
-/// There is none.
+/// An alarm that does not exist.
 #[derive(Debug)]
 pub(crate) enum Alarm {}
 
 impl Alarm {
-    /// None.
+    /// Returns `None`.
     pub(crate) fn new() -> Option<Self> {
         None
     }

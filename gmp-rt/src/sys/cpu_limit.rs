@@ -1,16 +1,16 @@
-//! How many CPUs this process may use: its affinity, and the quota of its control group and of all
-//! groups above it (Linux).
+//! The number of CPUs that this process may use, by its affinity and the quota of its control group
+//! (Linux).
 //!
-//! The rule is Go's: the smaller of the affinity and the quota, where a quota rounds up and counts as
-//! two at least. Unlike Go, a tighter limit of an ancestor counts too.
+//! The rule is Go's: the smaller of the affinity and the quota. A quota is rounded up and is at
+//! least 2. Unlike in Go, the quotas of all ancestor groups count too.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where the limits come from: this machine, or one that a test makes up.
+/// The source of the limits: this machine, or a fake one in tests.
 #[derive(Clone, Debug)]
 pub(crate) struct Machine {
-    /// What `/proc` and the groups' folders are below of.
+    /// The folder that contains `/proc` and the folders of the groups.
     pub(crate) root: PathBuf,
     pub(crate) affinity: fn() -> usize,
 }
@@ -22,7 +22,7 @@ impl Default for Machine {
 }
 
 impl Machine {
-    /// The number of CPUs to use by default; changes with the group's quota.
+    /// Returns the number of CPUs to use by default. It changes with the quota of the group.
     pub(crate) fn cpus(&self) -> usize {
         combine((self.affinity)(), quota(&self.root))
     }
@@ -38,7 +38,7 @@ fn affinity() -> usize {
     set.map_or(1, |set| set.count() as usize)
 }
 
-/// The CPU quota in CPUs; `None` without one.
+/// Returns the CPU quota in CPUs, or `None` if there is none.
 fn quota(root: &Path) -> Option<f64> {
     let groups = fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
     let mounts = fs::read_to_string(root.join("proc/self/mountinfo")).ok()?;
@@ -67,7 +67,7 @@ pub(crate) enum Version {
 }
 
 impl Version {
-    /// The quota set in one folder.
+    /// Returns the quota that is set in one folder.
     fn quota(self, folder: &Path) -> Option<f64> {
         let read = |name: &str| fs::read_to_string(folder.join(name)).ok();
         let (quota, period) = match self {
@@ -78,13 +78,13 @@ impl Version {
                 (quota.to_owned(), period.to_owned())
             }
         };
-        // "max" and negative numbers mean none.
+        // "max" and negative numbers mean no quota.
         let quota: f64 = quota.trim().parse().ok().filter(|quota| *quota > 0.0)?;
         let period: f64 = period.trim().parse().ok().filter(|period| *period > 0.0)?;
         Some(quota / period)
     }
 
-    /// Whether a mount, by its type and options, is the one of the CPU controller.
+    /// Whether a mount with this type and these options is that of the CPU controller.
     fn is_mount(self, kind: &str, options: &str) -> bool {
         match self {
             Self::V1 => kind == "cgroup" && options.split(',').any(|option| option == "cpu"),
@@ -93,7 +93,7 @@ impl Version {
     }
 }
 
-/// The control group this process is in.
+/// The control group of this process.
 #[derive(Debug, PartialEq, Eq)]
 struct Group {
     version: Version,
@@ -101,7 +101,7 @@ struct Group {
 }
 
 impl Group {
-    /// From `/proc/self/cgroup`: a v1 hierarchy with the CPU controller wins over v2.
+    /// Parses `/proc/self/cgroup`. A v1 hierarchy with the CPU controller takes precedence over v2.
     fn find(text: &str) -> Option<Self> {
         fn fields(line: &str) -> Option<[&str; 3]> {
             line.splitn(3, ':').collect::<Vec<_>>().try_into().ok()
@@ -113,7 +113,7 @@ impl Group {
         v1.map(group(Version::V1)).or_else(|| v2.map(group(Version::V2)))
     }
 
-    /// From `/proc/self/mountinfo`: where the hierarchy is mounted, and this group's folder there.
+    /// Parses `/proc/self/mountinfo`. Returns the mount point and the folder of this group.
     fn folder(&self, text: &str) -> Option<(PathBuf, PathBuf)> {
         text.lines().find_map(|line| {
             let (fields, kind) = line.split_once(" - ")?;

@@ -1,8 +1,8 @@
-//! Fake and real control groups.
+//! Tests of the limits, with fake and real control groups.
 
 use super::*;
 
-/// A fake `/proc` and `/sys` in a folder of its own, removed at the end.
+/// A fake `/proc` and `/sys` in a temporary folder, which the drop removes.
 pub(crate) struct Fake(pub(crate) PathBuf);
 
 impl Fake {
@@ -13,7 +13,7 @@ impl Fake {
         fake
     }
 
-    /// A process in the group `group` of a v2 hierarchy.
+    /// Fakes a process in the group `group` of a v2 hierarchy.
     pub(crate) fn v2(name: &str, group: &str, files: &[(&str, &str)]) -> Self {
         let fake = Self::new(name, files);
         fake.write("proc/self/cgroup", &format!("0::{group}\n"));
@@ -34,16 +34,17 @@ impl Drop for Fake {
     }
 }
 
-/// A control group below our own, with a quota, and one in it without, for a process.
+/// A control group with a quota below that of this process. It contains an inner group without a
+/// quota, for a process.
 pub(crate) struct RealGroup {
     version: Version,
     folder: PathBuf,
-    /// Whether it is ours to remove.
+    /// Whether this value made the folders, and removes them.
     made: bool,
 }
 
 impl RealGroup {
-    /// Makes both, or says why that cannot be.
+    /// Makes both groups, or returns why that is impossible.
     pub(crate) fn new() -> Result<Self, String> {
         let (version, own) = Self::own().ok_or("this process is in none with a CPU controller")?;
         let folder = own.join(format!("gmp-test-{}", std::process::id()));
@@ -56,7 +57,7 @@ impl RealGroup {
         Ok(group)
     }
 
-    /// The one that another process has made.
+    /// Refers to the group that another process has made.
     pub(crate) fn at(folder: PathBuf) -> Self {
         Self { version: Self::own().unwrap().0, folder, made: false }
     }
@@ -91,7 +92,7 @@ impl RealGroup {
         fs::write(self.quota_file(), text).unwrap();
     }
 
-    /// Moves this process into the inner one: the limit is then an ancestor's.
+    /// Moves this process into the inner group. The quota is then that of an ancestor.
     pub(crate) fn enter(&self) {
         fs::write(self.inner().join("cgroup.procs"), "0").unwrap();
         assert_eq!(Self::own().unwrap().1, self.inner());

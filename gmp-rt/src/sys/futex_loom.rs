@@ -1,5 +1,5 @@
-//! Waiting on an atomic word in the models. A wake-up that comes before the sleep is lost, as with
-//! the system call, unless the word has changed.
+//! Waiting on an atomic word in the models. As with the system call, a wake-up before the sleep is
+//! lost unless the word has changed.
 
 use crate::prim::{AtomicU32, Ordering, process_wide};
 use loom::sync::{Condvar, Mutex};
@@ -10,7 +10,7 @@ process_wide! {
     static WAITERS: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
 }
 
-/// Sleeps while `word` is `value`. Loom has no clock: a limited wait does not sleep.
+/// Sleeps if `word` is `value`. Loom has no clock, so a wait with a limit does not sleep.
 pub(crate) fn wait(word: &AtomicU32, value: u32, time: Option<Duration>) {
     let guard = WAITERS.0.lock().unwrap_or_else(PoisonError::into_inner);
     if time.is_none() && word.load(Ordering::SeqCst) == value {

@@ -1,4 +1,4 @@
-//! What differs between operating systems: one file per system, chosen here.
+//! The code that differs between operating systems. This file selects the file for each system.
 
 #[cfg(unix)]
 #[expect(unsafe_code, reason = "mmap and munmap, I1 of the module")]

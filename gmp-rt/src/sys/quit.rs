@@ -1,19 +1,20 @@
-//! SIGQUIT, told to a thread of its own (Unix).
+//! Serves SIGQUIT on a dedicated thread (Unix).
 //!
-//! The handler writes a byte to a socket, and a thread that waits for nothing else reads it: what is
-//! done then happens outside of signal context, and needs no P, no goroutine and no sysmon. Until the
-//! signal comes the thread sleeps in one read.
+//! The handler writes a byte to a socket, and the dedicated thread reads it. So the action runs
+//! outside of signal context, and needs no P, no goroutine and no sysmon. Until the signal arrives
+//! the thread sleeps in one read.
 //!
-//! The signal is the program's if it wants it. A handler that is there already is left alone. One that
-//! comes later has the signal too, also if it calls ours first, as handlers that chain do: the thread
-//! acts only if the handler is still ours when it looks.
+//! A handler of the program takes precedence. If the program has a handler already, gmp installs
+//! none. If the program installs one later, the thread ignores the signal, also if that handler
+//! calls the one of gmp first, as chained handlers do. The thread acts only if the handler of gmp
+//! is still installed when it checks.
 //!
 //! # Invariants
 //!
-//! - I1: `sigaction` touches nothing but the structs it is given.
-//! - I2: [`on_quit`] does what is allowed in a handler: it reads a cell that was filled before it was
-//!   installed, and calls `getpid`, `write`, `signal` and `raise`. None of them changes `errno` unless it
-//!   fails, and `write` fails only if 64 KiB of signals are unread.
+//! - I1: `sigaction` accesses nothing but the structs that it gets.
+//! - I2: [`on_quit`] does only what a handler may do. It reads a cell that was filled before it was
+//!   installed, and calls `getpid`, `write`, `signal` and `raise`. None of them changes `errno`
+//!   unless it fails. `write` fails only if the socket is full of unread bytes.
 
 use crate::prim::fixed::OnceLock;
 use std::io::{self, ErrorKind, Read, Write};
@@ -21,21 +22,23 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 use std::{mem, process, ptr, thread};
 
-/// Where the handler tells.
+/// What the handler needs to wake the thread.
 #[derive(Debug)]
 struct Watch {
     thread: UnixStream,
-    /// The process that has the thread: a fork has the handler only.
+    /// The process that has the thread. The child of a fork has only the handler.
     process: u32,
 }
 
 static WATCH: OnceLock<Watch> = OnceLock::new();
 
-/// A signal that comes this long after the first means: whatever you are doing, end.
+/// Time after the first signal from which another one ends the process at once. Chosen.
 const INSIST: Duration = Duration::from_secs(1);
 
-/// Runs `act` on a thread of its own when SIGQUIT comes, if nobody else handles it; then, or when the
-/// signal is repeated later, the process ends with status 2.
+/// Runs `act` on a new thread at the first SIGQUIT, then ends the process with status 2.
+///
+/// A signal that arrives [`INSIST`] after the first ends the process without waiting for `act`.
+/// Does nothing if the program has a handler.
 pub(crate) fn watch(act: fn()) -> io::Result<()> {
     if disposition()? == Disposition::Theirs || WATCH.get().is_some() {
         return Ok(());
@@ -50,14 +53,14 @@ pub(crate) fn watch(act: fn()) -> io::Result<()> {
     Ok(())
 }
 
-/// The thread.
+/// The body of the dedicated thread.
 fn wait(told: &UnixStream, act: fn()) {
     let mut since: Option<Instant> = None;
     while next(told) {
         match (since, disposition()) {
             (_, Ok(Disposition::Theirs | Disposition::Nobodys) | Err(_)) => {}
             (Some(since), _) if since.elapsed() >= INSIST => exit(),
-            // The one that is under way comes to its end.
+            // The action is running.
             (Some(_), _) => {}
             (None, _) => {
                 since = Some(Instant::now());
@@ -65,7 +68,7 @@ fn wait(told: &UnixStream, act: fn()) {
                     let _ends = Exit;
                     act();
                 };
-                // Beside this thread, so that a repeated signal is heard.
+                // On another thread, so that this one reads a repeated signal.
                 if thread::Builder::new().spawn(acts).is_err() {
                     acts();
                 }
@@ -74,7 +77,7 @@ fn wait(told: &UnixStream, act: fn()) {
     }
 }
 
-/// Waits for a signal.
+/// Waits for a signal. Returns `false` if the socket fails.
 fn next(mut told: &UnixStream) -> bool {
     loop {
         match told.read(&mut [0]) {
@@ -85,7 +88,7 @@ fn next(mut told: &UnixStream) -> bool {
     }
 }
 
-/// Ends the process as it is dropped, also by a panic.
+/// Ends the process when it is dropped, also by a panic.
 struct Exit;
 
 impl Drop for Exit {
@@ -94,25 +97,26 @@ impl Drop for Exit {
     }
 }
 
-/// Ends the process at once: what runs at an orderly exit may need what is stuck.
+/// Ends the process at once. The code of an orderly exit may wait for a stuck thread.
 fn exit() -> ! {
     // SAFETY: takes no memory.
     unsafe { libc::_exit(2) }
 }
 
-/// Who handles the signal.
+/// What handles the signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Disposition {
+    /// The handler of gmp.
     Ours,
-    /// Another handler does.
+    /// A handler of the program.
     Theirs,
-    /// The OS: by the end of the process, or not at all, as for what a shell starts in the
-    /// background. Go takes over both.
+    /// No handler. The OS ends the process, or ignores the signal, as in a process that a shell
+    /// starts in the background. Go installs its handler in both cases.
     Nobodys,
 }
 
 fn disposition() -> io::Result<Disposition> {
-    // SAFETY: I1 — a struct of integers, for which zero is a value; written by the call.
+    // SAFETY: I1 — a struct of integers, for which zero is a value. The call writes it.
     let (failed, action) = unsafe {
         let mut action: libc::sigaction = mem::zeroed();
         (libc::sigaction(libc::SIGQUIT, ptr::null(), &raw mut action), action)
@@ -128,11 +132,11 @@ fn disposition() -> io::Result<Disposition> {
 }
 
 fn install() -> io::Result<()> {
-    // SAFETY: I1 and I2 — the handler may run at any time from now on. Its mask is empty, as in zero.
+    // SAFETY: I1 and I2 — the handler may run at any time from now on. A zeroed mask is empty.
     let failed = unsafe {
         let mut action: libc::sigaction = mem::zeroed();
         action.sa_sigaction = on_quit as *const () as usize;
-        // Calls go on that it interrupts; and a stack of the thread's own is used if there is one.
+        // The OS restarts interrupted calls, and uses the alternate signal stack if there is one.
         action.sa_flags = libc::SA_RESTART | libc::SA_ONSTACK;
         libc::sigaction(libc::SIGQUIT, &raw const action, ptr::null_mut())
     };
@@ -143,10 +147,11 @@ fn install() -> io::Result<()> {
 extern "C" fn on_quit(signal: libc::c_int) {
     let Some(watch) = WATCH.get() else { return };
     if watch.process == process::id() {
-        // Full only if thousands were not read: then one more says nothing new.
+        // Fails only if the socket is full. Then another byte would change nothing.
         let _ = (&watch.thread).write(&[0]);
     } else {
-        // SAFETY: both are for handlers. Pending until the handler returns, then as if there was none.
+        // SAFETY: a handler may call both. The signal stays pending until the handler returns. Then
+        // the default action applies.
         unsafe {
             libc::signal(signal, libc::SIG_DFL);
             libc::raise(signal);
@@ -154,7 +159,7 @@ extern "C" fn on_quit(signal: libc::c_int) {
     }
 }
 
-/// Writes to stderr past the lock of std, which may be held by who is stuck.
+/// Writes to stderr without the lock of std, which a stuck thread may hold.
 pub(crate) fn write_stderr(text: &str) {
     let (mut left, mut refused) = (text.as_bytes(), 0);
     while !left.is_empty() && refused < 1000 {
@@ -162,7 +167,7 @@ pub(crate) fn write_stderr(text: &str) {
             Ok(n) => left = left.get(n..).unwrap_or_default(),
             Err(rustix::io::Errno::INTR) => {}
             Err(rustix::io::Errno::AGAIN) => {
-                // Non-blocking and full: its reader gets a second.
+                // Non-blocking and full. The reader gets a second.
                 refused += 1;
                 thread::sleep(Duration::from_millis(1));
             }

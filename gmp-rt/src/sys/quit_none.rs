@@ -1,8 +1,8 @@
-//! For systems without SIGQUIT: it never comes.
+//! For systems without SIGQUIT.
 
 use std::io;
 
-/// Nothing to watch for.
+/// Does nothing.
 pub(crate) fn watch(_act: fn()) -> io::Result<()> {
     Ok(())
 }

@@ -1,15 +1,15 @@
 //! A signal from gmp to one of its own threads, with a reason (Linux).
 //!
 //! All reasons share one signal, SIGURG, whose default action is to do nothing. Go uses it too.
-//! A signal of gmp carries the address of a static of this module, so the handler tells it from
-//! every other SIGURG. It passes those to the handler that was installed before it.
+//! A signal of gmp carries the address of a static of this module, by which the handler recognizes
+//! it. It passes every other SIGURG to the handler that was installed before it.
 //!
 //! A program that installs a handler later takes the signal away ([`is_ours`]), unless its handler
 //! calls this one.
 //!
 //! # Invariants
 //!
-//! - I1: `sigaction` touches nothing but the structs that it gets.
+//! - I1: `sigaction` accesses nothing but the structs that it gets.
 //! - I2: [`on_signal`] does only what a handler may do. It reads cells that were filled before it
 //!   was installed, calls a function that keeps this rule, and restores `errno`.
 //! - I3: the earlier handler is called with the arguments that the kernel would give it. Its mask
@@ -23,16 +23,16 @@ const SIGNAL: libc::c_int = libc::SIGURG;
 /// Why a thread gets the signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
-    /// The thread is to stand still.
+    /// Pauses the thread.
     Pause = 0,
 }
 
 const REASONS: usize = 1;
 
-/// The function for each reason, by its number. Their addresses mark gmp's signals.
+/// The function for each reason, by its number. The addresses of the cells mark gmp's signals.
 static CALLS: [OnceLock<fn()>; REASONS] = [const { OnceLock::new() }; REASONS];
 
-/// The action that was there before.
+/// The action that was installed before.
 static BEFORE: OnceLock<Before> = OnceLock::new();
 
 struct Before(libc::sigaction);
@@ -57,7 +57,7 @@ struct Sender {
 const _: () = assert!(size_of::<Info>() >= size_of::<libc::siginfo_t>());
 
 /// Calls `call` on each thread that gets a signal for `reason`. Returns `false` if the system
-/// refuses the handler, which is installed once: the program may replace it.
+/// refuses the handler. The handler is installed only once, because the program may replace it.
 ///
 /// `call` does only what a signal handler may do.
 pub(crate) fn install(reason: Reason, call: fn()) -> bool {
@@ -69,7 +69,7 @@ pub(crate) fn install(reason: Reason, call: fn()) -> bool {
     }
     let Some(before) = sigaction(None) else { return false };
     BEFORE.get_or_init(|| Before(before));
-    // SAFETY: a struct of integers, for which zero is a value; its mask is empty then.
+    // SAFETY: a struct of integers, for which zero is a value. A zeroed mask is empty.
     let mut action: libc::sigaction = unsafe { mem::zeroed() };
     action.sa_sigaction = ours();
     action.sa_flags = libc::SA_RESTART | libc::SA_ONSTACK | libc::SA_SIGINFO;
@@ -83,7 +83,7 @@ pub(crate) fn is_ours() -> bool {
 
 /// Sends the signal to a thread of this process. Does nothing if the thread is gone.
 pub(crate) fn send(thread: u32, reason: Reason) {
-    // SAFETY: takes no memory and cannot fail.
+    // SAFETY: accesses no memory and cannot fail.
     let process = unsafe { libc::getpid() };
     let value = ptr::from_ref(&CALLS[reason as usize]);
     let sender = Sender { process, user: 0, value };
@@ -92,17 +92,17 @@ pub(crate) fn send(thread: u32, reason: Reason) {
     unsafe { libc::syscall(libc::SYS_rt_tgsigqueueinfo, process, thread, SIGNAL, &raw const info) };
 }
 
-/// Calls `sigaction` with `new`, or only asks. Returns the action before the call.
+/// Calls `sigaction` with `new`, or only queries. Returns the action before the call.
 fn sigaction(new: Option<&libc::sigaction>) -> Option<libc::sigaction> {
     let new = new.map_or(ptr::null(), ptr::from_ref);
-    // SAFETY: I1 — a struct of integers, for which zero is a value. A new handler is ours, I2.
+    // SAFETY: I1 — a struct of integers, for which zero is a value. I2 holds for a new handler.
     unsafe {
         let mut before: libc::sigaction = mem::zeroed();
         (libc::sigaction(SIGNAL, new, &raw mut before) == 0).then_some(before)
     }
 }
 
-/// The handler as `sigaction` names it.
+/// Returns the handler in the type of `sigaction`.
 fn ours() -> libc::sighandler_t {
     on_signal as *const () as libc::sighandler_t
 }
@@ -113,7 +113,7 @@ extern "C" fn on_signal(
     info: *mut libc::siginfo_t,
     context: *mut libc::c_void,
 ) {
-    // SAFETY: the thread's own.
+    // SAFETY: the address is that of the `errno` of this thread.
     let errno = unsafe { *libc::__errno_location() };
     // SAFETY: the kernel passes a valid struct, and a value if the code says so.
     let value =
@@ -127,7 +127,7 @@ extern "C" fn on_signal(
     unsafe { *libc::__errno_location() = errno };
 }
 
-/// Calls the handler that was there before, if there was one. I3.
+/// Calls the handler that was installed before, if there is one. I3.
 fn call_before(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     type Plain = extern "C" fn(libc::c_int);
     type WithInfo = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);

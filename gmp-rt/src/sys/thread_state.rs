@@ -1,13 +1,13 @@
-//! What the OS says about a thread: asleep and why, and how much CPU it has used. Linux.
+//! The state of a thread in the OS: why it sleeps, and how much CPU time it has used (Linux).
 //!
-//! Two questions, because their prices differ: the CPU clock is one system call of 0.6 µs, why a thread sleeps is a
-//! file in `/proc`, 6 µs.
+//! There are two functions because their costs differ. [`cpu`] is one system call. [`sleep`] reads
+//! a file in `/proc`, which takes about ten times as long.
 //!
-//! Both work without allocation: the pauser of `sched/pause` relies on it.
+//! Neither allocates. The pauser of `sched/pause` relies on that.
 //!
 //! # Invariants
 //!
-//! - I1: `clock_gettime` with any clock number touches nothing but the `timespec` it is given.
+//! - I1: `clock_gettime` with any clock number accesses nothing but the `timespec` that it gets.
 
 #[cfg(not(target_arch = "arm"))]
 use libc::SYS_mmap as SYS_MMAP;
@@ -19,22 +19,23 @@ use std::io::{Read, Write};
 /// Whether and why a thread sleeps in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sleep {
-    /// It does not: it runs, or waits for a CPU.
+    /// It does not sleep. It runs, or waits for a CPU.
     No,
-    /// In a call that waits for the world outside: files, sockets, time.
+    /// It sleeps in a system call that waits for a file, a socket or the clock.
     Call,
-    /// For another thread, or for memory: a lock, a page. Also if the OS does not say.
+    /// It waits for another thread or for memory: a lock, a page. Also if the reason is unknown.
     Lock,
 }
 
-/// The number of the calling thread.
+/// Returns the number of the calling thread.
 pub(crate) fn this_thread() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
 }
 
-/// Whether and why another thread of this process sleeps; `None` if it is gone.
+/// Returns whether and why another thread of this process sleeps. `None` if it has exited.
 pub(crate) fn sleep(thread: u32) -> Option<Sleep> {
-    // Also tells a thread that does not sleep, for less than `stat` takes; but not every kernel has it.
+    // `syscall` also shows whether the thread sleeps, and is cheaper than `stat`. Not every kernel
+    // has it.
     let mut head = [0; HEAD];
     match read(thread, "syscall", &mut head) {
         Some(head) => Some(sleep_in(head)),
@@ -43,12 +44,12 @@ pub(crate) fn sleep(thread: u32) -> Option<Sleep> {
     }
 }
 
-/// Bytes of a file about a thread that are read.
+/// Number of bytes that are read of a file about a thread.
 const HEAD: usize = 512;
 
-/// Reads the head of a file about a thread, which is one line of ASCII, but for the thread's name.
+/// Reads the beginning of a file about a thread: one line, ASCII except for the name of the thread.
 fn read<'a>(thread: u32, file: &str, head: &'a mut [u8; HEAD]) -> Option<&'a str> {
-    // Shorter than what std copies to the heap to pass it to the OS.
+    // Std copies only longer paths to the heap.
     let mut path = [0; 64];
     let mut left = &mut path[..];
     write!(left, "/proc/self/task/{thread}/{file}").ok()?;
@@ -56,12 +57,12 @@ fn read<'a>(thread: u32, file: &str, head: &'a mut [u8; HEAD]) -> Option<&'a str
     let n = path.len() - unused;
     let path = str::from_utf8(&path[..n]).ok()?;
     let n = File::open(path).ok()?.read(head).ok()?;
-    // A name may be cut, or be in any encoding.
+    // Skips the name, which may be cut or in any encoding.
     let start = head[..n].iter().rposition(|byte| *byte == b')').unwrap_or(0);
     str::from_utf8(&head[start..n]).ok()
 }
 
-/// What a thread waits for, by the number of its call: none in a page fault.
+/// Returns what a thread waits for, by the number of its call. A page fault has a negative number.
 fn sleep_in(syscall: &str) -> Sleep {
     const LOCKS: [libc::c_long; 7] = [
         libc::SYS_futex,
@@ -82,15 +83,17 @@ fn sleep_in(syscall: &str) -> Sleep {
     }
 }
 
-/// The state letter follows the thread's name, which is in parentheses and may hold any.
+/// Whether the state letter means sleep. It follows the name, which is in parentheses and may
+/// contain parentheses.
 fn is_asleep(stat: &str) -> Option<bool> {
     let state = stat.rsplit(')').next()?.trim_start().chars().next()?;
     Some(matches!(state, 'S' | 'D'))
 }
 
-/// Nanoseconds of CPU that a thread has used; `None` if it is gone. Exact, where `/proc` is a scheduler tick behind.
+/// Returns the CPU time of a thread in nanoseconds. `None` if it has exited. `/proc` would be up to
+/// a scheduler tick behind.
 pub(crate) fn cpu(thread: u32) -> Option<u64> {
-    // How the kernel encodes it: the complement of the thread's number, and "per thread, by the
+    // The encoding of the kernel: the complement of the thread's number, and "per thread, by the
     // scheduler".
     let clock = (!i32::try_from(thread).ok()?) << 3 | 6;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -133,14 +136,14 @@ mod tests {
             });
             let thread = rx.recv().unwrap();
             let before = cpu(thread).unwrap();
-            // It has begun to.
+            // Waits until the thread computes.
             while cpu(thread).unwrap() < before + 1_000_000 {}
             assert_eq!(sleep(thread), Some(Sleep::No));
             drop(stop);
         });
     }
 
-    /// Looks at a thread that does `what` until it is seen asleep there.
+    /// Checks a thread that runs `what` until it sleeps. Returns why it sleeps.
     fn asleep_in(what: impl FnOnce() + Send) -> Sleep {
         std::thread::scope(|scope| {
             let (tx, rx) = std::sync::mpsc::channel();

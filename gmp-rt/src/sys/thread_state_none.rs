@@ -1,5 +1,5 @@
-//! For systems that do not tell what a thread does: nobody is ever seen asleep, so a poll that takes
-//! long is taken for a computation.
+//! For systems that do not report the state of a thread. No thread counts as asleep, so every long
+//! poll counts as a computation.
 
 /// Whether and why a thread sleeps in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,17 +10,17 @@ pub(crate) enum Sleep {
     Lock,
 }
 
-/// The number of the calling thread.
+/// Returns 0: threads have no number here.
 pub(crate) fn this_thread() -> u32 {
     0
 }
 
-/// Never.
+/// Returns that the thread does not sleep.
 pub(crate) fn sleep(_thread: u32) -> Option<Sleep> {
     Some(Sleep::No)
 }
 
-/// As busy as time passes.
+/// Returns the time: the thread counts as running on a CPU all the time.
 pub(crate) fn cpu(_thread: u32) -> Option<u64> {
     Some(crate::util::clock::now())
 }
