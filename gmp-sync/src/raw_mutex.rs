@@ -195,8 +195,8 @@ impl RawMutex {
                 0 => (Gave::Look, WOKEN),
                 _ => (Gave::Lock, LOCKED),
             };
-            // Done before the node is fired, because its owner may unlock from then on. Acquire:
-            // pairs with `unlock`, on behalf of the waiter.
+            // Done before the node is fired, because its owner may unlock from then on.
+            // Acquire: pairs with `unlock`, on behalf of the waiter.
             match self.word.compare_exchange_weak(
                 word,
                 word | bit,

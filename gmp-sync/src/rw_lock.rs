@@ -75,9 +75,7 @@ impl<T> RwLock<T> {
 }
 
 impl<T: ?Sized> RwLock<T> {
-    /// Waits until no writer holds or waits for the lock, and takes the read lock.
-    ///
-    /// Go: `RLock`. A writer counts as waiting once it holds the mutex of the writers.
+    /// Waits until no writer holds or waits for the lock, and takes the read lock (Go: `RLock`).
     ///
     /// # Cancel safety
     ///
