@@ -1,4 +1,4 @@
-//! The tuning constants of the primitives, with the origin of each value.
+//! Tuning constants of mutexes and channels, with the origin of each value.
 
 use std::time::Duration;
 
