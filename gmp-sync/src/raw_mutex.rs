@@ -19,17 +19,18 @@
 //!
 //! | bit | set | cleared |
 //! |-----|-----|---------|
-//! | [`LOCKED`] | by the goroutine that takes the lock, or by `next` for the waiter that it hands the lock to | by unlocking |
-//! | [`WOKEN`] | by `next` for the waiter that it wakes, or by a spinning goroutine for itself | by that goroutine, when it takes the lock, waits or is dropped |
-//! | [`STARVING`] | under the queue's lock, by a woken waiter that waits again | under the queue's lock |
+//! | [`LOCKED`] | by a goroutine for itself, or by `next` for a waiter | by unlocking |
+//! | [`WOKEN`] | by `next` for a waiter, or by a spinning goroutine | by its owner (I2) |
+//! | [`STARVING`] | under the queue's lock, by a woken waiter that loses | under the queue's lock |
 //! | [`WAITERS`] | under the queue's lock: it is not empty | under the queue's lock |
 //!
 //! # Invariants
 //!
 //! - I1: while the queue's lock is free, `WAITERS` is set exactly if the queue is not empty.
 //! - I2: `WOKEN` has one owner, which reads the word again later. So unlocking need not wake a
-//!   waiter while it is set. The owner clears it at the latest when it waits, in the same step in
-//!   which it sees `LOCKED`. Then the holder of the lock wakes the next waiter.
+//!   waiter while it is set. The owner clears it when it takes the lock, waits or is dropped. If it
+//!   waits, it does so in the same step in which it sees `LOCKED`. Then the holder of the lock
+//!   wakes the next waiter.
 //! - I3: `STARVING` implies `WAITERS`, and that `WOKEN` has no owner. The owner of `WOKEN` sets
 //!   `STARVING` and gives up `WOKEN` in one step, and `WOKEN` gets no owner while `STARVING` is
 //!   set.

@@ -13,7 +13,7 @@
 //! | `give` leaves `WAITERS` when the queue is empty | all |
 //! | `take_or_wait` leaves `WOKEN` | `unlock_vs_cancel`, `unlock_vs_drop_of_woken_waiter` |
 //! | a cancelled waiter leaves `WOKEN` | `unlock_vs_cancel`, `unlock_vs_drop_of_woken_waiter` |
-//! | a cancelled waiter wakes nobody | `unlock_vs_cancel`, `unlock_vs_hand_over_by_another` |
+//! | a cancelled waiter wakes no waiter | `unlock_vs_cancel`, `unlock_vs_hand_over_by_another` |
 //! | a cancelled waiter keeps the lock | `unlock_vs_drop_of_woken_waiter`, starving |
 //! | `next` acts on a locked mutex | `unlock_vs_hand_over_by_another`, starving |
 //! | `next` is relaxed | `unlock_vs_hand_over_by_another`, starving |

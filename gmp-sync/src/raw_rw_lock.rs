@@ -13,9 +13,11 @@
 //!
 //! | bits | set | cleared |
 //! |------|-----|---------|
-//! | [`WRITER`] | by a writer that holds the writers' mutex | when it unlocks or gives up; under the queue's lock if any other bit is set |
-//! | [`BLOCKED`] | under the queue's lock, while `WRITER` is set: a reader waits | under the queue's lock |
+//! | [`WRITER`] | by a writer that holds the writers' mutex | when it unlocks or gives up |
+//! | [`BLOCKED`] | under the queue's lock, with `WRITER`: a reader waits | under the queue's lock |
 //! | readers | plus [`READER`] for each reader | minus [`READER`] when it unlocks |
+//!
+//! A writer clears `WRITER` under the queue's lock if any other bit is set.
 //!
 //! # Invariants
 //!
@@ -26,9 +28,9 @@
 //! # Orderings
 //!
 //! Locking is an Acquire of the word, unlocking a Release, for both sides. A reader that a writer
-//! lets in sees the Release of firing its node. A writer that the last reader lets in sees the
-//! writes of all readers that unlocked before. The last reader acquires them from the word under
-//! the queue's lock and then fires the writer.
+//! lets in sees the Release of firing its node. A writer that the last reader lets in is ordered
+//! after the accesses of all readers that unlocked before: the last reader acquires them from the
+//! word under the queue's lock and then fires the writer.
 
 use crate::const_fn::const_fn;
 use crate::raw_mutex::{AsRaw, RawLock, RawMutex};
