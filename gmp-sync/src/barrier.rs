@@ -1,7 +1,7 @@
-//! `Barrier`: a number of goroutines that wait for each other.
+//! `Barrier`: a meeting point for a fixed number of goroutines.
 //!
-//! A count of those who have come and the queue of those who wait, under one lock. The last one to come fires
-//! all others and begins the next round; it does not wait itself.
+//! One lock guards the number of arrived goroutines and the queue of waiters. The last goroutine to
+//! arrive fires all others and begins the next round. It does not wait itself.
 
 use crate::const_fn::const_fn;
 use crate::waiter::{Abandoned, Ended, Home, Waiter};
@@ -16,7 +16,7 @@ use std::pin::Pin;
 use std::ptr;
 use std::task::{Context, Poll, ready};
 
-/// A point that a number of goroutines reach together. When all have passed it can be used again.
+/// A point that a fixed number of goroutines reach together. It can be used again after each round.
 ///
 /// # Examples
 ///
@@ -47,36 +47,38 @@ pub struct Barrier {
 
 #[derive(Debug)]
 pub(crate) struct State {
-    /// How many have come in this round. They are all in the queue.
+    /// Goroutines that have arrived in this round. All of them are in the queue.
     come: usize,
     waiting: Queue<()>,
 }
 
 impl Barrier {
     const_fn! {
-        /// A barrier for `size` goroutines; 0 is as 1: nobody waits.
+        /// Creates a barrier for `size` goroutines. With 0 or 1 no goroutine waits.
         #[must_use]
         pub const fn new(size: usize) -> Self {
             Self { size, state: Mutex::new(State { come: 0, waiting: Queue::new() }) }
         }
     }
 
-    /// Waits until as many have come as the barrier is for. The last one leads the round.
+    /// Waits until as many goroutines have arrived as the barrier is for. The last one is the
+    /// leader.
     ///
     /// # Cancel safety
     ///
-    /// A wait that is dropped before all have come counts as not having come.
+    /// Cancel-safe. A wait that is dropped before the round is complete does not count as arrived.
     pub fn wait(&self) -> BarrierWait<'_> {
         BarrierWait { waiter: Waiter::new(self, ()) }
     }
 
-    /// [`wait`](Self::wait), blocking the thread. For threads outside; within a goroutine it works as
-    /// well, as a blocking call.
+    /// As [`wait`](Self::wait), but blocks the thread.
+    ///
+    /// Meant for external threads. In a goroutine it works as a blocking call.
     pub fn wait_blocking(&self) -> BarrierWaitResult {
         gmp_rt::block_on(self.wait())
     }
 
-    /// One more comes: if it is the last one, those to wake.
+    /// Counts one arrival. Returns the wakers of the round as `Break` if it was the last.
     fn come(&self, state: &mut State) -> ControlFlow<Wakers> {
         if state.come + 1 < self.size {
             state.come += 1;
@@ -119,7 +121,7 @@ unsafe impl Home for Barrier {
     }
 }
 
-/// What a [`Barrier`] says to those who have passed it.
+/// The result of a [`Barrier::wait`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BarrierWaitResult {
     role: Role,
@@ -132,7 +134,7 @@ enum Role {
 }
 
 impl BarrierWaitResult {
-    /// Whether it was the last one to come: one in each round is.
+    /// Whether this goroutine arrived last. Each round has one leader.
     #[must_use]
     pub fn is_leader(&self) -> bool {
         self.role == Role::Leader

@@ -1,9 +1,9 @@
-//! `Cond`: goroutines that wait until what a mutex guards has changed.
+//! `Cond`: a condition variable for data that a mutex guards.
 //!
-//! A queue of those who wait, in the order in which they began (Go: `notifyList` and its tickets). A wait is in
-//! the queue before it lets go of the mutex, so a signal given under the mutex after it is for
-//! it. One that was signalled keeps that until it has the mutex again: dropped before, it passes the signal
-//! on.
+//! The waiters are in a queue in arrival order (Go: `notifyList` and its tickets). A wait joins the
+//! queue before it unlocks the mutex, so a signal that is sent under the mutex after that reaches
+//! it. A signalled wait owns the signal until it has the mutex again. If it is dropped before, it
+//! passes the signal on.
 
 use crate::const_fn::const_fn;
 use crate::mutex::Mutex;
@@ -21,13 +21,13 @@ use std::pin::Pin;
 use std::ptr;
 use std::task::{Context, Poll};
 
-/// Goroutines that wait for something to change (Go: `sync.Cond`).
+/// A condition variable (Go: `sync.Cond`).
 ///
-/// There are no wake-ups without a signal. The usual loop is needed nevertheless: between the signal and
-/// the moment when the waiter has the mutex again, somebody else may have had it.
+/// A wait does not end without a signal. The usual loop is needed nevertheless: between the signal
+/// and the lock of the mutex another goroutine may have changed the value.
 /// [`wait_while`](Self::wait_while) is that loop.
 ///
-/// A condition is to be used with one mutex at a time.
+/// Use a condition variable with one mutex at a time.
 ///
 /// # Examples
 ///
@@ -54,18 +54,18 @@ pub struct Cond {
     waiting: Lock<Queue<Signal>>,
 }
 
-/// What a waiter was woken by.
+/// The signal that a waiter was fired by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Signal {
-    /// A signal for one: if that one does not want it, it is the next one's.
+    /// A signal for one waiter. If that waiter is dropped, the signal goes to the next one.
     One,
-    /// A signal for all.
+    /// A signal for all waiters.
     All,
 }
 
 impl Cond {
     const_fn! {
-        /// A condition that nobody waits for.
+        /// Creates a condition variable without waiters.
         #[must_use]
         pub const fn new() -> Self {
             Self { waiting: Lock::new(Queue::new()) }
@@ -74,12 +74,12 @@ impl Cond {
 
     /// Unlocks the mutex, waits for a signal, and locks it again.
     ///
-    /// From the first poll it is in line; the mutex is unlocked after that.
+    /// The first poll joins the queue and then unlocks the mutex.
     ///
     /// # Cancel safety
     ///
-    /// A dropped wait unlocks the mutex if it has not begun yet, and is no longer in line. If it was
-    /// [signalled](Self::signal) already, the one that has waited longest gets that signal. The
+    /// A dropped wait unlocks the mutex if it has not been polled yet, and leaves the queue. If it
+    /// was already [signalled](Self::signal), the signal goes to the longest waiting goroutine. The
     /// guard is lost: lock again.
     pub fn wait<'a, T: ?Sized>(&'a self, guard: MutexGuard<'a, T>) -> CondWait<'a, T> {
         CondWait {
@@ -90,8 +90,9 @@ impl Cond {
         }
     }
 
-    /// Waits as long as `condition` holds. It is asked first, and after each signal, with the
-    /// mutex locked.
+    /// Waits as long as `condition` holds.
+    ///
+    /// `condition` is evaluated with the mutex locked, first at once and then after each signal.
     ///
     /// # Cancel safety
     ///
@@ -120,20 +121,21 @@ impl Cond {
         guard
     }
 
-    /// [`wait`](Self::wait), blocking the thread. For threads outside; within a goroutine it works as
-    /// well, as a blocking call.
+    /// As [`wait`](Self::wait), but blocks the thread.
+    ///
+    /// Meant for external threads. In a goroutine it works as a blocking call.
     pub fn wait_blocking<'a, T: ?Sized>(&'a self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         gmp_rt::block_on(self.wait(guard))
     }
 
-    /// Wakes the one that has waited longest, if there is one. The mutex may be locked or not.
+    /// Wakes the longest waiting goroutine, if there is one. The mutex may be locked or not.
     #[doc(alias = "notify_one")]
     pub fn signal(&self) {
         let wakers = self.with(signal_next);
         wakers.wake_all();
     }
 
-    /// Wakes all that wait. The mutex may be locked or not.
+    /// Wakes all waiting goroutines. The mutex may be locked or not.
     #[doc(alias = "notify_all")]
     pub fn broadcast(&self) {
         let mut wakers = Wakers::None;
@@ -194,9 +196,9 @@ pin_project! {
     #[must_use = "futures do nothing unless awaited"]
     pub struct CondWait<'a, T: ?Sized> {
         mutex: &'a Mutex<T>,
-        // Until it is in line.
+        // Held until the wait is in the queue.
         guard: Option<MutexGuard<'a, T>>,
-        // Before `waiter`: the mutex is given up before the signal is passed on.
+        // Dropped before `waiter`: the mutex is given up before the signal is passed on.
         #[pin]
         lock: RawLock<&'a Mutex<T>>,
         #[pin]
@@ -212,7 +214,7 @@ impl<'a, T: ?Sized> Future for CondWait<'a, T> {
         let waits = |_: &mut Queue<Signal>, _: &mut Signal| ControlFlow::<()>::Continue(());
         if this.waiter.as_mut().poll_wait(cx, waits).is_pending() {
             note_wait(cx, WaitReason::CondWait, ptr::from_ref(*this.waiter.home()).addr());
-            // In line now; whoever signals may have the mutex.
+            // Unlocked after the wait has joined the queue, so that it misses no signal.
             *this.guard = None;
             return Poll::Pending;
         }
@@ -221,7 +223,7 @@ impl<'a, T: ?Sized> Future for CondWait<'a, T> {
             note_wait(cx, WaitReason::MutexLock, mutex.addr());
             return Poll::Pending;
         }
-        // From here on the signal is the caller's.
+        // From here on the caller owns the signal.
         this.waiter.reset();
         Poll::Ready(MutexGuard::new(mutex))
     }

@@ -1,4 +1,4 @@
-//! Models of the condition: signals against waits that begin, end and are dropped.
+//! Models of the condition variable: signals against waits that begin, end and are dropped.
 
 use crate::{Cond, Mutex};
 use ::loom::future::block_on;
@@ -33,7 +33,7 @@ fn model(f: impl Fn() + Sync + Send + 'static) {
     builder.check(f);
 }
 
-/// No signal falls between looking and waiting.
+/// No signal is lost between the check and the wait.
 #[test]
 fn loom_signal_against_wait() {
     model(|| {
@@ -45,7 +45,7 @@ fn loom_signal_against_wait() {
     });
 }
 
-/// A wait that is dropped when it may have been signalled passes the signal on.
+/// A wait that is dropped after a possible signal passes the signal on.
 #[test]
 fn loom_dropped_wait() {
     model(|| {
@@ -56,9 +56,9 @@ fn loom_dropped_wait() {
         let (taker, putter) = (shared.clone(), shared.clone());
         let takes = thread::spawn(move || take_one(&taker));
         let puts = thread::spawn(move || put_one(&putter));
-        // May have the mutex again, wait for it, or not be signalled yet.
+        // Has the mutex again, waits for it, or is not signalled yet.
         let _ = dropped.as_mut().poll(&mut cx).map(|guard| {
-            // Took the signal: it is its own to pass on.
+            // It took the signal, so this thread passes it on.
             drop(guard);
             shared.1.signal();
         });
@@ -69,7 +69,7 @@ fn loom_dropped_wait() {
     });
 }
 
-/// The same with the mutex locked: it has seen the signal, and waits for the mutex.
+/// The same with the mutex locked: the wait has seen the signal and waits for the mutex.
 #[test]
 fn loom_dropped_on_its_way_to_the_mutex() {
     model(|| {
@@ -90,7 +90,7 @@ fn loom_dropped_on_its_way_to_the_mutex() {
     });
 }
 
-/// A signal for all is one for each that waits, and is not passed on to others.
+/// A broadcast wakes each waiter.
 #[test]
 fn loom_broadcast() {
     model(|| {

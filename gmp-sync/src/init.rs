@@ -1,9 +1,9 @@
-//! Something that is done once: whose turn it is to do it, and who waits for that.
+//! A one-time initialisation: grants the right to run it to one goroutine at a time.
 //!
-//! What [`Once`](crate::Once), [`OnceCell`](crate::OnceCell) and [`Lazy`](crate::Lazy) have in common. One at a
-//! time has the [`Turn`]. It says that it is [done](Turn::done), which is for good, or drops its turn, which
-//! then is the next one's. That it is done is also in an atomic, so that later nobody takes the
-//! lock.
+//! The common part of [`Once`](crate::Once), [`OnceCell`](crate::OnceCell) and
+//! [`Lazy`](crate::Lazy). One goroutine at a time has the [`Turn`]. It marks the initialisation as
+//! [done](Turn::done), which is final, or drops its turn, which then goes to the next waiter. An
+//! atomic repeats that it is done, so later callers need no lock.
 
 use crate::const_fn::const_fn;
 use crate::waiter::{Abandoned, End, Ended, Home, Waiter};
@@ -18,7 +18,7 @@ use std::pin::Pin;
 use std::ptr;
 use std::task::{Context, Poll, ready};
 
-/// Something that is done once.
+/// A one-time initialisation.
 #[derive(Debug)]
 pub(crate) struct Init {
     done: AtomicBool,
@@ -31,34 +31,34 @@ pub(crate) struct State {
     waiting: Queue<Wait>,
 }
 
-/// How far it is.
+/// Progress of the initialisation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Nobody has the turn.
+    /// No goroutine has the turn.
     New,
-    /// Somebody has the turn, or is given it.
+    /// A goroutine has the turn, or a waiter was fired with it.
     Running,
-    /// For good.
+    /// Done. This is final.
     Done,
 }
 
-/// A wait, and what it ended with.
+/// The data of a waiter.
 #[derive(Debug)]
 pub(crate) struct Wait {
     wants: Wants,
     gave: Gave,
 }
 
-/// What one waits for.
+/// What a waiter waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wants {
-    /// The turn, unless it is done.
+    /// The turn, or the end of the initialisation.
     Turn,
-    /// That somebody else has done it.
+    /// The end of the initialisation by another goroutine.
     Done,
 }
 
-/// What a wait ended with.
+/// What a waiter was fired with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Gave {
     Turn,
@@ -67,26 +67,26 @@ enum Gave {
 
 impl Init {
     const_fn! {
-        /// Something still to be done.
+        /// Creates an initialisation that has not begun.
         pub(crate) const fn new() -> Self {
             let state = State { phase: Phase::New, waiting: Queue::new() };
             Self { done: AtomicBool::new(false), state: Mutex::new(state) }
         }
     }
 
-    /// Whether it is done. What was done by then is seen.
+    /// Whether it is done. If so, the caller sees its effects.
     #[inline]
     pub(crate) fn is_done(&self) -> bool {
         // Acquire: pairs with `Turn::done`.
         self.done.load(Ordering::Acquire)
     }
 
-    /// Waits for the turn; `None` if it is done.
+    /// Waits for the turn. Resolves to `None` if the initialisation is done.
     pub(crate) fn enter(&self) -> Enter<'_> {
         self.wait_for(Wants::Turn)
     }
 
-    /// Waits until it is done, by others: the result is `None`.
+    /// Waits until another goroutine has done it. Resolves to `None`.
     pub(crate) fn finished(&self) -> Enter<'_> {
         self.wait_for(Wants::Done)
     }
@@ -95,7 +95,8 @@ impl Init {
         Enter { waiter: Waiter::new(self, Wait { wants, gave: Gave::Done }) }
     }
 
-    /// The turn, if nobody has it; otherwise how far it is.
+    /// Takes the turn if it is free and the initialisation is not done. Otherwise returns the
+    /// phase.
     pub(crate) fn try_enter(&self) -> Result<Turn<'_>, Phase> {
         self.with(|state| match state.phase {
             Phase::New => {
@@ -106,7 +107,7 @@ impl Init {
         })
     }
 
-    /// Somebody has given up its turn: it is the next one's.
+    /// Gives a turn that was dropped to the next waiter that wants it.
     fn pass_turn(state: &mut State) -> Wakers {
         let fired = state.waiting.fire_first(|wait| match wait.wants {
             Wants::Done => Verdict::Skip,
@@ -146,20 +147,20 @@ unsafe impl Home for Init {
     }
 }
 
-/// The right to do it. Dropping it lets the next one try.
+/// The right to run the initialisation. Dropping it passes the right to the next waiter.
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
     init: &'a Init,
 }
 
 impl Turn<'_> {
-    /// It is done, for good. All that wait are woken.
+    /// Marks the initialisation as done and wakes all waiters.
     pub(crate) fn done(self) {
         let init = ManuallyDrop::new(self).init;
         let mut wakers = Wakers::None;
         init.with(|state| {
             state.phase = Phase::Done;
-            // Release: pairs with `is_done`; those in the queue have the Release of being fired.
+            // Release: pairs with `is_done`. Waiters see the Release of being fired.
             init.done.store(true, Ordering::Release);
             while let Some(((), fired)) = state.waiting.fire_front(|wait| wait.gave = Gave::Done) {
                 wakers.push(fired);
@@ -177,7 +178,7 @@ impl Drop for Turn<'_> {
 }
 
 pin_project! {
-    /// A wait for the turn.
+    /// The future of [`Init::enter`] and [`Init::finished`].
     #[derive(Debug)]
     pub(crate) struct Enter<'a> {
         #[pin]
@@ -217,7 +218,7 @@ impl<'a> Future for Enter<'a> {
                 waiter.own(|wait| wait.gave)
             }
         };
-        // Made only if it is ours: dropping a turn passes it on.
+        // Created only if it was granted, because dropping a turn passes it on.
         Poll::Ready((gave == Gave::Turn).then(|| Turn { init }))
     }
 }

@@ -1,4 +1,4 @@
-//! Models of what is done once: turns that end well or are given up, and those who wait.
+//! Models of the one-time initialisation: turns that are done or dropped, and waiters.
 
 use super::{Init, Phase};
 use ::loom::cell::UnsafeCell;
@@ -7,13 +7,13 @@ use ::loom::sync::Arc;
 use ::loom::thread;
 use std::task::{Context, Waker};
 
-/// A number that loom watches over: written by who has the turn, read when it is done.
+/// A number that loom checks: written by the thread with the turn, read when it is done.
 struct Watched {
     init: Init,
     value: UnsafeCell<usize>,
 }
 
-// SAFETY: what the models are about: turns are exclusive, and what is done does not change.
+// SAFETY: turns are exclusive, and the value does not change once done: what the models check.
 unsafe impl Sync for Watched {}
 
 impl Watched {
@@ -21,7 +21,7 @@ impl Watched {
         Arc::new(Self { init: Init::new(), value: UnsafeCell::new(0) })
     }
 
-    /// Does it, unless it is done.
+    /// Initialises the number unless it is done, and returns it.
     fn get(&self) -> usize {
         if let Some(turn) = block_on(self.init.enter()) {
             self.bump();
@@ -30,10 +30,10 @@ impl Watched {
         self.look()
     }
 
-    /// Tries, and gives its turn up.
+    /// Takes the turn and drops it.
     fn fail(&self) {
         if let Some(turn) = block_on(self.init.enter()) {
-            // SAFETY: we have the turn.
+            // SAFETY: this thread has the turn.
             self.value.with_mut(|value| unsafe { assert_eq!(*value, 0) });
             drop(turn);
         }
@@ -44,13 +44,13 @@ impl Watched {
         self.value.with_mut(|value| unsafe { *value += 1 });
     }
 
-    /// Done, and for good.
+    /// Asserts that the phase is `Done`.
     fn assert_done(&self) {
         assert!(matches!(self.init.try_enter(), Err(Phase::Done)));
     }
 
     fn look(&self) -> usize {
-        // SAFETY: it is done.
+        // SAFETY: the initialisation is done.
         self.value.with(|value| unsafe { *value })
     }
 }
@@ -61,7 +61,7 @@ fn model(f: impl Fn() + Sync + Send + 'static) {
     builder.check(f);
 }
 
-/// Two who want it done, and one who looks whether it is: it is done once, and seen by all.
+/// Two threads initialise and one reads: it is done once, and all see it.
 #[test]
 fn loom_done_once() {
     model(|| {
@@ -76,7 +76,7 @@ fn loom_done_once() {
     });
 }
 
-/// One gives its turn up: the next one has it, and who only waits sees the end.
+/// One thread drops its turn: the next one gets it, and a thread that only waits sees the end.
 #[test]
 fn loom_turn_given_up() {
     model(|| {
@@ -94,7 +94,7 @@ fn loom_turn_given_up() {
     });
 }
 
-/// One is given the turn and is dropped without having noticed: it is the next one's.
+/// A waiter is given the turn and dropped without another poll: the turn goes to the next one.
 #[test]
 fn loom_dropped_after_it_was_given_the_turn() {
     model(|| {

@@ -1,12 +1,13 @@
-//! `Lazy`: a value that a future gives, once.
+//! `Lazy`: a value that a future computes once.
 //!
-//! [`Init`] and a place that has the future first, then what it gave. The future stays in its place while those
-//! who want the value come and go: whoever has the turn polls it. So a goroutine that is dropped
-//! half-way loses nothing, the next one goes on where it was.
+//! A `Lazy` is an [`Init`] and a place that holds first the future, then its result. The future
+//! stays in its place; the caller that has the turn polls it. So if a caller is dropped half-way,
+//! the next one continues the same future.
 //!
 //! # Invariants
 //!
-//! - I1: the place is changed by who has the turn, and read by all when it is done.
+//! - I1: only the caller that has the turn changes the place. Once it is done, all callers may read
+//!   it.
 
 use crate::init::{Init, Turn};
 use gmp_rt::prim::SleepMutex;
@@ -18,11 +19,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// A value that a future gives when it is wanted first (Go: `sync.OnceValue`, and with `()` for a
-/// value `sync.OnceFunc`).
+/// A value that a future computes when it is first needed (Go: `sync.OnceValue`).
 ///
-/// If the future panics, everybody who wants the value panics with the same message, now and later. For a
-/// static, and for an initialiser that is to be tried again, see [`OnceCell`](crate::OnceCell).
+/// With `()` as the value it is Go's `sync.OnceFunc`. If the future panics, every call panics with
+/// the same message. For a static, or for an initialiser that can be tried again, see
+/// [`OnceCell`](crate::OnceCell).
 ///
 /// # Examples
 ///
@@ -44,44 +45,45 @@ pub struct Lazy<T> {
     place: UnsafeCell<Place<T>>,
 }
 
-/// What is in the place.
+/// Content of the place.
 enum Place<T> {
     Future(Pin<Box<dyn Future<Output = T> + Send>>),
     Value(T),
     Panic(Panic),
 }
 
-/// A panic to be raised again and again.
+/// A panic that is raised again for each caller.
 enum Panic {
     Str(&'static str),
     Text(String),
-    /// Not a message: for the first who asks.
+    /// The payload is not a message: only the first caller gets it.
     Other(SleepMutex<Option<Box<dyn Any + Send>>>),
 }
 
-// SAFETY: I1 — the future is polled by one thread at a time; the value is moved as a `Send` one is and
-// shared as a `Sync` one: a `Cell` could be set by two threads.
+// SAFETY: I1 — one thread at a time polls the future, so it need only be `Send`. The value moves
+// between threads, so it must be `Send`. Threads share it, so it must be `Sync`: two threads could
+// set a `Cell`.
 unsafe impl<T: Send + Sync> Sync for Lazy<T> {}
 
 impl<T> Lazy<T> {
-    /// A value that `future` gives, which is polled when the value is wanted. For a plain function, `async
-    /// move { f() }`.
+    /// Creates a value that `future` computes when it is first needed.
+    ///
+    /// For a plain function use `async move { f() }`.
     #[must_use]
     pub fn new(future: impl Future<Output = T> + Send + 'static) -> Self {
         Self { init: Init::new(), place: UnsafeCell::new(Place::Future(Box::pin(future))) }
     }
 
-    /// The value; the first who wants it runs the future, others wait.
+    /// Returns the value. The first caller runs the future, other callers wait.
     ///
     /// # Panics
     ///
-    /// If the future does, each time with the same message. A panic whose value is not a message
-    /// goes to the first who asks; later ones say that there was one.
+    /// If the future panics, each time with the same message. If the panic payload is not a string,
+    /// the first caller gets it, and later callers panic with a general message.
     ///
     /// # Cancel safety
     ///
-    /// Dropped while the future runs, the next one that wants the value goes on with it. Nothing
-    /// is lost.
+    /// Cancel-safe. If a caller is dropped while it runs the future, the next caller continues it.
     pub async fn get(&self) -> &T {
         if let Some(turn) = self.init.enter().await {
             let outcome = poll_fn(|cx| self.poll_future(&turn, cx)).await;
@@ -90,12 +92,12 @@ impl<T> Lazy<T> {
         self.outcome()
     }
 
-    /// [`get`](Self::get), blocking the thread.
+    /// As [`get`](Self::get), but blocks the thread.
     pub fn get_blocking(&self) -> &T {
         if self.init.is_done() { self.outcome() } else { gmp_rt::block_on(self.get()) }
     }
 
-    /// The value, if it is there already.
+    /// Returns the value, if it has been computed.
     ///
     /// # Panics
     ///
@@ -106,7 +108,7 @@ impl<T> Lazy<T> {
     }
 
     fn poll_future(&self, _: &Turn<'_>, cx: &mut Context<'_>) -> Poll<Place<T>> {
-        // SAFETY: I1 — we have the turn.
+        // SAFETY: I1 — the caller has the turn.
         let place = unsafe { &mut *self.place.get() };
         let Place::Future(future) = place else { unreachable!("polled after it was done") };
         match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
@@ -116,16 +118,16 @@ impl<T> Lazy<T> {
     }
 
     fn finish(&self, turn: Turn<'_>, outcome: Place<T>) {
-        // SAFETY: I1 — we have the turn.
+        // SAFETY: I1 — the caller has the turn.
         let future = unsafe { std::mem::replace(&mut *self.place.get(), outcome) };
         turn.done();
-        // Last: what it drops is the program's, and may panic.
+        // Dropped last, because the drop of the future is user code and may panic.
         drop(future);
     }
 
-    /// What is there when it is done.
+    /// Returns the value, or raises the panic, of a future that is done.
     fn outcome(&self) -> &T {
-        // SAFETY: I1 — done, so it does not change any more.
+        // SAFETY: I1 — done, so the place does not change any more.
         match unsafe { &*self.place.get() } {
             Place::Value(value) => value,
             Place::Panic(panic) => panic.raise(),
@@ -145,7 +147,7 @@ impl Panic {
         }
     }
 
-    /// Panics. The hook has told about it when it happened.
+    /// Panics, without the panic hook: it ran when the future panicked.
     fn raise(&self) -> ! {
         match self {
             Self::Str(text) => resume_unwind(Box::new(*text)),
@@ -161,7 +163,7 @@ impl Panic {
 impl<T: fmt::Debug> fmt::Debug for Lazy<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_tuple("Lazy");
-        // SAFETY: I1 — done, so it does not change any more.
+        // SAFETY: I1 — done, so the place does not change any more.
         match self.init.is_done().then(|| unsafe { &*self.place.get() }) {
             Some(Place::Value(value)) => shown.field(value),
             Some(_) => shown.field(&format_args!("<panicked>")),

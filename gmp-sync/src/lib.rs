@@ -1,7 +1,7 @@
-//! Primitives for goroutines to wait for each other. Use them through the facade crate `gmp`.
+//! Primitives by which goroutines wait for each other. Use them through the facade crate `gmp`.
 //!
-//! Each is an ordinary future that keeps a `Waker`: it works on any executor. Inside gmp it also
-//! says why its goroutine waits, through [`gmp_rt::park`].
+//! Each wait is an ordinary future that stores a `Waker`, so it works on any executor. In a
+//! goroutine it also records why the goroutine waits, through [`gmp_rt::park`].
 
 #[expect(unsafe_code, reason = "is the home of waiters")]
 mod barrier;

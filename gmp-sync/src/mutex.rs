@@ -1,10 +1,10 @@
-//! `Mutex`: a value that one goroutine at a time may touch.
+//! `Mutex`: a value with exclusive access for one goroutine at a time.
 //!
-//! The lock is [`RawMutex`], which says how it works; here are the value and the futures.
+//! [`RawMutex`] is the lock and describes the algorithm. This file has the value and the futures.
 //!
 //! # Invariants
 //!
-//! - I1: the value is touched by whoever has the lock, or has the mutex exclusively.
+//! - I1: only the holder of the lock, or of exclusive access to the mutex, accesses the value.
 
 use crate::const_fn::const_fn;
 use crate::mutex_guard::{MutexGuard, OwnedMutexGuard};
@@ -18,15 +18,15 @@ use std::ptr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// A value that one goroutine at a time may touch (Go: `sync.Mutex`).
+/// A mutual exclusion lock that owns its value (Go: `sync.Mutex`).
 ///
-/// Fast as Go's is: whoever runs takes it before those who wait, and after a millisecond of
-/// waiting it is handed to the one that has waited longest. The guard may be held across
-/// `.await` and moved to another thread.
+/// As in Go, a running goroutine may take the lock before goroutines that wait. Once a waiter has
+/// waited for a millisecond, the lock goes to the waiters in arrival order. The guard may be held
+/// across `.await` and moved to another thread.
 ///
-/// A goroutine that panics while it has the lock unlocks it, and no more: there is no poisoning, as in
-/// Go after a `defer mu.Unlock()`. If half-done changes must not be seen, put the value into a
-/// state that says so before they begin.
+/// A goroutine that panics while it holds the lock unlocks it. There is no poisoning, as in Go
+/// after a `defer mu.Unlock()`. If other goroutines must not see half-done changes, mark the value
+/// as invalid before they begin.
 ///
 /// # Examples
 ///
@@ -58,22 +58,22 @@ pub struct Mutex<T: ?Sized> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: as `T`: the lock may be anywhere. An `Rc` inside could have a clone left behind.
+// SAFETY: as `T`, which moves with the mutex. A clone of an `Rc` inside could stay behind.
 unsafe impl<T: ?Sized + Send> Send for Mutex<T> {}
-// SAFETY: I1 — one thread at a time has the value, so it need not be `Sync`. But it goes from
-// thread to thread: were it an `Rc`, two threads could have clones of it.
+// SAFETY: I1 — one thread at a time accesses the value, so it need not be `Sync`. But it moves
+// between threads: if it were an `Rc`, two threads could have clones of it.
 unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
 
 impl<T> Mutex<T> {
     const_fn! {
-        /// An unlocked mutex with this value.
+        /// Creates an unlocked mutex.
         #[must_use]
         pub const fn new(value: T) -> Self {
             Self { raw: RawMutex::new(), value: UnsafeCell::new(value) }
         }
     }
 
-    /// The value; nobody can have the lock any more.
+    /// Returns the value. No guard can exist any more.
     #[must_use]
     pub fn into_inner(self) -> T {
         self.value.into_inner()
@@ -81,12 +81,12 @@ impl<T> Mutex<T> {
 }
 
 impl<T: ?Sized> Mutex<T> {
-    /// Waits until nobody has the lock, and takes it.
+    /// Waits until the mutex is unlocked and locks it.
     ///
     /// # Cancel safety
     ///
-    /// A dropped lock leaves nothing behind: if the lock was handed to it already, it goes to
-    /// the next one. It loses its place among those who wait.
+    /// Cancel-safe. If the lock was already handed to the dropped future, it goes to the next
+    /// waiter. The future loses its place in the queue.
     ///
     /// # Examples
     ///
@@ -103,8 +103,9 @@ impl<T: ?Sized> Mutex<T> {
         Lock { mutex: self, lock: RawLock::new() }
     }
 
-    /// Waits until nobody has the lock, and takes it, with a guard that has a share of the mutex and so
-    /// may outlive the borrow.
+    /// Waits until the mutex is unlocked and locks it. The guard owns an `Arc`.
+    ///
+    /// The guard is not bound to a borrow of the mutex.
     ///
     /// # Cancel safety
     ///
@@ -126,7 +127,7 @@ impl<T: ?Sized> Mutex<T> {
         LockOwned { mutex: Some(self), lock: RawLock::new() }
     }
 
-    /// Takes the lock if nobody has it and nobody has waited too long for it.
+    /// Locks the mutex if it is unlocked and no waiter has waited too long for it.
     ///
     /// # Examples
     ///
@@ -144,14 +145,15 @@ impl<T: ?Sized> Mutex<T> {
         self.raw.try_lock().then(|| MutexGuard::new(self))
     }
 
-    /// [`try_lock`](Self::try_lock), with a guard that has a share of the mutex.
+    /// As [`try_lock`](Self::try_lock), with a guard that owns an `Arc`.
     #[must_use = "dropping the guard unlocks"]
     pub fn try_lock_owned(self: Arc<Self>) -> Option<OwnedMutexGuard<T>> {
         self.raw.try_lock().then(|| OwnedMutexGuard::new(self))
     }
 
-    /// Takes the lock, blocking the thread until nobody has it. For threads outside; within a
-    /// goroutine it works as well, as a blocking call.
+    /// Locks the mutex and blocks the thread until then.
+    ///
+    /// Meant for external threads. In a goroutine it works as a blocking call.
     ///
     /// # Examples
     ///
@@ -165,7 +167,7 @@ impl<T: ?Sized> Mutex<T> {
         self.try_lock().unwrap_or_else(|| gmp_rt::block_on(self.lock()))
     }
 
-    /// [`lock_blocking`](Self::lock_blocking), with a guard that has a share of the mutex.
+    /// As [`lock_blocking`](Self::lock_blocking), with a guard that owns an `Arc`.
     pub fn lock_owned_blocking(self: Arc<Self>) -> OwnedMutexGuard<T> {
         if self.raw.try_lock() {
             return OwnedMutexGuard::new(self);
@@ -173,29 +175,29 @@ impl<T: ?Sized> Mutex<T> {
         gmp_rt::block_on(self.lock_owned())
     }
 
-    /// The value, without locking: nobody else can have the lock.
+    /// Returns the value without locking. The exclusive borrow excludes guards.
     #[must_use]
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }
 
-    /// Whether somebody has the lock just now.
+    /// Whether the mutex is locked. The result may be outdated at once.
     #[must_use]
     pub fn is_locked(&self) -> bool {
         self.raw.is_locked()
     }
 
-    /// The lock without the value.
+    /// Returns the lock without the value.
     pub(crate) fn raw(&self) -> &RawMutex {
         &self.raw
     }
 
-    /// Where the value is; to be touched with the lock (I1).
+    /// Returns a pointer to the value, for the holder of the lock (I1).
     pub(crate) fn value(&self) -> *mut T {
         self.value.get()
     }
 
-    /// What dumps call it.
+    /// Returns the address that dumps show.
     pub(crate) fn addr(&self) -> usize {
         ptr::from_ref(self).cast::<()>().addr()
     }
@@ -224,7 +226,7 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
     }
 }
 
-// SAFETY: it is borrowed.
+// SAFETY: a borrowed mutex is not moved.
 unsafe impl<T: ?Sized> AsRaw for &Mutex<T> {
     #[inline]
     fn raw(&self) -> &RawMutex {
@@ -232,7 +234,7 @@ unsafe impl<T: ?Sized> AsRaw for &Mutex<T> {
     }
 }
 
-// SAFETY: it is shared.
+// SAFETY: a mutex in an `Arc` is not moved.
 unsafe impl<T: ?Sized> AsRaw for Arc<Mutex<T>> {
     #[inline]
     fn raw(&self) -> &RawMutex {
@@ -271,7 +273,7 @@ pin_project! {
     #[derive(Debug)]
     #[must_use = "futures do nothing unless awaited"]
     pub struct LockOwned<T: ?Sized> {
-        // Until it goes into the guard.
+        // Moves into the guard.
         mutex: Option<Arc<Mutex<T>>>,
         #[pin]
         lock: RawLock<Arc<Mutex<T>>>,

@@ -1,9 +1,9 @@
-//! Guards of a [`Mutex`]: who has one has the lock.
+//! Guards of a [`Mutex`]. A guard holds the lock.
 //!
 //! # Invariants
 //!
-//! - I1: a guard is made by whoever has just got the lock, once, and unlocks when it is dropped.
-//!   Until then the value is its own.
+//! - I1: the goroutine that has taken the lock makes one guard, which unlocks on drop. Until then
+//!   the guard has exclusive access to the value.
 
 use crate::mutex::Mutex;
 use crate::raw_mutex::RawMutex;
@@ -14,22 +14,22 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// The lock of a [`Mutex`]; dropping it unlocks.
+/// A locked [`Mutex`]. Dropping the guard unlocks it.
 #[must_use = "dropping the guard unlocks"]
 pub struct MutexGuard<'a, T: ?Sized> {
     mutex: &'a Mutex<T>,
-    // As `&mut T`: otherwise it would be `Sync` for a `T` that is `Send` only.
+    // As `&mut T`: otherwise the guard would be `Sync` for a `T` that is only `Send`.
     _value: PhantomData<&'a mut T>,
 }
 
 impl<'a, T: ?Sized> MutexGuard<'a, T> {
-    /// The caller has the lock, and no guard yet.
+    /// Creates the guard of a caller that has taken the lock.
     #[inline]
     pub(crate) fn new(mutex: &'a Mutex<T>) -> Self {
         Self { mutex, _value: PhantomData }
     }
 
-    /// The mutex it is the lock of.
+    /// Returns the mutex.
     #[must_use]
     pub fn mutex(guard: &Self) -> &'a Mutex<T> {
         guard.mutex
@@ -84,21 +84,21 @@ impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
     }
 }
 
-/// The lock of a [`Mutex`] with a share of it; dropping it unlocks.
+/// A locked [`Mutex`], held by an `Arc`. Dropping the guard unlocks it.
 #[must_use = "dropping the guard unlocks"]
 pub struct OwnedMutexGuard<T: ?Sized> {
     mutex: Arc<Mutex<T>>,
-    // As a `T` of its own: otherwise it would be `Sync` for a `T` that is `Send` only.
+    // As an owned `T`: otherwise the guard would be `Sync` for a `T` that is only `Send`.
     _value: PhantomData<T>,
 }
 
 impl<T: ?Sized> OwnedMutexGuard<T> {
-    /// The caller has the lock, and no guard yet.
+    /// Creates the guard of a caller that has taken the lock.
     pub(crate) fn new(mutex: Arc<Mutex<T>>) -> Self {
         Self { mutex, _value: PhantomData }
     }
 
-    /// The mutex it is the lock of.
+    /// Returns the mutex.
     #[must_use]
     pub fn mutex(guard: &Self) -> &Arc<Mutex<T>> {
         &guard.mutex
@@ -127,7 +127,7 @@ impl<T: ?Sized> DerefMut for OwnedMutexGuard<T> {
     }
 }
 
-/// The lock of a [`Mutex`], for a part of its value; dropping it unlocks.
+/// A part of the value of a locked [`Mutex`]. Dropping the guard unlocks it.
 #[must_use = "dropping the guard unlocks"]
 pub struct MappedMutexGuard<'a, T: ?Sized> {
     raw: &'a RawMutex,
@@ -135,9 +135,9 @@ pub struct MappedMutexGuard<'a, T: ?Sized> {
     _value: PhantomData<&'a mut T>,
 }
 
-// SAFETY: as `&mut T`. Without the bound an `Rc` could go to another thread.
+// SAFETY: as `&mut T`. Without the bound an `Rc` could move to another thread.
 unsafe impl<T: ?Sized + Send> Send for MappedMutexGuard<'_, T> {}
-// SAFETY: as `&mut T`. Without the bound a `Cell` could be set by two threads.
+// SAFETY: as `&mut T`. Without the bound two threads could set a `Cell`.
 unsafe impl<T: ?Sized + Sync> Sync for MappedMutexGuard<'_, T> {}
 
 impl<T: ?Sized> Drop for MappedMutexGuard<'_, T> {
@@ -150,14 +150,14 @@ impl<T: ?Sized> Deref for MappedMutexGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: I1 — a part of the value, for as long as we have the lock.
+        // SAFETY: I1 — a part of the value, as long as the guard holds the lock.
         unsafe { self.value.as_ref() }
     }
 }
 
 impl<T: ?Sized> DerefMut for MappedMutexGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: I1 — a part of the value, for as long as we have the lock.
+        // SAFETY: I1 — a part of the value, as long as the guard holds the lock.
         unsafe { self.value.as_mut() }
     }
 }

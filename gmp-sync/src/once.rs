@@ -1,16 +1,17 @@
-//! `Once`: something that is done at most once.
+//! `Once`: an action that runs at most once.
 //!
-//! [`Init`] with Go's rule: whoever begins ends it, however that is.
+//! A `Once` is an [`Init`] with Go's rule: an action that has begun counts as done, however it
+//! ends.
 
 use crate::const_fn::const_fn;
 use crate::init::{Init, Turn};
 use std::fmt;
 
-/// Something that is done at most once (Go: `sync.Once`).
+/// An action that runs at most once (Go: `sync.Once`).
 ///
-/// As in Go, beginning it is what counts: if it panics, or is dropped half-way, it counts as done and
-/// is never begun again. For something that is to be tried again, or that has a
-/// result, see [`OnceCell`](crate::OnceCell); for one that panics each time, [`Lazy`](crate::Lazy).
+/// As in Go, an action that panics or is dropped half-way counts as done and never runs again. For
+/// an action that can be tried again, or that has a result, see [`OnceCell`](crate::OnceCell). For
+/// one whose panic every caller gets, see [`Lazy`](crate::Lazy).
 ///
 /// # Examples
 ///
@@ -34,7 +35,7 @@ pub struct Once {
     init: Init,
 }
 
-/// Ends the turn as done, whatever happens.
+/// Marks the turn as done on drop, also after a panic.
 struct Ends<'a>(Option<Turn<'a>>);
 
 impl Drop for Ends<'_> {
@@ -47,25 +48,25 @@ impl Drop for Ends<'_> {
 
 impl Once {
     const_fn! {
-        /// Something still to be done.
+        /// Creates a `Once` whose action has not run.
         #[must_use]
         pub const fn new() -> Self {
             Self { init: Init::new() }
         }
     }
 
-    /// Does `f` if nothing was done here before. If somebody is about to, waits until it has ended.
+    /// Runs `f` if no action has run here before, otherwise waits for the one that runs.
     ///
-    /// `f` that does the same `Once` waits for itself, for ever.
+    /// If `f` uses the same `Once`, it waits for itself and never returns.
     ///
     /// # Panics
     ///
-    /// If `f` does. That counts as done: others, and later calls, return as if nothing had happened.
+    /// If `f` panics. That counts as done: concurrent and later calls return normally.
     ///
     /// # Cancel safety
     ///
-    /// Dropped while it waits it leaves nothing behind. Dropped while it is doing `f`, that ends there and
-    /// counts as done.
+    /// If a call is dropped while it waits, nothing happens. If it is dropped while it runs `f`,
+    /// then `f` ends there and counts as done.
     pub async fn do_once<F, Fut>(&self, f: F)
     where
         F: FnOnce() -> Fut,
@@ -77,8 +78,9 @@ impl Once {
         }
     }
 
-    /// Does a plain function, blocking the thread while somebody else is about to do something
-    /// here. For threads outside; within a goroutine it works as well, as a blocking call.
+    /// Runs a plain function if no action has run here before, and blocks the thread meanwhile.
+    ///
+    /// Meant for external threads. In a goroutine it works as a blocking call.
     ///
     /// # Panics
     ///
@@ -93,7 +95,7 @@ impl Once {
         }
     }
 
-    /// Whether it has been done, or counts as such.
+    /// Whether the action has run, or counts as done.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.init.is_done()

@@ -1,11 +1,11 @@
 //! `OnceCell`: a value that is set once.
 //!
-//! [`Init`] and a place for the value.
+//! A `OnceCell` is an [`Init`] and a place for the value.
 //!
 //! # Invariants
 //!
-//! - I1: the value is written by who has the turn, before it says that it is done; after that it does
-//!   not change while it is shared.
+//! - I1: only the caller that has the turn writes the value, before it marks the `Init` as done.
+//!   After that the value does not change while it is shared.
 
 use crate::const_fn::const_fn;
 use crate::init::{Init, Phase, Turn};
@@ -14,10 +14,10 @@ use std::convert::Infallible;
 use std::error::Error;
 use std::fmt;
 
-/// A value that is set once.
+/// A cell whose value is set at most once.
 ///
-/// Unlike with [`Once`](crate::Once), an initialiser that panics, fails or is dropped sets nothing, and the
-/// next one tries.
+/// If an initialiser panics, fails or is dropped, the cell stays empty and the next caller tries.
+/// This differs from [`Once`](crate::Once).
 ///
 /// # Examples
 ///
@@ -41,40 +41,40 @@ pub struct OnceCell<T> {
     value: UnsafeCell<Option<T>>,
 }
 
-// SAFETY: I1 — it is set by one thread and read by others, as a `Send` value is moved and a `Sync` one
-// shared: a `Cell` could be set by two of them.
+// SAFETY: I1 — one thread sets the value and others may take it, so it must be `Send`. Threads
+// share it, so it must be `Sync`: two threads could set a `Cell`.
 unsafe impl<T: Send + Sync> Sync for OnceCell<T> {}
 
 impl<T> OnceCell<T> {
     const_fn! {
-        /// A cell without a value.
+        /// Creates a cell without a value.
         #[must_use]
         pub const fn new() -> Self {
             Self { init: Init::new(), value: UnsafeCell::new(None) }
         }
     }
 
-    /// The value, if it is set.
+    /// Returns the value, if it is set.
     #[inline]
     #[must_use]
     pub fn get(&self) -> Option<&T> {
-        // SAFETY: I1 — done, so it does not change any more.
+        // SAFETY: I1 — done, so the value does not change any more.
         self.init.is_done().then(|| unsafe { (*self.value.get()).as_ref() }).flatten()
     }
 
-    /// The value, if it is set, to change it.
+    /// Returns the value for changes, if it is set.
     #[must_use]
     pub fn get_mut(&mut self) -> Option<&mut T> {
         self.value.get_mut().as_mut()
     }
 
-    /// The value, if it is set.
+    /// Returns the value, if it is set.
     #[must_use]
     pub fn into_inner(self) -> Option<T> {
         self.value.into_inner()
     }
 
-    /// Takes the value out: the cell is new again.
+    /// Takes the value out. The cell can be set again.
     pub fn take(&mut self) -> Option<T> {
         std::mem::take(self).into_inner()
     }
@@ -83,7 +83,7 @@ impl<T> OnceCell<T> {
     ///
     /// # Errors
     ///
-    /// With the value, if the cell has one already or somebody is about to set it.
+    /// [`SetError`] with the value, if the cell has a value or another caller is setting it.
     pub fn set(&self, value: T) -> Result<(), SetError<T>> {
         match self.init.try_enter() {
             Ok(turn) => {
@@ -95,14 +95,15 @@ impl<T> OnceCell<T> {
         }
     }
 
-    /// The value; if it is not set, `f` makes it. If somebody is about to set it, waits.
+    /// Returns the value. If it is not set, `f` computes it.
     ///
-    /// `f` that asks for the same value waits for itself, for ever.
+    /// If another caller is setting the value, this call waits. If `f` needs the same value, it
+    /// waits for itself and never returns.
     ///
     /// # Cancel safety
     ///
-    /// Dropped while `f` runs, nothing is set; the next one that wants the value makes it, with
-    /// its own `f`.
+    /// If a call is dropped while its `f` runs, the cell stays empty. The next caller computes the
+    /// value with its own `f`.
     pub async fn get_or_init<F, Fut>(&self, f: F) -> &T
     where
         F: FnOnce() -> Fut,
@@ -117,7 +118,7 @@ impl<T> OnceCell<T> {
     ///
     /// # Errors
     ///
-    /// Those of `f`. Nothing is set then, and the next one that wants the value tries.
+    /// The error of `f`. The cell stays empty, and the next caller tries.
     ///
     /// # Cancel safety
     ///
@@ -134,9 +135,10 @@ impl<T> OnceCell<T> {
         Ok(self.value_set())
     }
 
-    /// As [`get_or_init`](Self::get_or_init) with a plain function, blocking the thread while somebody
-    /// else is about to set the value. For threads outside; within a goroutine it works as
-    /// well, as a blocking call.
+    /// As [`get_or_init`](Self::get_or_init) with a plain function, but blocks the thread while it
+    /// waits.
+    ///
+    /// Meant for external threads. In a goroutine it works as a blocking call.
     pub fn get_or_init_blocking(&self, f: impl FnOnce() -> T) -> &T {
         if let Some(value) = self.get() {
             return value;
@@ -148,28 +150,28 @@ impl<T> OnceCell<T> {
         self.value_set()
     }
 
-    /// Waits until somebody has set the value.
+    /// Waits until another caller has set the value.
     ///
     /// # Cancel safety
     ///
-    /// A dropped wait leaves nothing behind.
+    /// Cancel-safe.
     pub async fn wait(&self) -> &T {
         self.init.finished().await;
         self.value_set()
     }
 
-    /// [`wait`](Self::wait), blocking the thread.
+    /// As [`wait`](Self::wait), but blocks the thread.
     pub fn wait_blocking(&self) -> &T {
         gmp_rt::block_on(self.wait())
     }
 
     fn finish(&self, turn: Turn<'_>, value: T) {
-        // SAFETY: I1 — we have the turn.
+        // SAFETY: I1 — the caller has the turn.
         unsafe { *self.value.get() = Some(value) };
         turn.done();
     }
 
-    /// The value, after the wait for it.
+    /// Returns the value, which is set.
     fn value_set(&self) -> &T {
         self.get().expect("it is done only when the value is there")
     }
@@ -195,18 +197,18 @@ impl<T: fmt::Debug> fmt::Debug for OnceCell<T> {
     }
 }
 
-/// Why [`OnceCell::set`] did not set the value; it has the value.
+/// Why [`OnceCell::set`] did not set the value. Contains the value.
 #[derive(PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SetError<T> {
     /// The cell has a value already.
     AlreadySet(T),
-    /// Somebody is about to set it.
+    /// Another caller is setting the value.
     Initializing(T),
 }
 
 impl<T> SetError<T> {
-    /// The value that was not set.
+    /// Returns the value that was not set.
     #[must_use]
     pub fn into_inner(self) -> T {
         match self {

@@ -1,9 +1,9 @@
-//! Permits taken from a [`Semaphore`]: they go back when they are dropped.
+//! Guards for permits of a [`Semaphore`]. Dropping a guard releases its permits.
 
 use crate::semaphore::Semaphore;
 use std::sync::Arc;
 
-/// Permits of a [`Semaphore`]; dropping it gives them back.
+/// Permits of a [`Semaphore`], released on drop.
 #[derive(Debug)]
 #[must_use = "dropping the permits gives them back"]
 pub struct Permit<'a> {
@@ -12,34 +12,35 @@ pub struct Permit<'a> {
 }
 
 impl<'a> Permit<'a> {
-    /// The caller has taken so many.
+    /// Creates a guard for permits that the caller has taken.
     #[inline]
     pub(crate) fn new(semaphore: &'a Semaphore, permits: usize) -> Self {
         Self { semaphore, permits }
     }
 
-    /// How many they are.
+    /// Returns the number of permits.
     #[must_use]
     pub fn permits(&self) -> usize {
         self.permits
     }
 
-    /// Does not give them back: that is up to [`Semaphore::release`].
+    /// Drops the guard without releasing its permits. [`Semaphore::release`] can release them
+    /// later.
     pub fn forget(mut self) {
         self.permits = 0;
     }
 
-    /// Takes some of them away into a guard of their own; `None` if there are fewer.
+    /// Moves `permits` of the permits into a new guard. Returns `None` if there are fewer.
     pub fn split(&mut self, permits: usize) -> Option<Self> {
         self.permits = self.permits.checked_sub(permits)?;
         Some(Self { semaphore: self.semaphore, permits })
     }
 
-    /// Puts both together.
+    /// Adds the permits of `other` to this guard.
     ///
     /// # Panics
     ///
-    /// If they are of different semaphores.
+    /// If the guards belong to different semaphores.
     #[track_caller]
     pub fn merge(&mut self, mut other: Self) {
         let same = std::ptr::eq(self.semaphore, other.semaphore);
@@ -55,7 +56,7 @@ impl Drop for Permit<'_> {
     }
 }
 
-/// Permits of a [`Semaphore`], with a share of it; dropping it gives them back.
+/// Permits of a [`Semaphore`], released on drop. Holds the semaphore by an `Arc`.
 #[derive(Debug)]
 #[must_use = "dropping the permits gives them back"]
 pub struct OwnedPermit {
@@ -64,40 +65,41 @@ pub struct OwnedPermit {
 }
 
 impl OwnedPermit {
-    /// The caller has taken so many.
+    /// Creates a guard for permits that the caller has taken.
     #[inline]
     pub(crate) fn new(semaphore: Arc<Semaphore>, permits: usize) -> Self {
         Self { semaphore, permits }
     }
 
-    /// How many they are.
+    /// Returns the number of permits.
     #[must_use]
     pub fn permits(&self) -> usize {
         self.permits
     }
 
-    /// The semaphore they are of.
+    /// Returns the semaphore.
     #[must_use]
     pub fn semaphore(&self) -> &Arc<Semaphore> {
         &self.semaphore
     }
 
-    /// Does not give them back: that is up to [`Semaphore::release`].
+    /// Drops the guard without releasing its permits. [`Semaphore::release`] can release them
+    /// later.
     pub fn forget(mut self) {
         self.permits = 0;
     }
 
-    /// Takes some of them away into a guard of their own; `None` if there are fewer.
+    /// Moves `permits` of the permits into a new guard. Returns `None` if there are fewer.
     pub fn split(&mut self, permits: usize) -> Option<Self> {
         self.permits = self.permits.checked_sub(permits)?;
         Some(Self { semaphore: self.semaphore.clone(), permits })
     }
 
-    /// Puts both together.
+    /// Adds the permits of `other` to this guard.
     ///
     /// # Panics
     ///
-    /// If they are of different semaphores.
+    /// If the guards belong to different semaphores.
     #[track_caller]
     pub fn merge(&mut self, mut other: Self) {
         let same = Arc::ptr_eq(&self.semaphore, &other.semaphore);

@@ -1,42 +1,46 @@
-//! The lock of a mutex, without what it guards.
+//! The lock of a mutex, without the value that it guards.
 //!
-//! Go's algorithm (`internal/sync/mutex.go`). A word that says whether it is locked, and a queue of those
-//! who wait, behind a lock of its own that only those touch who wait or wake. Two modes:
+//! The algorithm is Go's (`internal/sync/mutex.go`). A word says whether the mutex is locked. A
+//! queue of waiters has a lock of its own, which only goroutines that wait or wake take. There are
+//! two modes:
 //!
-//! - *Normal*. Whoever comes first takes it: unlocking wakes the first waiter, which then competes
-//!   with those who are running already, and mostly loses. That is what makes a mutex fast: nobody
-//!   idles while a goroutine is on its way from the queue to a thread. One waiter is woken at a
-//!   time; if it loses, it waits at the front again.
-//! - *Starving*. A woken waiter that loses after [`STARVING_AFTER`] says so in the word. From then on
-//!   nobody takes the lock, unlocking hands it to the first waiter. This ends with a waiter that
-//!   had waited for a shorter time, or the last one.
+//! - *Normal*. Unlocking wakes the first waiter, which competes with running goroutines for the
+//!   lock and usually loses. This makes a mutex fast: the lock can be used while the woken
+//!   goroutine is on its way to a thread. One waiter is woken at a time. If it loses, it waits at
+//!   the front again.
+//! - *Starving*. A woken waiter that loses after [`STARVING_AFTER`] sets the mode in the word. From
+//!   then on no goroutine takes the lock, and unlocking hands it to the first waiter. The mode ends
+//!   when the lock goes to a waiter that has waited for a shorter time, or to the last one.
 //!
-//! A goroutine that finds it locked looks a few times more before it waits: its holder is likely
-//! to run on another P and to be done in nanoseconds.
+//! A goroutine that finds the mutex locked tries a few more times before it waits. The holder
+//! probably runs on another P and unlocks within nanoseconds.
 //!
 //! # The word
 //!
 //! | bit | set | cleared |
 //! |-----|-----|---------|
-//! | [`LOCKED`] | by who takes it, or for whom it is handed to | by unlocking |
-//! | [`WOKEN`] | by who wakes the first waiter, for it; by who looks again, for itself | by that one, when it has taken the lock or waits |
-//! | [`STARVING`] | under the queue's lock, by a woken waiter that waits again | under the queue's lock |
-//! | [`WAITERS`] | under the queue's lock: it is not empty | likewise |
+//! | [`LOCKED`] | by a goroutine for itself, or by `next` for a waiter | by unlocking |
+//! | [`WOKEN`] | by `next` for a waiter, or by a spinning goroutine | by its owner (I2) |
+//! | [`STARVING`] | under the queue's lock, by a woken waiter that loses | under the queue's lock |
+//! | [`WAITERS`] | under the queue's lock: it is not empty | under the queue's lock |
 //!
 //! # Invariants
 //!
 //! - I1: while the queue's lock is free, `WAITERS` is set exactly if the queue is not empty.
-//! - I2: `WOKEN` has one owner, who will look at the word again. So unlocking need not wake if it
-//!   is set, and its owner clears it no later than it waits, in one step with seeing `LOCKED`: then the
-//!   holder wakes.
-//! - I3: `STARVING` implies `WAITERS`, and that nobody owns `WOKEN`: it is set by the owner of `WOKEN`,
-//!   who gives that up, and nobody becomes owner while it is set.
+//! - I2: `WOKEN` has one owner, which reads the word again later. So unlocking need not wake a
+//!   waiter while it is set. The owner clears it when it takes the lock, waits or is dropped. If it
+//!   waits, it does so in the same step in which it sees `LOCKED`. Then the holder of the lock
+//!   wakes the next waiter.
+//! - I3: `STARVING` implies `WAITERS`, and that `WOKEN` has no owner. The owner of `WOKEN` sets
+//!   `STARVING` and gives up `WOKEN` in one step, and `WOKEN` gets no owner while `STARVING` is
+//!   set.
 //!
 //! # Orderings
 //!
-//! Taking is Acquire, unlocking Release, on the word. Handing over is Acquire on the word, whoever does it
-//! (one that gives up its wait may), and then the Release of firing a node with the Acquire of seeing it.
-//! The other bits say nothing about other memory: the queue has its lock.
+//! Taking the lock is an Acquire of the word, unlocking a Release. Handing over is an Acquire of
+//! the word by the thread that hands over (it unlocks the mutex, or cancels a wait). Then the
+//! Release of firing the node pairs with the Acquire of reading its state. The other bits order no
+//! other memory, because the queue has its own lock.
 
 use crate::const_fn::const_fn;
 use crate::tuning::{MUTEX_PAUSES, MUTEX_SPINS, STARVING_AFTER};
@@ -52,40 +56,40 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
-/// Somebody has the lock.
+/// The mutex is locked.
 const LOCKED: u32 = 1;
-/// Somebody has been woken, or is looking again: no need to wake another one.
+/// A waiter has been woken, or a goroutine spins: unlocking need not wake another waiter.
 const WOKEN: u32 = 2;
-/// The lock is handed to the first waiter; nobody else may take it.
+/// Unlocking hands the lock to the first waiter; no other goroutine may take it.
 const STARVING: u32 = 4;
-/// Somebody is in the queue.
+/// The queue is not empty.
 const WAITERS: u32 = 8;
 
-/// A lock that guards nothing by itself.
+/// A mutex without a value.
 #[derive(Debug)]
 pub(crate) struct RawMutex {
     word: AtomicU32,
     waiting: Mutex<Queue<Wait>>,
 }
 
-/// What a wait for the lock keeps in the queue.
+/// The data of a waiter.
 #[derive(Debug)]
 pub(crate) struct Wait {
-    /// When it began to wait first.
+    /// When it began to wait for the first time.
     since: Option<Instant>,
     gave: Gave,
 }
 
-/// What a waiter was woken with.
+/// What a waiter was fired with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Gave {
-    /// The right, and the duty, to look again: it owns [`WOKEN`].
+    /// Permission and duty to try again: the waiter owns [`WOKEN`].
     Look,
     /// The lock.
     Lock,
 }
 
-/// Whether one who looks at the lock owns [`WOKEN`].
+/// Whether a goroutine that tries to take the lock owns [`WOKEN`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Woken {
     Mine,
@@ -93,7 +97,7 @@ enum Woken {
 }
 
 impl Woken {
-    /// The bits to clear when its owner is done.
+    /// Returns the bits that the goroutine clears when it takes the lock or waits.
     fn bits(self) -> u32 {
         match self {
             Self::Mine => WOKEN,
@@ -102,7 +106,7 @@ impl Woken {
     }
 }
 
-/// A lock that is held is being asked for in vain: what its holder shall do.
+/// What a goroutine that waits for a held lock asks of the holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     /// Wake the first waiter.
@@ -111,13 +115,13 @@ enum Mode {
     Starving,
 }
 
-/// One who has unlocked, with `before` in the word, has to wake somebody.
+/// Whether unlocking has to wake a waiter, with `before` in the word.
 #[inline]
 const fn wakes(before: u32) -> bool {
     before & (WAITERS | WOKEN) == WAITERS
 }
 
-/// Whether one who comes may take the lock.
+/// Whether a goroutine may take the lock.
 #[inline]
 const fn is_free(word: u32) -> bool {
     word & (LOCKED | STARVING) == 0
@@ -125,25 +129,25 @@ const fn is_free(word: u32) -> bool {
 
 impl RawMutex {
     const_fn! {
-        /// An unlocked one.
+        /// Creates an unlocked mutex.
         pub(crate) const fn new() -> Self {
             Self { word: AtomicU32::new(0), waiting: Mutex::new(Queue::new()) }
         }
     }
 
-    /// Whether it is locked just now.
+    /// Whether the mutex is locked. The result may be outdated at once.
     pub(crate) fn is_locked(&self) -> bool {
-        // Relaxed: outdated at once anyway.
+        // Relaxed: the result may be outdated anyway.
         self.word.load(Ordering::Relaxed) & LOCKED != 0
     }
 
-    /// Takes it unless it is locked or starving.
+    /// Takes the lock unless it is locked or starving.
     #[inline]
     pub(crate) fn try_lock(&self) -> bool {
         self.take(Woken::NotMine).is_break()
     }
 
-    /// Takes it if it may, or says with what in the word it may not.
+    /// Takes the lock if it is free. Otherwise returns the word as `Continue`.
     #[inline]
     fn take(&self, woken: Woken) -> ControlFlow<(), u32> {
         let mut word = self.word.load(Ordering::Relaxed);
@@ -159,12 +163,12 @@ impl RawMutex {
         ControlFlow::Continue(word)
     }
 
-    /// Unlocks it, and wakes whoever is next.
+    /// Unlocks, and wakes the first waiter or hands it the lock if necessary.
     ///
-    /// The caller has the lock: a guard that is dropped.
+    /// The caller holds the lock; it is dropping a guard.
     #[inline]
     pub(crate) fn unlock(&self) {
-        // Release: pairs with `take` and `next`; whoever has it then sees what we did under it.
+        // Release: pairs with `take` and `next`, so the next holder sees the writes under the lock.
         let before = self.word.fetch_sub(LOCKED, Ordering::Release);
         debug_assert!(before & LOCKED != 0, "sync: unlock of unlocked mutex");
         if wakes(before) {
@@ -178,10 +182,10 @@ impl RawMutex {
         fired.wake();
     }
 
-    /// If it is not locked, does what the mode says with the first waiter.
+    /// If the mutex is not locked, wakes the first waiter or hands it the lock, by mode.
     ///
-    /// Not only after unlocking: one that gives up what it was given comes here too, and somebody else
-    /// may have taken the lock since. Then it is up to that one.
+    /// A cancelled wait calls this too. Then another goroutine may have taken the lock meanwhile,
+    /// and that goroutine's unlock serves the waiter.
     fn next(&self, queue: &mut Queue<Wait>) -> Fired {
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
@@ -192,7 +196,7 @@ impl RawMutex {
                 0 => (Gave::Look, WOKEN),
                 _ => (Gave::Lock, LOCKED),
             };
-            // Before the node is fired: from then on its owner may unlock.
+            // Done before the node is fired, because its owner may unlock from then on.
             // Acquire: pairs with `unlock`, on behalf of the waiter.
             match self.word.compare_exchange_weak(
                 word,
@@ -206,7 +210,7 @@ impl RawMutex {
         }
     }
 
-    /// Fires the first waiter, for whom the word says already what it is given.
+    /// Fires the first waiter with `gave`, which is already set in the word.
     fn give(&self, queue: &mut Queue<Wait>, gave: Gave) -> Fired {
         let fired = queue.fire_front(|wait| {
             wait.gave = gave;
@@ -219,19 +223,19 @@ impl RawMutex {
         if queue.is_empty() {
             self.nobody_waits();
         } else if gave == Gave::Lock && !is_starving(since, prim::now()) {
-            // Relaxed: about the queue, whose lock is held.
+            // Relaxed: concerns only the queue, whose lock is held.
             self.word.fetch_and(!STARVING, Ordering::Relaxed);
         }
         fired
     }
 
-    /// The queue, whose lock is held, has become empty.
+    /// Clears the bits of an empty queue, whose lock is held.
     fn nobody_waits(&self) {
-        // Relaxed: about the queue, whose lock is held.
+        // Relaxed: concerns only the queue, whose lock is held.
         self.word.fetch_and(!(WAITERS | STARVING), Ordering::Relaxed);
     }
 
-    /// Looks again a few times. While somebody does so nobody else need be woken.
+    /// Tries to take the lock a few times. Meanwhile unlocking need not wake a waiter.
     fn spin(&self, woken: &mut Woken) -> ControlFlow<()> {
         for _ in 0..spins() {
             let ControlFlow::Continue(word) = self.take(*woken) else {
@@ -241,7 +245,7 @@ impl RawMutex {
                 break;
             }
             if word & (WAITERS | WOKEN) == WAITERS {
-                // A try is enough. Relaxed: tells the holder not to wake, no more.
+                // One attempt is enough. Relaxed: only keeps the holder from waking a waiter.
                 let claimed = self.word.compare_exchange(
                     word,
                     word | WOKEN,
@@ -259,8 +263,8 @@ impl RawMutex {
         ControlFlow::Continue(())
     }
 
-    /// Takes the lock, or says in the word that somebody waits, in one step with seeing that there
-    /// is a holder who will look. Under the queue's lock.
+    /// Takes the lock, or sets `WAITERS` in the same step in which it sees that the lock is held.
+    /// Then the holder's unlock sees the bit. The caller holds the queue's lock.
     fn take_or_wait(&self, woken: Woken, mode: Mode) -> ControlFlow<()> {
         loop {
             let ControlFlow::Continue(word) = self.take(woken) else {
@@ -271,8 +275,8 @@ impl RawMutex {
                 Mode::Starving => STARVING,
             };
             let next = (word | WAITERS | starving) & !woken.bits();
-            // Relaxed: about the queue, whose lock is held. If the word is starving and not
-            // locked, whoever unlocked it is on its way to the queue.
+            // Relaxed: concerns only the queue, whose lock is held. If the word is starving and not
+            // locked, the thread that unlocked it is about to take the queue's lock.
             let waits =
                 self.word.compare_exchange_weak(word, next, Ordering::Relaxed, Ordering::Relaxed);
             if waits.is_ok() {
@@ -282,12 +286,12 @@ impl RawMutex {
     }
 }
 
-/// Whether a wait since then has lasted too long.
+/// Whether a wait that began at `since` has lasted for `STARVING_AFTER`.
 fn is_starving(since: Option<Instant>, now: Instant) -> bool {
     since.is_some_and(|since| now.saturating_duration_since(since) >= STARVING_AFTER)
 }
 
-/// How often to look again: never, on a machine with one CPU.
+/// Returns how often to try before waiting: never on a machine with one CPU.
 fn spins() -> u32 {
     static SPINS: OnceLock<u32> = OnceLock::new();
     *SPINS.get_or_init(|| match std::thread::available_parallelism() {
@@ -296,29 +300,29 @@ fn spins() -> u32 {
     })
 }
 
-/// Something that has a raw mutex.
+/// A reference to a raw mutex.
 ///
 /// # Safety
 ///
-/// It gives the same mutex each time, which stays where it is as long as this lives, wherever this
-/// is moved to.
+/// `raw` returns the same mutex each time. The mutex is not moved while this value lives, even if
+/// this value is moved.
 pub(crate) unsafe trait AsRaw {
-    /// The mutex.
+    /// Returns the mutex.
     fn raw(&self) -> &RawMutex;
 }
 
-// SAFETY: it is borrowed.
+// SAFETY: a borrowed mutex is not moved.
 unsafe impl AsRaw for &RawMutex {
     fn raw(&self) -> &RawMutex {
         self
     }
 }
 
-/// A raw mutex as what one waits at.
+/// A raw mutex as the [`Home`] of waiters.
 #[derive(Debug)]
 pub(crate) struct At<P>(P);
 
-// SAFETY: one lock, one queue behind it, in place by the promise of `AsRaw`.
+// SAFETY: one lock, one queue behind it, not moved (contract of `AsRaw`).
 unsafe impl<P: AsRaw> Home for At<P> {
     type State = Queue<Wait>;
     type Data = Wait;
@@ -336,22 +340,23 @@ unsafe impl<P: AsRaw> Home for At<P> {
         match (how, wait.gave) {
             (Abandoned::Queued, _) if queue.is_empty() => raw.nobody_waits(),
             (Abandoned::Queued, _) => {}
-            // Relaxed: we did nothing under the lock, and owned `WOKEN` for the queue's sake.
+            // Relaxed: this waiter wrote nothing under the lock, and `WOKEN` concerns only the
+            // queue.
             (Abandoned::Fired, Gave::Look) => {
                 raw.word.fetch_and(!WOKEN, Ordering::Relaxed);
             }
-            // Release: pairs with `take` and `next`; with what was handed to us.
+            // Release: pairs with `take` and `next`; passes on what the handover acquired.
             (Abandoned::Fired, Gave::Lock) => {
                 raw.word.fetch_sub(LOCKED, Ordering::Release);
             }
         }
-        // Whatever we had, or were first in line for.
+        // Passes on the lock or the wake-up, or serves the new first waiter.
         raw.next(queue).into()
     }
 }
 
 pin_project! {
-    /// A lock about to be taken. Has no waiter until it must wait.
+    /// An attempt to lock. It has no waiter until it must wait.
     pub(crate) struct RawLock<P: AsRaw> {
         #[pin]
         waiter: Option<Waiter<At<P>>>,
@@ -359,12 +364,12 @@ pin_project! {
 }
 
 impl<P: AsRaw> RawLock<P> {
-    /// One that has not begun.
+    /// Creates an attempt that has not begun.
     pub(crate) const fn new() -> Self {
         Self { waiter: None }
     }
 
-    /// Locks `raw`, which is the same each time, and is what `at` makes something that has it of.
+    /// Locks `raw`. Each call gets the same `raw`, and `at` returns an owner or borrower of it.
     #[inline]
     pub(crate) fn poll_lock(
         self: Pin<&mut Self>,
@@ -388,8 +393,8 @@ impl<P: AsRaw> RawLock<P> {
         at: impl FnOnce() -> P,
         cx: &Context<'_>,
     ) -> Poll<()> {
-        // Before the first change: a clone that panics must not leave `WOKEN` without an owner
-        // (I2).
+        // Created before the first change of the word: a clone that panics must not leave `WOKEN`
+        // without an owner (I2).
         match StorableWaker::of_goroutine(cx.waker()) {
             Some(mut waker) => Self::spin_or_wait(slot, at, &mut waker),
             None => Self::poll_foreign(slot, at, cx),
@@ -406,7 +411,7 @@ impl<P: AsRaw> RawLock<P> {
         Self::spin_or_wait(slot, at, &mut StorableWaker::new(cx.waker()))
     }
 
-    /// Twice in the code: for a goroutine nothing is left of `waker`.
+    /// Inlined twice: for a goroutine the compiler removes `waker`.
     #[inline(always)]
     fn spin_or_wait(
         mut slot: Pin<&mut Option<Waiter<At<P>>>>,
@@ -424,7 +429,7 @@ impl<P: AsRaw> RawLock<P> {
         }
         let Some(mut waiter) = slot.as_pin_mut() else { return Poll::Pending };
         if waiter.state() == State::Queued {
-            // Fired meanwhile, or pending with this waker.
+            // Ready if it was fired meanwhile; otherwise pending with this waker.
             let waits = |_: &_, _: &mut _, _: &mut _| ControlFlow::<()>::Continue(());
             ready!(waiter.as_mut().poll_wait_at(End::Back, waker, waits));
         }

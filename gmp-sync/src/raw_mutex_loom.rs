@@ -1,11 +1,11 @@
-//! Models of the mutex: barging, waking, starving and handing over, against waits that are dropped.
+//! Models of the mutex: barging, waking, starvation and handover, with cancelled waits.
 //!
 //! Each model runs in both modes. In normal mode the clock of the model moves by a microsecond with
 //! each read, so no waiter starves. In starving mode it moves by [`STARVING_AFTER`], so a waiter
 //! starves as soon as another thread took the lock that it was woken for.
 //!
-//! Each of these mutations was made to the shipped code and seen to fail in the models beside it,
-//! in both modes unless one is named.
+//! Each of these mutations of the shipped code makes the models in its row fail, in both modes
+//! unless one is named.
 //!
 //! | mutation | models |
 //! |----------|--------|
@@ -13,7 +13,7 @@
 //! | `give` leaves `WAITERS` when the queue is empty | all |
 //! | `take_or_wait` leaves `WOKEN` | `unlock_vs_cancel`, `unlock_vs_drop_of_woken_waiter` |
 //! | a cancelled waiter leaves `WOKEN` | `unlock_vs_cancel`, `unlock_vs_drop_of_woken_waiter` |
-//! | a cancelled waiter wakes nobody | `unlock_vs_cancel`, `unlock_vs_hand_over_by_another` |
+//! | a cancelled waiter wakes no waiter | `unlock_vs_cancel`, `unlock_vs_hand_over_by_another` |
 //! | a cancelled waiter keeps the lock | `unlock_vs_drop_of_woken_waiter`, starving |
 //! | `next` acts on a locked mutex | `unlock_vs_hand_over_by_another`, starving |
 //! | `next` is relaxed | `unlock_vs_hand_over_by_another`, starving |
@@ -28,7 +28,7 @@ use gmp_rt::prim::set_clock_step;
 use std::pin::pin;
 use std::task::{Context, Waker};
 
-/// A number that loom watches over: two at a time are found out.
+/// A number that loom checks for concurrent access.
 type Watched = Mutex<UnsafeCell<usize>>;
 
 fn watched() -> Arc<Watched> {
@@ -36,7 +36,7 @@ fn watched() -> Arc<Watched> {
 }
 
 fn bump(value: &UnsafeCell<usize>) {
-    // SAFETY: what the model is about: the mutex keeps others away.
+    // SAFETY: the mutex gives exclusive access, which is what the model checks.
     value.with_mut(|value| unsafe { *value += 1 });
 }
 
@@ -44,14 +44,14 @@ fn lock_and_bump(mutex: &Watched) {
     bump(&block_on(mutex.lock()));
 }
 
-/// Polls a lock once and drops it, whatever it has got. Says whether it had the lock.
+/// Polls a lock once and drops it. Returns 1 if it got the lock, otherwise 0.
 fn poll_and_drop(mutex: &Watched) -> usize {
     let lock = pin!(mutex.lock());
     let mut cx = Context::from_waker(Waker::noop());
     usize::from(lock.poll(&mut cx).map(|guard| bump(&guard)).is_ready())
 }
 
-/// Which mode a mutex gets to when a waiter was woken in vain.
+/// The mode that a mutex enters when a woken waiter loses.
 #[derive(Clone, Copy)]
 enum Clock {
     /// Normal mode only.
@@ -77,7 +77,7 @@ fn count(mutex: &Watched) -> usize {
     guard.with(|value| unsafe { *value })
 }
 
-/// One barges in again and again; the other, woken in vain, gets it handed to.
+/// One thread takes the lock again and again; the other waits and gets it in the end.
 fn barging_vs_waiter() {
     let mutex = watched();
     let other = mutex.clone();
@@ -99,7 +99,7 @@ fn loom_barging_vs_waiter_in_starving_mode() {
     model(3, Clock::Fast, barging_vs_waiter);
 }
 
-/// Three who want it, one of whom gives up at its first poll or later: the others get it.
+/// Of three threads that want the lock, one or two cancel; the waiting one gets it.
 fn unlock_vs_cancel() {
     let mutex = watched();
     let (dropped, waiting) = (mutex.clone(), mutex.clone());
@@ -124,8 +124,8 @@ fn loom_unlock_vs_cancel_in_starving_mode() {
     model(2, Clock::Fast, unlock_vs_cancel);
 }
 
-/// One has been woken, or handed the lock, and is dropped without having noticed: the next one
-/// in the queue gets it.
+/// A waiter is woken, or handed the lock, and dropped without another poll. The next waiter gets
+/// the lock.
 fn unlock_vs_drop_of_woken_waiter() {
     let mutex = watched();
     let guard = mutex.try_lock().unwrap();
@@ -135,7 +135,8 @@ fn unlock_vs_drop_of_woken_waiter() {
     let waiting = mutex.clone();
     let waits = thread::spawn(move || lock_and_bump(&waiting));
     drop(guard);
-    // Woken in vain if this gets it: then it starves, and dropping that has it handed to it.
+    // If this takes the lock, the woken waiter loses. Then it starves and is handed the lock on
+    // unlock.
     if let Some(guard) = mutex.try_lock() {
         let _ = dropped.as_mut().poll(&mut cx);
         drop(guard);
@@ -155,7 +156,8 @@ fn loom_unlock_vs_drop_of_woken_waiter_in_starving_mode() {
     model(3, Clock::Fast, unlock_vs_drop_of_woken_waiter);
 }
 
-/// One that gives up hands the lock of another thread on: what was done under it is seen.
+/// A cancelled wait hands over a lock that another thread has unlocked: the waiter sees the writes
+/// of that thread.
 fn unlock_vs_hand_over_by_another() {
     let mutex = std::sync::Arc::new(Mutex::new(UnsafeCell::new(0)));
     let mut cx = Context::from_waker(Waker::noop());
@@ -184,7 +186,7 @@ fn loom_unlock_vs_hand_over_by_another_in_starving_mode() {
     model(3, Clock::Fast, unlock_vs_hand_over_by_another);
 }
 
-/// `try_lock` leaves those who wait their turn.
+/// `try_lock` does not lose the wake-up of a waiter.
 fn try_lock_vs_waiter() {
     let mutex = watched();
     let other = mutex.clone();

@@ -1,31 +1,36 @@
-//! The lock of an `RwLock`, without what it guards.
+//! The lock of an `RwLock`, without the value that it guards.
 //!
-//! Go's rules (`sync/rwmutex.go`). Writers have a mutex of their own. The one that has it announces itself in
-//! the word, from when on readers who come are blocked, and waits until those inside have left. When it
-//! unlocks, all readers that were blocked are inside at once, before the next writer. So neither
-//! side starves the other: readers wait for one writer at most, a writer for the readers it found.
+//! The rules are Go's (`sync/rwmutex.go`). Writers have a mutex of their own. The writer that holds
+//! it sets [`WRITER`] in the word. From then on new readers are blocked, and the writer waits until
+//! the readers that hold the lock have released it. When the writer unlocks, all blocked readers
+//! get the lock at once, before the next writer. So neither side starves: a reader waits for at
+//! most one writer, and a writer only for the readers that it found.
 //!
-//! Reading is one step on the word while there is no writer; the queue's lock is for those who wait.
+//! Without a writer, reading is one operation on the word. Only goroutines that wait or wake take
+//! the queue's lock.
 //!
 //! # The word
 //!
 //! | bits | set | cleared |
 //! |------|-----|---------|
-//! | [`WRITER`] | by a writer, with the writers' mutex | when it unlocks or gives up; under the queue's lock if readers are blocked |
+//! | [`WRITER`] | by a writer that holds the writers' mutex | when it unlocks or gives up |
 //! | [`BLOCKED`] | under the queue's lock, with `WRITER`: a reader waits | under the queue's lock |
-//! | readers | each [`READER`] | |
+//! | readers | plus [`READER`] for each reader | minus [`READER`] when it unlocks |
+//!
+//! A writer clears `WRITER` under the queue's lock if any other bit is set.
 //!
 //! # Invariants
 //!
 //! - I1: while the queue's lock is free, `BLOCKED` is set exactly if a reader is in the queue, and
 //!   then `WRITER` is set.
-//! - I2: who waits for readers to leave has the writers' mutex and has set `WRITER`.
+//! - I2: a writer that waits for readers to unlock holds the writers' mutex and has set `WRITER`.
 //!
 //! # Orderings
 //!
-//! Coming in is Acquire, leaving Release, on the word, for both sides. Readers let in by a writer see its
-//! Release of firing their node; a writer let in by the last reader sees all that left before, as that
-//! one does by its Acquire under the queue's lock.
+//! Locking is an Acquire of the word, unlocking a Release, for both sides. A reader that a writer
+//! lets in sees the Release of firing its node. A writer that the last reader lets in is ordered
+//! after the accesses of all readers that unlocked before: the last reader acquires them from the
+//! word under the queue's lock and then fires the writer.
 
 use crate::const_fn::const_fn;
 use crate::raw_mutex::{AsRaw, RawLock, RawMutex};
@@ -40,17 +45,17 @@ use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// A writer is inside, or waits for readers to leave.
+/// A writer has the lock, or waits for readers to unlock.
 const WRITER: usize = 1;
-/// A reader waits for the writer to leave.
+/// A reader waits for the writer to unlock.
 const BLOCKED: usize = 2;
-/// One reader inside.
+/// One reader that has the lock.
 const READER: usize = 4;
 
-/// Readers beyond this are a program that leaks guards; far from where the count would overflow.
+/// More readers than this mean that a program leaks guards. Far below an overflow of the count.
 const MAX_READERS: usize = usize::MAX / READER / 2;
 
-/// A lock that guards nothing by itself.
+/// A reader-writer lock without a value.
 #[derive(Debug)]
 pub(crate) struct RawRwLock {
     writers: RawMutex,
@@ -58,23 +63,23 @@ pub(crate) struct RawRwLock {
     state: Mutex<State>,
 }
 
-/// Who waits.
+/// The wait queues.
 #[derive(Debug)]
 pub(crate) struct State {
-    /// Readers that wait for the writer to leave.
+    /// Readers that wait for the writer to unlock.
     blocked: Queue<()>,
-    /// The writer that waits for readers to leave.
+    /// The writer that waits for readers to unlock.
     writer: Queue<()>,
 }
 
-/// How many readers are inside.
+/// Returns the number of readers that have the lock.
 const fn readers(word: usize) -> usize {
     word / READER
 }
 
 impl RawRwLock {
     const_fn! {
-        /// An unlocked one.
+        /// Creates an unlocked lock.
         pub(crate) const fn new() -> Self {
             let state = State { blocked: Queue::new(), writer: Queue::new() };
             Self {
@@ -85,19 +90,19 @@ impl RawRwLock {
         }
     }
 
-    /// Comes in as a reader unless there is a writer.
+    /// Takes the read lock unless there is a writer.
     #[inline]
     pub(crate) fn try_read(&self) -> bool {
         self.enter().is_break()
     }
 
-    /// Comes in as a reader, or says with what in the word it may not.
+    /// Takes the read lock. If there is a writer, returns the word as `Continue`.
     #[inline]
     fn enter(&self) -> ControlFlow<(), usize> {
         let mut word = self.word.load(Ordering::Relaxed);
         while word & WRITER == 0 {
             assert!(readers(word) < MAX_READERS, "sync: too many readers of an RwLock");
-            // Acquire: pairs with `end_write`.
+            // Acquire: pairs with `write_unlock` and `end_write`.
             match self.word.compare_exchange_weak(
                 word,
                 word + READER,
@@ -111,14 +116,14 @@ impl RawRwLock {
         ControlFlow::Continue(word)
     }
 
-    /// Comes in as a reader, or says in the word that one is blocked, in one step with seeing that
-    /// there is a writer. Under the queue's lock.
+    /// Takes the read lock, or sets `BLOCKED` in the same step in which it sees a writer. The
+    /// caller holds the queue's lock.
     fn enter_or_wait(&self) -> ControlFlow<()> {
         loop {
             let ControlFlow::Continue(word) = self.enter() else {
                 return ControlFlow::Break(());
             };
-            // Relaxed: about the queue, whose lock is held.
+            // Relaxed: concerns only the queue, whose lock is held.
             let waits = word & BLOCKED != 0
                 || self
                     .word
@@ -130,7 +135,7 @@ impl RawRwLock {
         }
     }
 
-    /// Leaves as a reader.
+    /// Releases the read lock, and wakes the writer if it waits for this reader.
     #[inline]
     pub(crate) fn read_unlock(&self) {
         if self.leave() == Left::Last {
@@ -140,7 +145,7 @@ impl RawRwLock {
 
     #[inline]
     fn leave(&self) -> Left {
-        // Release: pairs with `announce` and `let_writer_in`.
+        // Release: pairs with `announce`, `try_write`, `readers_left` and `let_writer_in`.
         let before = self.word.fetch_sub(READER, Ordering::Release);
         debug_assert!(readers(before) > 0, "sync: RUnlock of unlocked RWMutex");
         match before & WRITER != 0 && readers(before) == 1 {
@@ -155,21 +160,21 @@ impl RawRwLock {
         fired.wake();
     }
 
-    /// Fires the writer that waits, if there is one and no reader is inside.
+    /// Fires the waiting writer, if there is one and no reader has the lock.
     fn let_writer_in(&self, state: &mut State) -> Fired {
-        // Acquire: pairs with `leave` of all that left, on behalf of the writer.
+        // Acquire: pairs with the `leave` of all readers, on behalf of the writer.
         match readers(self.word.load(Ordering::Acquire)) {
             0 => state.writer.fire_front(|()| ()).map_or(Fired::NONE, |((), fired)| fired),
             _ => Fired::NONE,
         }
     }
 
-    /// Comes in as a writer unless anybody is inside.
+    /// Takes the write lock unless it is locked or a writer waits.
     pub(crate) fn try_write(&self) -> bool {
         if !self.writers.try_lock() {
             return false;
         }
-        // Acquire: pairs with `leave` and `end_write`.
+        // Acquire: pairs with `leave`, `write_unlock` and `end_write`.
         let empty =
             self.word.compare_exchange(0, WRITER, Ordering::Acquire, Ordering::Relaxed).is_ok();
         if !empty {
@@ -178,25 +183,27 @@ impl RawRwLock {
         empty
     }
 
-    /// With the writers' mutex: announces a writer. `Break` if it is inside, as nobody else is.
+    /// Announces a writer, which holds the writers' mutex. `Break` if no reader has the lock, so
+    /// that the writer has it.
     fn announce(&self) -> ControlFlow<()> {
-        // Acquire: pairs with `leave` and `end_write`.
+        // Acquire: pairs with `leave`, `write_unlock` and `end_write`.
         match readers(self.word.fetch_or(WRITER, Ordering::Acquire)) {
             0 => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         }
     }
 
-    /// Whether a writer that has announced itself is inside. Under the queue's lock.
+    /// `Break` if no reader has the lock, so that the announced writer has it. The caller holds the
+    /// queue's lock.
     fn readers_left(&self) -> ControlFlow<()> {
-        // Acquire: pairs with `leave` of all that left.
+        // Acquire: pairs with the `leave` of all readers.
         match readers(self.word.load(Ordering::Acquire)) {
             0 => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         }
     }
 
-    /// Leaves as a writer, or gives up being one that waits for readers to leave.
+    /// Releases the write lock, or cancels the announcement of a writer that waits for readers.
     #[inline]
     pub(crate) fn write_unlock(&self) {
         // Release: pairs with `enter` and `announce`.
@@ -207,21 +214,23 @@ impl RawRwLock {
         self.writers.unlock();
     }
 
-    /// From writer to reader, with nobody in between. Blocked readers come in as well.
+    /// Turns the write lock into a read lock, without a gap for a writer. Blocked readers get the
+    /// lock as well.
     pub(crate) fn downgrade(&self) {
-        // Relaxed: it is inside already.
+        // Relaxed: the caller has the lock already.
         self.word.fetch_add(READER, Ordering::Relaxed);
         self.end_write();
         self.writers.unlock();
     }
 
-    /// Takes the writer from the word and lets the blocked readers in.
+    /// Clears `WRITER` and gives the lock to the blocked readers.
     #[cold]
     fn end_write(&self) {
         let mut state = self.state.lock();
         let mut wakers = Wakers::None;
         while !state.blocked.is_empty() {
-            // Before it is fired: from then on it may leave. Relaxed: firing has its Release.
+            // Counted before it is fired, because it may unlock from then on. Relaxed: firing has
+            // its Release.
             self.word.fetch_add(READER, Ordering::Relaxed);
             if let Some(((), fired)) = state.blocked.fire_front(|()| ()) {
                 wakers.push(fired);
@@ -233,38 +242,38 @@ impl RawRwLock {
         wakers.wake_all();
     }
 
-    /// Whether readers or a writer are inside, or about to be.
+    /// Whether a reader or a writer has the lock, or a writer waits for readers to unlock.
     pub(crate) fn is_locked(&self) -> bool {
-        // Relaxed: outdated at once anyway.
+        // Relaxed: the result may be outdated anyway.
         self.word.load(Ordering::Relaxed) != 0
     }
 }
 
-/// Who is left when a reader has left.
+/// What a reader has to do after it has unlocked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Left {
-    /// It was the last one, and a writer waits.
+    /// It was the last reader, and there is a writer to wake.
     Last,
-    /// Others, or nobody waits for them to leave.
+    /// Nothing: other readers have the lock, or there is no writer.
     Others,
 }
 
-/// Something that has a raw lock.
+/// A reference to a raw lock.
 ///
 /// # Safety
 ///
-/// It gives the same lock each time, which stays where it is as long as this lives, wherever this
-/// is moved to.
+/// `raw` returns the same lock each time. The lock is not moved while this value lives, even if
+/// this value is moved.
 pub(crate) unsafe trait AsRawRw: Clone {
-    /// The lock.
+    /// Returns the lock.
     fn raw(&self) -> &RawRwLock;
 }
 
-/// The place where readers wait.
+/// The lock as the [`Home`] of blocked readers.
 #[derive(Debug)]
 struct Readers<P>(P);
 
-// SAFETY: one lock, one queue behind it, in place by the promise of `AsRawRw`.
+// SAFETY: one lock, one queue behind it, not moved (contract of `AsRawRw`).
 unsafe impl<P: AsRawRw> Home for Readers<P> {
     type State = State;
     type Data = ();
@@ -281,7 +290,7 @@ unsafe impl<P: AsRawRw> Home for Readers<P> {
         let raw = self.0.raw();
         match how {
             Abandoned::Queued if state.blocked.is_empty() => {
-                // Relaxed: about the queue, whose lock is held.
+                // Relaxed: concerns only the queue, whose lock is held.
                 raw.word.fetch_and(!BLOCKED, Ordering::Relaxed);
                 Wakers::None
             }
@@ -292,11 +301,11 @@ unsafe impl<P: AsRawRw> Home for Readers<P> {
     }
 }
 
-/// The place where the writer waits that has the writers' mutex.
+/// The lock as the [`Home`] of the writer that holds the writers' mutex.
 #[derive(Debug)]
 struct Leaving<P>(P);
 
-// SAFETY: one lock, one queue behind it, in place by the promise of `AsRawRw`.
+// SAFETY: one lock, one queue behind it, not moved (contract of `AsRawRw`).
 unsafe impl<P: AsRawRw> Home for Leaving<P> {
     type State = State;
     type Data = ();
@@ -310,7 +319,7 @@ unsafe impl<P: AsRawRw> Home for Leaving<P> {
     }
 
     fn abandoned(&self, _: &mut State, (): &mut (), _: Abandoned) -> Wakers {
-        // What it has besides, `RawWrite` gives up after this.
+        // `RawWrite` gives up the announcement and the writers' mutex after this.
         Wakers::None
     }
 }
@@ -319,7 +328,7 @@ unsafe impl<P: AsRawRw> Home for Leaving<P> {
 #[derive(Clone, Debug)]
 struct Writers<P>(P);
 
-// SAFETY: in place by the promise of `AsRawRw`.
+// SAFETY: not moved (contract of `AsRawRw`).
 unsafe impl<P: AsRawRw> AsRaw for Writers<P> {
     fn raw(&self) -> &RawMutex {
         &self.0.raw().writers
@@ -327,7 +336,7 @@ unsafe impl<P: AsRawRw> AsRaw for Writers<P> {
 }
 
 pin_project! {
-    /// A reader about to come in. Has no waiter until it must wait.
+    /// An attempt to take the read lock. It has no waiter until it must wait.
     pub(crate) struct RawRead<P: AsRawRw> {
         #[pin]
         waiter: Option<Waiter<Readers<P>>>,
@@ -335,12 +344,12 @@ pin_project! {
 }
 
 impl<P: AsRawRw> RawRead<P> {
-    /// One that has not begun.
+    /// Creates an attempt that has not begun.
     pub(crate) const fn new() -> Self {
         Self { waiter: None }
     }
 
-    /// Comes in. `at` is the same each time.
+    /// Takes the read lock. Each call gets the same `at`.
     #[inline]
     pub(crate) fn poll_read(self: Pin<&mut Self>, at: &P, cx: &Context<'_>) -> Poll<()> {
         let mut slot = self.project().waiter;
@@ -359,8 +368,8 @@ impl<P: AsRawRw> RawRead<P> {
 }
 
 pin_project! {
-    /// A writer about to come in: first it wants the writers' mutex, then, if it has a waiter, the
-    /// readers to leave.
+    /// An attempt to take the write lock. It first waits for the writers' mutex. Then it has a
+    /// waiter if it has to wait for readers to unlock.
     pub(crate) struct RawWrite<P: AsRawRw> {
         #[pin]
         lock: RawLock<Writers<P>>,
@@ -373,7 +382,7 @@ pin_project! {
             let this = this.project();
             if let Some(mut waiter) = this.leaving.as_pin_mut() {
                 waiter.as_mut().give_up();
-                // I2: announced, and perhaps inside already.
+                // I2: the writer has announced itself, and may have the lock already.
                 waiter.home().0.raw().write_unlock();
             }
         }
@@ -381,12 +390,12 @@ pin_project! {
 }
 
 impl<P: AsRawRw> RawWrite<P> {
-    /// One that has not begun.
+    /// Creates an attempt that has not begun.
     pub(crate) const fn new() -> Self {
         Self { lock: RawLock::new(), leaving: None }
     }
 
-    /// Comes in. `at` is the same each time.
+    /// Takes the write lock. Each call gets the same `at`.
     pub(crate) fn poll_write(self: Pin<&mut Self>, at: &P, cx: &Context<'_>) -> Poll<()> {
         let mut this = self.project();
         if this.leaving.is_none() {
@@ -398,7 +407,7 @@ impl<P: AsRawRw> RawWrite<P> {
         }
         let Some(mut waiter) = this.leaving.as_mut().as_pin_mut() else { return Poll::Pending };
         ready!(waiter.as_mut().poll_wait(cx, |_, ()| at.raw().readers_left()));
-        // The write lock is the caller's: nothing to give up any more.
+        // The caller has the write lock now, so drop must not release it.
         waiter.reset();
         this.leaving.set(None);
         Poll::Ready(())

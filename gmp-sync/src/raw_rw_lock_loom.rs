@@ -1,4 +1,4 @@
-//! Models of the read-write lock: readers and writers, coming, leaving and giving up.
+//! Models of the read-write lock: locking, unlocking and cancelling by readers and writers.
 
 use crate::RwLock;
 use crate::RwLockWriteGuard;
@@ -9,10 +9,10 @@ use ::loom::thread;
 use std::pin::pin;
 use std::task::{Context, Waker};
 
-/// A number that loom watches over: a writer beside anybody is found out.
+/// A number that loom checks: a write that is concurrent with any other access fails.
 struct Number(UnsafeCell<usize>);
 
-// SAFETY: what the models are about: the lock keeps writers alone.
+// SAFETY: a writer has exclusive access, which is what the models check.
 unsafe impl Sync for Number {}
 
 type Watched = RwLock<Number>;
@@ -37,7 +37,7 @@ fn model(bound: usize, f: impl Fn() + Sync + Send + 'static) {
     builder.check(f);
 }
 
-/// Readers and a writer: the writer is alone, and everybody gets in.
+/// Two readers and a writer: the writer is exclusive, and all of them get the lock.
 #[test]
 fn loom_readers_and_a_writer() {
     model(2, || {
@@ -54,7 +54,7 @@ fn loom_readers_and_a_writer() {
     });
 }
 
-/// Those who only try see what was done before, and leave the lock as they found it.
+/// `try_read` and `try_write` see earlier writes, and leave the lock as they found it.
 #[test]
 fn loom_tries() {
     model(3, || {
@@ -72,7 +72,7 @@ fn loom_tries() {
     });
 }
 
-/// Two writers, one of whom gives up at any moment, and a reader behind.
+/// A writer that cancels at any time, and a reader behind it.
 #[test]
 fn loom_dropped_writer() {
     model(2, || {
@@ -93,7 +93,7 @@ fn loom_dropped_writer() {
     });
 }
 
-/// A reader that is let in is dropped without having noticed: the next writer gets in.
+/// A reader is given the lock and dropped without another poll: the next writer gets the lock.
 #[test]
 fn loom_dropped_reader() {
     model(3, || {
@@ -111,7 +111,7 @@ fn loom_dropped_reader() {
     });
 }
 
-/// A writer becomes a reader: what it did is seen, and the next writer waits for it.
+/// A writer becomes a reader: its write is seen, and the next writer waits for it.
 #[test]
 fn loom_downgrade() {
     model(2, || {

@@ -1,11 +1,11 @@
-//! `RwLock`: a value that many may read, or one may change.
+//! `RwLock`: a value with shared access for readers or exclusive access for one writer.
 //!
-//! The lock is [`RawRwLock`], which says how it works; here are the value and the futures.
+//! [`RawRwLock`] is the lock and describes the algorithm. This file has the value and the futures.
 //!
 //! # Invariants
 //!
-//! - I1: the value is read by readers inside the lock, and changed by a writer inside, or by whoever
-//!   has the lock exclusively.
+//! - I1: only holders of the read lock read the value. Only the holder of the write lock, or of
+//!   exclusive access to the `RwLock`, changes it.
 
 use crate::const_fn::const_fn;
 use crate::raw_rw_lock::{AsRawRw, RawRead, RawRwLock, RawWrite};
@@ -21,12 +21,13 @@ use std::ptr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// A value that many may read at the same time, or one may change (Go: `sync.RWMutex`).
+/// A lock that many readers or one writer can hold (Go: `sync.RWMutex`).
 ///
-/// As in Go: a writer that waits blocks new readers, so a steady stream of readers does not keep it
-/// out; when it unlocks, all readers that were blocked come in before the next writer. Therefore a
-/// goroutine must not take a second read lock while it has one: a writer between the two would wait
-/// for the first, and the second for the writer.
+/// As in Go, a waiting writer blocks new readers, so a steady stream of readers does not starve it.
+/// When it unlocks, all blocked readers get the lock before the next writer.
+///
+/// A goroutine must not take a second read lock while it holds one. A writer between the two waits
+/// for the first, and the second waits for the writer.
 ///
 /// There is no poisoning: see [`Mutex`](crate::Mutex).
 ///
@@ -51,22 +52,22 @@ pub struct RwLock<T: ?Sized> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: as `T`: the lock may be anywhere. An `Rc` inside could have a clone left behind.
+// SAFETY: as `T`, which moves with the lock. A clone of an `Rc` inside could stay behind.
 unsafe impl<T: ?Sized + Send> Send for RwLock<T> {}
-// SAFETY: I1 — it goes from thread to thread as a `Send` value does, and is read by several at a time
-// as a `Sync` one: a `Cell` could be set by two readers.
+// SAFETY: I1 — the value moves between threads, so it must be `Send`. Several threads read it at
+// the same time, so it must be `Sync`: two readers could set a `Cell`.
 unsafe impl<T: ?Sized + Send + Sync> Sync for RwLock<T> {}
 
 impl<T> RwLock<T> {
     const_fn! {
-        /// An unlocked lock with this value.
+        /// Creates an unlocked lock.
         #[must_use]
         pub const fn new(value: T) -> Self {
             Self { raw: RawRwLock::new(), value: UnsafeCell::new(value) }
         }
     }
 
-    /// The value; nobody can have the lock any more.
+    /// Returns the value. No guard can exist any more.
     #[must_use]
     pub fn into_inner(self) -> T {
         self.value.into_inner()
@@ -74,11 +75,11 @@ impl<T> RwLock<T> {
 }
 
 impl<T: ?Sized> RwLock<T> {
-    /// Waits until no writer is inside or waiting, and reads (Go: `RLock`).
+    /// Waits until no writer holds or waits for the lock, and takes the read lock (Go: `RLock`).
     ///
     /// # Cancel safety
     ///
-    /// A dropped read leaves nothing behind: if it was let in already, it leaves again.
+    /// Cancel-safe. If the dropped future already had the lock, it releases it.
     ///
     /// # Examples
     ///
@@ -94,12 +95,14 @@ impl<T: ?Sized> RwLock<T> {
         ReadLock { lock: self, read: RawRead::new() }
     }
 
-    /// Waits until nobody is inside, and writes (Go: `Lock`). New readers are blocked meanwhile.
+    /// Waits until the lock is free and takes the write lock (Go: `Lock`).
+    ///
+    /// New readers are blocked while it waits for the current readers.
     ///
     /// # Cancel safety
     ///
-    /// A dropped write leaves nothing behind: the readers it blocked come in, and the next writer
-    /// has its turn. It loses its place among those who wait.
+    /// Cancel-safe. If the future is dropped, the readers that it blocked get the lock, and the
+    /// next writer can take it. The future loses its place in the queue.
     ///
     /// # Examples
     ///
@@ -116,8 +119,7 @@ impl<T: ?Sized> RwLock<T> {
         WriteLock { lock: self, write: RawWrite::new() }
     }
 
-    /// [`read`](Self::read), with a guard that has a share of the lock and so may outlive the
-    /// borrow.
+    /// As [`read`](Self::read), with a guard that owns an `Arc` and is not bound to a borrow.
     ///
     /// # Cancel safety
     ///
@@ -126,8 +128,7 @@ impl<T: ?Sized> RwLock<T> {
         ReadLockOwned { lock: Some(self), read: RawRead::new() }
     }
 
-    /// [`write`](Self::write), with a guard that has a share of the lock and so may outlive the
-    /// borrow.
+    /// As [`write`](Self::write), with a guard that owns an `Arc` and is not bound to a borrow.
     ///
     /// # Cancel safety
     ///
@@ -136,65 +137,69 @@ impl<T: ?Sized> RwLock<T> {
         WriteLockOwned { lock: Some(self), write: RawWrite::new() }
     }
 
-    /// Reads if no writer is inside or waiting for readers to leave.
+    /// Takes the read lock if no writer has it or waits for readers to unlock.
     #[must_use = "dropping the guard unlocks"]
     pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
         self.raw.try_read().then(|| RwLockReadGuard::new(self))
     }
 
-    /// Writes if nobody is inside.
+    /// Takes the write lock if the lock is free.
     #[must_use = "dropping the guard unlocks"]
     pub fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
         self.raw.try_write().then(|| RwLockWriteGuard::new(self))
     }
 
-    /// [`try_read`](Self::try_read), with a guard that has a share of the lock.
+    /// As [`try_read`](Self::try_read), with a guard that owns an `Arc`.
     #[must_use = "dropping the guard unlocks"]
     pub fn try_read_owned(self: Arc<Self>) -> Option<OwnedRwLockReadGuard<T>> {
         self.raw.try_read().then(|| OwnedRwLockReadGuard::new(self))
     }
 
-    /// [`try_write`](Self::try_write), with a guard that has a share of the lock.
+    /// As [`try_write`](Self::try_write), with a guard that owns an `Arc`.
     #[must_use = "dropping the guard unlocks"]
     pub fn try_write_owned(self: Arc<Self>) -> Option<OwnedRwLockWriteGuard<T>> {
         self.raw.try_write().then(|| OwnedRwLockWriteGuard::new(self))
     }
 
-    /// [`read`](Self::read), blocking the thread. For threads outside; within a goroutine it works as
-    /// well, as a blocking call.
+    /// As [`read`](Self::read), but blocks the thread.
+    ///
+    /// Meant for external threads. In a goroutine it works as a blocking call.
     pub fn read_blocking(&self) -> RwLockReadGuard<'_, T> {
         self.try_read().unwrap_or_else(|| gmp_rt::block_on(self.read()))
     }
 
-    /// [`write`](Self::write), blocking the thread. For threads outside; within a goroutine it works as
-    /// well, as a blocking call.
+    /// As [`write`](Self::write), but blocks the thread.
+    ///
+    /// Meant for external threads. In a goroutine it works as a blocking call.
     pub fn write_blocking(&self) -> RwLockWriteGuard<'_, T> {
         self.try_write().unwrap_or_else(|| gmp_rt::block_on(self.write()))
     }
 
-    /// The value, without locking: nobody else can have the lock.
+    /// Returns the value without locking. The exclusive borrow excludes guards.
     #[must_use]
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }
 
-    /// Whether somebody is inside just now, or a writer is waiting for readers to leave.
+    /// Whether the lock is held, or a writer waits for readers to unlock.
+    ///
+    /// The result may be outdated at once.
     #[must_use]
     pub fn is_locked(&self) -> bool {
         self.raw.is_locked()
     }
 
-    /// The lock without the value.
+    /// Returns the lock without the value.
     pub(crate) fn raw(&self) -> &RawRwLock {
         &self.raw
     }
 
-    /// Where the value is; to be touched inside the lock (I1).
+    /// Returns a pointer to the value, for holders of the lock (I1).
     pub(crate) fn value(&self) -> *mut T {
         self.value.get()
     }
 
-    /// What dumps call it.
+    /// Returns the address that dumps show.
     fn addr(&self) -> usize {
         ptr::from_ref(self).cast::<()>().addr()
     }
@@ -223,14 +228,14 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLock<T> {
     }
 }
 
-// SAFETY: it is borrowed.
+// SAFETY: a borrowed lock is not moved.
 unsafe impl<T: ?Sized> AsRawRw for &RwLock<T> {
     fn raw(&self) -> &RawRwLock {
         &self.raw
     }
 }
 
-// SAFETY: it is shared.
+// SAFETY: a lock in an `Arc` is not moved.
 unsafe impl<T: ?Sized> AsRawRw for Arc<RwLock<T>> {
     fn raw(&self) -> &RawRwLock {
         &self.raw
@@ -292,7 +297,7 @@ pin_project! {
     #[derive(Debug)]
     #[must_use = "futures do nothing unless awaited"]
     pub struct ReadLockOwned<T: ?Sized> {
-        // Until it goes into the guard.
+        // Moves into the guard.
         lock: Option<Arc<RwLock<T>>>,
         #[pin]
         read: RawRead<Arc<RwLock<T>>>,
@@ -318,7 +323,7 @@ pin_project! {
     #[derive(Debug)]
     #[must_use = "futures do nothing unless awaited"]
     pub struct WriteLockOwned<T: ?Sized> {
-        // Until it goes into the guard.
+        // Moves into the guard.
         lock: Option<Arc<RwLock<T>>>,
         #[pin]
         write: RawWrite<Arc<RwLock<T>>>,

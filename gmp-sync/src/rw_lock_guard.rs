@@ -1,9 +1,9 @@
-//! Guards of an [`RwLock`]: who has one is inside.
+//! Guards of an [`RwLock`]. A guard holds the read lock or the write lock.
 //!
 //! # Invariants
 //!
-//! - I1: a guard is made by whoever has just come in, once, and leaves when it is dropped. Until
-//!   then a reader's value does not change, and a writer's is its own.
+//! - I1: the goroutine that has taken the lock makes one guard, which unlocks on drop. Until then
+//!   the value does not change under a reader, and a writer has exclusive access to it.
 
 use crate::rw_lock::RwLock;
 use std::fmt;
@@ -13,14 +13,14 @@ use std::ops::{Deref, DerefMut};
 use std::ptr;
 use std::sync::Arc;
 
-/// A reader of an [`RwLock`]; dropping it leaves.
+/// The read lock of an [`RwLock`], released on drop.
 #[must_use = "dropping the guard unlocks"]
 pub struct RwLockReadGuard<'a, T: ?Sized> {
     lock: &'a RwLock<T>,
 }
 
 impl<'a, T: ?Sized> RwLockReadGuard<'a, T> {
-    /// The caller is inside as a reader, and has no guard yet.
+    /// Creates the guard of a caller that has taken the read lock.
     #[inline]
     pub(crate) fn new(lock: &'a RwLock<T>) -> Self {
         Self { lock }
@@ -44,7 +44,7 @@ impl<T: ?Sized> Deref for RwLockReadGuard<'_, T> {
     }
 }
 
-/// The writer of an [`RwLock`]; dropping it leaves.
+/// The write lock of an [`RwLock`], released on drop.
 #[must_use = "dropping the guard unlocks"]
 pub struct RwLockWriteGuard<'a, T: ?Sized> {
     lock: &'a RwLock<T>,
@@ -52,13 +52,13 @@ pub struct RwLockWriteGuard<'a, T: ?Sized> {
 }
 
 impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
-    /// The caller is inside as the writer, and has no guard yet.
+    /// Creates the guard of a caller that has taken the write lock.
     #[inline]
     pub(crate) fn new(lock: &'a RwLock<T>) -> Self {
         Self { lock, _value: PhantomData }
     }
 
-    /// From writer to reader: nobody changes the value in between.
+    /// Turns the write lock into a read lock. The value does not change in between.
     ///
     /// # Examples
     ///
@@ -104,14 +104,14 @@ impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
     }
 }
 
-/// A reader of an [`RwLock`] with a share of it; dropping it leaves.
+/// The read lock of an [`RwLock`] in an `Arc`, released on drop.
 #[must_use = "dropping the guard unlocks"]
 pub struct OwnedRwLockReadGuard<T: ?Sized> {
     lock: Arc<RwLock<T>>,
 }
 
 impl<T: ?Sized> OwnedRwLockReadGuard<T> {
-    /// The caller is inside as a reader, and has no guard yet.
+    /// Creates the guard of a caller that has taken the read lock.
     pub(crate) fn new(lock: Arc<RwLock<T>>) -> Self {
         Self { lock }
     }
@@ -132,7 +132,7 @@ impl<T: ?Sized> Deref for OwnedRwLockReadGuard<T> {
     }
 }
 
-/// The writer of an [`RwLock`] with a share of it; dropping it leaves.
+/// The write lock of an [`RwLock`] in an `Arc`, released on drop.
 #[must_use = "dropping the guard unlocks"]
 pub struct OwnedRwLockWriteGuard<T: ?Sized> {
     lock: Arc<RwLock<T>>,
@@ -140,15 +140,15 @@ pub struct OwnedRwLockWriteGuard<T: ?Sized> {
 }
 
 impl<T: ?Sized> OwnedRwLockWriteGuard<T> {
-    /// The caller is inside as the writer, and has no guard yet.
+    /// Creates the guard of a caller that has taken the write lock.
     pub(crate) fn new(lock: Arc<RwLock<T>>) -> Self {
         Self { lock, _value: PhantomData }
     }
 
-    /// From writer to reader: nobody changes the value in between.
+    /// Turns the write lock into a read lock. The value does not change in between.
     pub fn downgrade(guard: Self) -> OwnedRwLockReadGuard<T> {
         let guard = ManuallyDrop::new(guard);
-        // SAFETY: moved out of a guard that is never dropped.
+        // SAFETY: moved out of a guard that is not dropped.
         let lock = unsafe { ptr::read(&raw const guard.lock) };
         lock.raw().downgrade();
         OwnedRwLockReadGuard::new(lock)

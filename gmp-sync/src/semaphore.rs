@@ -1,18 +1,18 @@
-//! `Semaphore`: a number of permits, and a queue of those who wait for some.
+//! `Semaphore`: a number of permits, and a queue of waiters.
 //!
-//! The permits left are in a word, next to a bit that says whether somebody waits. While nobody does, taking
-//! and giving back is one step on the word. While somebody does, permits are given out under the
-//! queue's lock only, to the first in the queue, and to nobody else until that one has all it
-//! asked for: a big request is not starved by small ones.
+//! The available permits are in a word, next to a bit that says whether a request waits. Without
+//! waiters, acquiring and releasing is one operation on the word. With waiters, permits are given
+//! out only under the queue's lock. They go to the first waiter, and to no other until that one has
+//! all it asked for. So small requests do not starve a big one.
 //!
 //! # Requests that cannot be met
 //!
-//! A request for more permits than the semaphore has in all waits, as in Go's `x/sync/semaphore`, until
-//! it is dropped; it does not hold up those behind it. If
-//! [`add_permits`](Semaphore::add_permits) makes the semaphore big enough, it takes its place
-//! again.
+//! A request for more permits than the semaphore has in total waits until it is dropped, as in Go's
+//! `x/sync/semaphore`. It does not delay the requests behind it. If
+//! [`add_permits`](Semaphore::add_permits) makes the semaphore big enough, the request is served in
+//! its place in the queue.
 //!
-//! There is no `close`: to end waits, drop them, or race them with what ends them.
+//! There is no `close`. To end waits, drop them, for example by a select.
 //!
 //! # Invariants
 //!
@@ -21,9 +21,10 @@
 //!
 //! # Orderings
 //!
-//! Taking is Acquire, giving back Release, on the word. Giving out is Acquire on the word, whoever does it,
-//! and then the Release of firing a node with the Acquire of seeing it. `WAITERS` says nothing
-//! about other memory: the queue has its lock.
+//! Acquiring permits is an Acquire of the word, releasing them a Release. Giving permits to a
+//! waiter is an Acquire of the word by the thread that gives. Then the Release of firing the node
+//! pairs with the Acquire of reading its state. `WAITERS` orders no other memory, because the queue
+//! has its own lock.
 
 use crate::const_fn::const_fn;
 use crate::permit::{OwnedPermit, Permit};
@@ -40,15 +41,15 @@ use std::ptr;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-/// Somebody is in the queue.
+/// The queue is not empty.
 const WAITERS: usize = 1;
 /// One permit.
 const PERMIT: usize = 2;
 
-/// A number of permits (Go: `x/sync/semaphore.Weighted`).
+/// A counting semaphore whose requests have weights (Go: `x/sync/semaphore.Weighted`).
 ///
-/// Each request takes as many as it says. Requests are met in the order in which they came: a
-/// big one at the head makes later ones wait, however small. So many small ones cannot starve it.
+/// Each request takes a given number of permits. Requests are served in arrival order: a big
+/// request at the head makes later ones wait, even small ones. So small requests cannot starve it.
 ///
 /// # Examples
 ///
@@ -78,14 +79,14 @@ pub struct Semaphore {
 /// What the queue's lock guards.
 #[derive(Debug)]
 pub(crate) struct State {
-    /// Permits in all.
+    /// Permits in total, taken or not.
     size: usize,
-    /// Each with what it asks for.
+    /// The requests, each with its number of permits.
     waiting: Queue<usize>,
 }
 
 impl State {
-    /// Whether somebody waits whose request can be met some day.
+    /// Whether a request waits that can be met once permits are released.
     fn has_line(&mut self) -> bool {
         let size = self.size;
         self.waiting.find_map(|need| (*need <= size).then_some(())).is_some()
@@ -93,15 +94,15 @@ impl State {
 }
 
 impl Semaphore {
-    /// Most permits a semaphore may have.
+    /// Maximum number of permits of a semaphore.
     pub const MAX_PERMITS: usize = usize::MAX >> 2;
 
     const_fn! {
-        /// A semaphore with so many permits.
+        /// Creates a semaphore with `permits` permits.
         ///
         /// # Panics
         ///
-        /// If that is more than [`MAX_PERMITS`](Self::MAX_PERMITS).
+        /// If `permits` is more than [`MAX_PERMITS`](Self::MAX_PERMITS).
         #[must_use]
         #[track_caller]
         pub const fn new(permits: usize) -> Self {
@@ -111,15 +112,16 @@ impl Semaphore {
         }
     }
 
-    /// Waits for `permits` permits and takes them, all at once. None are always there.
+    /// Waits for `permits` permits and takes them all at once.
     ///
-    /// If that is more than the semaphore has in all, it waits until it is dropped or
-    /// [`add_permits`](Self::add_permits) has added enough, and does not hold up others.
+    /// A request for zero permits succeeds at once. A request for more permits than the semaphore
+    /// has in total waits until it is dropped or [`add_permits`](Self::add_permits) has added
+    /// enough. It does not delay other requests.
     ///
     /// # Cancel safety
     ///
-    /// A dropped request leaves nothing behind: permits it was given already go to the next
-    /// one. It loses its place among those who wait.
+    /// Cancel-safe. Permits that the dropped request was given go to the next one. The request
+    /// loses its place in the queue.
     ///
     /// # Examples
     ///
@@ -138,8 +140,7 @@ impl Semaphore {
         Acquire { waiter: Waiter::new(self, permits) }
     }
 
-    /// [`acquire`](Self::acquire), with a guard that has a share of the semaphore and so may
-    /// outlive the borrow.
+    /// As [`acquire`](Self::acquire), with a guard that owns an `Arc` and is not bound to a borrow.
     ///
     /// # Cancel safety
     ///
@@ -149,7 +150,7 @@ impl Semaphore {
         AcquireOwned { waiter: Waiter::new(self, permits) }
     }
 
-    /// Takes `permits` permits if they are there and nobody is in line for them.
+    /// Takes `permits` permits if they are available and no earlier request waits.
     ///
     /// # Examples
     ///
@@ -166,23 +167,24 @@ impl Semaphore {
         self.try_take(permits).then(|| Permit::new(self, permits))
     }
 
-    /// [`try_acquire`](Self::try_acquire), with a guard that has a share of the semaphore.
+    /// As [`try_acquire`](Self::try_acquire), with a guard that owns an `Arc`.
     #[must_use = "dropping the permits gives them back"]
     pub fn try_acquire_owned(self: Arc<Self>, permits: usize) -> Option<OwnedPermit> {
         self.try_take(permits).then(|| OwnedPermit::new(self, permits))
     }
 
-    /// [`acquire`](Self::acquire), blocking the thread until they are there. For threads outside; within a
-    /// goroutine it works as well, as a blocking call.
+    /// As [`acquire`](Self::acquire), but blocks the thread.
+    ///
+    /// Meant for external threads. In a goroutine it works as a blocking call.
     pub fn acquire_blocking(&self, permits: usize) -> Permit<'_> {
         self.try_acquire(permits).unwrap_or_else(|| gmp_rt::block_on(self.acquire(permits)))
     }
 
-    /// Gives back permits whose guard was [forgotten](Permit::forget).
+    /// Releases permits whose guard was [forgotten](Permit::forget).
     ///
     /// # Panics
     ///
-    /// If more are given back than have been taken, with Go's words.
+    /// If `permits` is more than the number of taken permits. The message is Go's.
     ///
     /// # Examples
     ///
@@ -196,8 +198,8 @@ impl Semaphore {
     #[track_caller]
     pub fn release(&self, permits: usize) {
         let released = self.with(|state| {
-            // Nobody makes it more while we look: other guards hold what they will give back,
-            // so if there is room for ours it stays. Relaxed: only a check.
+            // Concurrent releases do not invalidate the check: other guards hold other permits, so
+            // the room for forgotten ones stays. Relaxed: only a check.
             let available = self.word.load(Ordering::Relaxed) / PERMIT;
             let held = state.size - available.min(state.size);
             (permits <= held).then(|| self.give_back_to(state, permits))
@@ -208,11 +210,11 @@ impl Semaphore {
         }
     }
 
-    /// Makes the semaphore bigger by so many permits.
+    /// Adds `permits` permits to the semaphore.
     ///
     /// # Panics
     ///
-    /// If it has more than [`MAX_PERMITS`](Self::MAX_PERMITS) then.
+    /// If it then has more than [`MAX_PERMITS`](Self::MAX_PERMITS).
     #[track_caller]
     pub fn add_permits(&self, permits: usize) {
         let added = self.with(|state| {
@@ -226,20 +228,20 @@ impl Semaphore {
         }
     }
 
-    /// How many permits are left just now.
+    /// Returns the number of available permits. The result may be outdated at once.
     #[must_use]
     pub fn available(&self) -> usize {
-        // Relaxed: outdated at once anyway.
+        // Relaxed: the result may be outdated anyway.
         self.word.load(Ordering::Relaxed) / PERMIT
     }
 
-    /// How many permits it has in all, taken or not.
+    /// Returns the number of permits in total, taken or not.
     #[must_use]
     pub fn size(&self) -> usize {
         self.with(|state| state.size)
     }
 
-    /// Takes permits that are there, if nobody is in line for them.
+    /// Takes permits if they are available and no request that can be met waits.
     #[inline]
     fn try_take(&self, permits: usize) -> bool {
         let mut word = self.word.load(Ordering::Relaxed);
@@ -260,7 +262,7 @@ impl Semaphore {
         }
     }
 
-    /// Takes permits from the word, which is `word`.
+    /// Takes permits if the word is `word`. Otherwise returns the current word.
     #[inline]
     fn take_from(&self, word: usize, permits: usize) -> Result<(), usize> {
         let next = word - permits * PERMIT;
@@ -270,8 +272,7 @@ impl Semaphore {
         taken.map(|_| ())
     }
 
-    /// Takes permits that are there, if nobody is in line for them. Under the queue's lock; says
-    /// what was in the word when that was not so.
+    /// As `try_take`, under the queue's lock. If it takes nothing, returns the word as `Continue`.
     fn take(&self, state: &mut State, permits: usize) -> ControlFlow<(), usize> {
         let mut word = self.word.load(Ordering::Relaxed);
         while word / PERMIT >= permits && !state.has_line() {
@@ -283,14 +284,14 @@ impl Semaphore {
         ControlFlow::Continue(word)
     }
 
-    /// Takes permits, or says in the word that somebody waits, in one step with seeing that they are
-    /// not there. Under the queue's lock.
+    /// Takes permits, or sets `WAITERS` in the same step in which it sees that they are not
+    /// available. The caller holds the queue's lock.
     fn take_or_wait(&self, state: &mut State, permits: usize) -> ControlFlow<()> {
         loop {
             let ControlFlow::Continue(word) = self.take(state, permits) else {
                 return ControlFlow::Break(());
             };
-            // Relaxed: about the queue, whose lock is held.
+            // Relaxed: concerns only the queue, whose lock is held.
             let waits = word & WAITERS != 0
                 || self
                     .word
@@ -302,7 +303,7 @@ impl Semaphore {
         }
     }
 
-    /// Gives back permits of a guard.
+    /// Releases the permits of a guard.
     #[inline]
     pub(crate) fn give_back(&self, permits: usize) {
         if permits == 0 {
@@ -315,24 +316,24 @@ impl Semaphore {
         }
     }
 
-    /// Gives back permits, under the queue's lock.
+    /// Releases permits, under the queue's lock.
     fn give_back_to(&self, state: &mut State, permits: usize) -> Wakers {
         // Release: pairs with `take_from` and `give_out`.
         self.word.fetch_add(permits * PERMIT, Ordering::Release);
         self.give_out(state)
     }
 
-    /// Gives those in line what is there.
+    /// Gives available permits to the waiters in order.
     fn give_out(&self, state: &mut State) -> Wakers {
         let mut wakers = Wakers::None;
-        // While there is something to give: a walk along requests that cannot be met may be long.
+        // Checked first, because a scan over requests that cannot be met may be long.
         while self.available() > 0 {
             let fired = state.waiting.fire_first(|need| match *need {
                 need if need > state.size => Verdict::Skip,
                 need if need > self.available() => Verdict::Stop,
                 need => {
-                    // I2: nobody else takes any. Acquire: pairs with `give_back`, on behalf of
-                    // the waiter.
+                    // I2: no other thread takes permits. Acquire: pairs with `give_back`, on behalf
+                    // of the waiter.
                     self.word.fetch_sub(need * PERMIT, Ordering::Acquire);
                     Verdict::Fire(())
                 }
@@ -341,7 +342,7 @@ impl Semaphore {
             wakers.push(fired);
         }
         if state.waiting.is_empty() {
-            // Relaxed: about the queue, whose lock is held.
+            // Relaxed: concerns only the queue, whose lock is held.
             self.word.fetch_and(!WAITERS, Ordering::Relaxed);
         }
         wakers
@@ -363,7 +364,7 @@ unsafe impl Home for Semaphore {
 
     fn abandoned(&self, state: &mut State, permits: &mut usize, how: Abandoned) -> Wakers {
         match how {
-            // Those behind it may want less.
+            // The requests behind it may be smaller.
             Abandoned::Queued => self.give_out(state),
             Abandoned::Fired => self.give_back_to(state, *permits),
         }
@@ -379,7 +380,7 @@ impl fmt::Debug for Semaphore {
     }
 }
 
-/// Waits for permits; says how many they are. They are the caller's.
+/// Waits for permits and returns their number. The caller owns them.
 #[inline]
 fn poll_acquire<P>(mut waiter: Pin<&mut Waiter<P>>, cx: &Context<'_>) -> Poll<usize>
 where

@@ -1,4 +1,4 @@
-//! Models of the semaphore: taking, giving back and giving out, against requests that are dropped.
+//! Models of the semaphore: acquiring, releasing and giving out, with dropped requests.
 
 use super::{Ordering, PERMIT, Semaphore};
 use ::loom::cell::UnsafeCell;
@@ -8,13 +8,13 @@ use ::loom::thread;
 use std::pin::pin;
 use std::task::{Context, Waker};
 
-/// A semaphore, and a number that loom watches over: who has all permits may change it.
+/// A semaphore, and a number that loom checks. The holder of all permits may change it.
 struct Watched {
     semaphore: Semaphore,
     value: UnsafeCell<usize>,
 }
 
-// SAFETY: what the models are about: all permits are exclusive access.
+// SAFETY: all permits give exclusive access, which is what the models check.
 unsafe impl Sync for Watched {}
 
 impl Watched {
@@ -27,13 +27,13 @@ impl Watched {
         self.value.with_mut(|value| unsafe { *value += 1 });
     }
 
-    /// Who has a permit may look: nobody has all then.
+    /// Reads the number. The caller has a permit, so no other thread has all.
     fn look(&self) {
-        // SAFETY: the caller has a permit, so nobody has all.
+        // SAFETY: the caller has a permit, so no other thread has all.
         self.value.with(|value| unsafe { assert_eq!(*value, 0) });
     }
 
-    /// All permits are back, and nobody waits.
+    /// Asserts that all permits are available and no request waits.
     fn assert_unused(&self, permits: usize) {
         assert_eq!(self.semaphore.word.load(Ordering::Relaxed), permits * PERMIT);
     }
@@ -51,7 +51,7 @@ fn model(f: impl Fn() + Sync + Send + 'static) {
     builder.check(f);
 }
 
-/// One permit is a lock.
+/// One permit works as a lock.
 #[test]
 fn loom_one_permit() {
     model(|| {
@@ -65,7 +65,7 @@ fn loom_one_permit() {
     });
 }
 
-/// A big request at the head is dropped: those behind it get what was kept for it.
+/// A big request at the head is dropped: the request behind it gets its permit.
 #[test]
 fn loom_dropped_head() {
     model(|| {
@@ -85,7 +85,7 @@ fn loom_dropped_head() {
     });
 }
 
-/// One that gives up gives out what comes from another thread: what was done under it is seen.
+/// A dropped request gives out the permit of another thread: the writes of that thread are seen.
 #[test]
 fn loom_given_out_by_a_third() {
     model(|| {
@@ -111,7 +111,8 @@ fn loom_given_out_by_a_third() {
     });
 }
 
-/// A big request at the head is dropped while its permits come: those behind it get theirs.
+/// A big request at the head is dropped while its permits are released: the request behind it is
+/// served.
 #[test]
 fn loom_dropped_request() {
     model(|| {
@@ -131,14 +132,14 @@ fn loom_dropped_request() {
     });
 }
 
-/// Two permits come from two threads, and one who leaves gives them out: what was done under
-/// them is seen by who has both.
+/// A held permit is released and the head of the queue is dropped concurrently with a request for
+/// all permits. That request is served.
 #[test]
 fn loom_permits_from_two_sides() {
     model(|| {
         let watched = Watched::new(1);
         let mut first = Box::pin(watched.semaphore.acquire(2));
-        // Cannot be met yet; later it is the first in line.
+        // Cannot be met yet; after `add_permits` it is the head of the queue.
         let mut cx = Context::from_waker(Waker::noop());
         assert!(first.as_mut().poll(&mut cx).is_pending());
         let held = watched.semaphore.try_acquire(1).unwrap();

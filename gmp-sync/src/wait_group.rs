@@ -1,8 +1,7 @@
-//! `WaitGroup`.
+//! `WaitGroup`: waits for a number of goroutines.
 //!
-//! A counter and those who wait for it to be zero, under one lock. The lock is held for a few
-//! instructions; whoever brings the counter to zero fires the waiters and wakes them after it is
-//! released.
+//! One lock guards a counter and the queue of waiters. It is held for a few instructions. The call
+//! that brings the counter to zero fires the waiters and wakes them after it has released the lock.
 
 use crate::waiter::{Abandoned, Ended, Home, Waiter};
 use crate::waitq::Queue;
@@ -75,7 +74,7 @@ unsafe impl Home for Shared {
 }
 
 impl WaitGroup {
-    /// A group with a counter of zero.
+    /// Creates a group whose counter is zero.
     #[must_use]
     pub fn new() -> Self {
         Self { shared: Arc::new(Shared(Mutex::new(State::default()))) }
@@ -85,7 +84,7 @@ impl WaitGroup {
     ///
     /// # Panics
     ///
-    /// If the counter becomes negative, with Go's words.
+    /// If the counter becomes negative. The message is Go's.
     #[track_caller]
     pub fn add(&self, delta: i64) {
         match self.shared.with(|state| state.add(delta)) {
@@ -94,18 +93,19 @@ impl WaitGroup {
         }
     }
 
-    /// Takes one from the counter.
+    /// Subtracts one from the counter.
     ///
     /// # Panics
     ///
-    /// If the counter becomes negative, with Go's words.
+    /// If the counter becomes negative. The message is Go's.
     #[track_caller]
     pub fn done(&self) {
         self.add(-1);
     }
 
-    /// Starts a goroutine that counts: adds one now, takes it back when the goroutine ends, also
-    /// if it panics or is aborted.
+    /// Spawns a goroutine and counts it.
+    ///
+    /// Adds one now and subtracts one when the goroutine ends, also if it panics or is aborted.
     #[track_caller]
     pub fn go<F>(&self, future: F) -> gmp_rt::JoinHandle<F::Output>
     where
@@ -117,7 +117,7 @@ impl WaitGroup {
                 self.0.done();
             }
         }
-        // Dropped in this order, also before the first poll: the future, then the count.
+        // Dropped in this order, even before the first poll: first the future, then the count.
         async fn run<F: Future>(future: F, done: Done) -> F::Output {
             let output = future.await;
             drop(done);
@@ -131,7 +131,7 @@ impl WaitGroup {
         gmp_rt::spawn(run(future, done))
     }
 
-    /// The counter just now.
+    /// Returns the counter.
     #[must_use]
     pub fn count(&self) -> i64 {
         self.shared.with(|state| state.count)
@@ -141,19 +141,20 @@ impl WaitGroup {
     ///
     /// # Panics
     ///
-    /// When awaited: if the group is in use again before this wait, which was over, has returned,
-    /// with Go's words. A new round begins after all waits for the last one have returned.
+    /// When awaited, if the counter was zero and is positive again before this wait has returned.
+    /// The message is Go's. Begin a new round only after all waits for the last one have returned.
     ///
     /// # Cancel safety
     ///
-    /// A dropped wait leaves nothing behind.
+    /// Cancel-safe.
     pub fn wait(&self) -> Wait {
         Wait { waiter: Waiter::new(self.shared.clone(), ()) }
     }
 }
 
 impl State {
-    /// Adds; those to wake, or `None` if the counter would be negative.
+    /// Adds `delta` and returns the wakers of waits that end. `None` if the counter would be
+    /// negative.
     fn add(&mut self, delta: i64) -> Option<Wakers> {
         let count = self.count.checked_add(delta).filter(|count| *count >= 0)?;
         self.count = count;

@@ -4,7 +4,7 @@ use super::WaitGroup;
 use ::loom::future::block_on;
 use ::loom::thread;
 
-/// The wait ends, whenever the last `done` comes.
+/// The wait ends, whenever the last `done` happens.
 #[test]
 fn loom_done_against_wait() {
     ::loom::model(|| {
@@ -22,7 +22,7 @@ fn loom_done_against_wait() {
     });
 }
 
-/// A wait that is dropped while the last `done` comes leaves the other wait its wake-up.
+/// A wait that is dropped during the last `done` does not take the wake-up of the other wait.
 #[test]
 fn loom_dropped_wait() {
     ::loom::model(|| {

@@ -1,4 +1,4 @@
-//! The wait group, after Go's `waitgroup_test.go`.
+//! Tests of the wait group, after Go's `waitgroup_test.go`.
 
 use super::WaitGroup;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ fn go_is_done_however_it_ends() {
     assert!(gmp_rt::block_on(panics).unwrap_err().is_panic());
 }
 
-/// A wait dropped half-way leaves nothing behind, and works on another executor.
+/// A wait that is dropped half-way leaves the queue empty. The executor is not gmp's.
 #[test]
 fn a_dropped_wait() {
     let group = WaitGroup::new();
@@ -81,7 +81,7 @@ fn a_dropped_wait() {
     gmp_rt::block_on(group.wait());
 }
 
-/// A wait that was over, and a group in use again before it returned: Go's panic.
+/// The group is used again before a wait that has ended returns: Go's panic.
 #[test]
 #[should_panic(expected = "sync: WaitGroup is reused before previous Wait has returned")]
 fn reused_too_early() {
@@ -95,7 +95,7 @@ fn reused_too_early() {
     let _ = wait.as_mut().poll(&mut cx);
 }
 
-/// Notes the counter of a group when it is dropped.
+/// Records the counter of a group when it is dropped.
 struct CountAtDrop(WaitGroup, Arc<AtomicUsize>);
 
 impl Drop for CountAtDrop {

@@ -1,9 +1,9 @@
-//! A wait in the one queue of a primitive that has one lock: safe to use, whatever happens to it.
+//! A wait in the queue of a primitive that has one lock and one queue, as safe code.
 //!
-//! [`Waiter`] is a [`Node`] together with the [`Home`] it waits at. It looks, joins the queue and
-//! goes to sleep under one lock, so no wake-up falls between. Dropped while queued it leaves the queue;
-//! dropped after it was fired and before it noticed, [`Home::abandoned`] passes on what it was
-//! given.
+//! [`Waiter`] is a [`Node`] together with the [`Home`] that it waits at. It tries the operation and
+//! joins the queue under one lock, so it misses no wake-up. A waiter that is dropped while queued
+//! leaves the queue. If it is dropped after it was fired and before it was polled,
+//! [`Home::abandoned`] passes on what it was given.
 
 use crate::waitq::{Node, Queue, State};
 use crate::wakers::Wakers;
@@ -15,31 +15,31 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// What a [`Waiter`] waits at: a lock, and a queue behind it.
+/// What a [`Waiter`] waits at: a lock, and a queue that the lock guards.
 ///
 /// # Safety
 ///
-/// `with` runs its closure under a lock, on the same state each time, which does not move or end
-/// while a `Waiter` has this home; `queue` gives the same queue of that state each time, and no
-/// other lock guards it.
+/// `with` runs its closure under a lock, on the same state each time. The state is not moved or
+/// dropped while a `Waiter` has this home. `queue` returns the same queue of that state each time,
+/// and no other lock guards it.
 pub(crate) unsafe trait Home {
-    /// What the lock guards.
+    /// The data that the lock guards.
     type State;
-    /// What a wait keeps in its node.
+    /// The data that a wait keeps in its node.
     type Data;
 
     /// Runs `f` under the lock.
     fn with<R>(&self, f: impl FnOnce(&mut Self::State) -> R) -> R;
 
-    /// The queue of those who wait.
+    /// Returns the queue of the waiters.
     fn queue(state: &mut Self::State) -> &mut Queue<Self::Data>;
 
-    /// A wait is given up: it was in the queue until now, or fired without having noticed. What it
-    /// was given has to go to somebody else.
+    /// Called when a wait is given up, either queued until now or fired and not polled since. If it
+    /// was fired, what it was given must go to another waiter.
     fn abandoned(&self, state: &mut Self::State, data: &mut Self::Data, how: Abandoned) -> Wakers;
 }
 
-// SAFETY: what is borrowed stays where it is.
+// SAFETY: a borrowed value is not moved.
 unsafe impl<H: Home + ?Sized> Home for &H {
     type State = H::State;
     type Data = H::Data;
@@ -59,7 +59,7 @@ unsafe impl<H: Home + ?Sized> Home for &H {
     }
 }
 
-// SAFETY: what is shared stays where it is.
+// SAFETY: a value in an `Arc` is not moved.
 unsafe impl<H: Home + ?Sized> Home for Arc<H> {
     type State = H::State;
     type Data = H::Data;
@@ -82,14 +82,14 @@ unsafe impl<H: Home + ?Sized> Home for Arc<H> {
 /// How a wait was given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Abandoned {
-    /// It was waiting, and has left the queue.
+    /// It was queued, and has left the queue.
     Queued,
-    /// Its wait had ended.
+    /// It was fired.
     Fired,
 }
 
 pin_project! {
-    /// A wait, or one about to begin.
+    /// A wait that may have begun.
     pub(crate) struct Waiter<H: Home> {
         home: H,
         #[pin]
@@ -112,40 +112,40 @@ impl<H: Home> fmt::Debug for Waiter<H> {
 /// An end of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// Where newcomers wait.
+    /// For new waiters.
     Back,
-    /// For one that has waited before, and keeps its turn.
+    /// For a waiter that was fired before and keeps its place.
     Front,
 }
 
 /// How a wait ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Ended<R> {
-    /// At once: the attempt gave this.
+    /// Without a wait: the attempt returned this.
     AtOnce(R),
-    /// It was fired; its data says with what.
+    /// The node was fired. Its data says with what.
     Fired,
 }
 
 impl<H: Home> Waiter<H> {
-    /// A wait that has not begun.
+    /// Creates a wait that has not begun.
     pub(crate) fn new(home: H, data: H::Data) -> Self {
         Self { home, node: Node::new(data) }
     }
 
-    /// What it waits at.
+    /// Returns what it waits at.
     pub(crate) fn home(&self) -> &H {
         &self.home
     }
 
-    /// Where it is. `Queued` may be outdated at once.
+    /// Returns the state of the node. `Queued` may be outdated at once.
     #[inline]
     pub(crate) fn state(&self) -> State {
         self.node.state()
     }
 
-    /// Runs `attempt` if the wait has not begun, and waits if that says `Continue`. Returns when
-    /// the attempt succeeds or the wait is fired.
+    /// Runs `attempt` if the wait has not begun, and waits if it returns `Continue`. Is ready when
+    /// the attempt succeeds or the node is fired.
     #[inline]
     pub(crate) fn poll_wait<R>(
         self: Pin<&mut Self>,
@@ -156,9 +156,9 @@ impl<H: Home> Waiter<H> {
         self.poll_wait_at(End::Back, &mut waker, |_, state, data| attempt(state, data))
     }
 
-    /// As [`poll_wait`](Self::poll_wait), joining the queue at this end; the attempt gets the home
-    /// as well. A caller that changes shared state before this call makes `waker` before that
-    /// change.
+    /// As [`poll_wait`](Self::poll_wait), but joins the queue at `end` and passes the home to
+    /// `attempt`. A caller that changes shared state before this call creates `waker` before that
+    /// change, because cloning a foreign waker may panic.
     #[inline]
     pub(crate) fn poll_wait_at<R>(
         self: Pin<&mut Self>,
@@ -176,8 +176,8 @@ impl<H: Home> Waiter<H> {
         home.with(|state| match this.node.as_mut().own(|data| attempt(home, state, data)) {
             ControlFlow::Break(result) => Poll::Ready(Ended::AtOnce(result)),
             ControlFlow::Continue(()) => {
-                // SAFETY: pinned as this is; `give_up` removes it from the same queue under the
-                // same lock (`Home`'s promise) before it is dropped.
+                // SAFETY: pinned, because `self` is. `give_up` removes the node from the same queue
+                // under the same lock (contract of `Home`) before it is dropped.
                 unsafe {
                     match end {
                         End::Back => H::queue(state).push_back(this.node, waker.store()),
@@ -189,7 +189,7 @@ impl<H: Home> Waiter<H> {
         })
     }
 
-    /// Polled again while it waits: for nothing, or with another waker.
+    /// Continues a queued wait: replaces the waker if it has changed.
     fn wait_on<R>(
         home: &H,
         mut node: Pin<&mut Node<H::Data>>,
@@ -198,7 +198,7 @@ impl<H: Home> Waiter<H> {
         // The old waker is dropped after the lock is released.
         let (poll, _old) = home.with(|state| match node.state() {
             State::Queued => {
-                // SAFETY: queued, and there is but one queue for it.
+                // SAFETY: the node is queued, and the home has only one queue.
                 let old = unsafe { H::queue(state).update(node.as_mut(), waker) };
                 (Poll::Pending, old)
             }
@@ -207,21 +207,21 @@ impl<H: Home> Waiter<H> {
         poll
     }
 
-    /// The data of a wait that is not in the queue.
+    /// Runs `f` on the data of a wait that is not queued.
     ///
     /// # Panics
     ///
-    /// If it is in the queue.
+    /// If the wait is queued.
     pub(crate) fn own<R>(self: Pin<&mut Self>, f: impl FnOnce(&mut H::Data) -> R) -> R {
         self.project().node.own(f)
     }
 
-    /// Makes a wait that has ended ready to begin again. What it was given is the caller's.
+    /// Makes a fired wait ready to begin again. The caller keeps what the wait was given.
     pub(crate) fn reset(self: Pin<&mut Self>) {
         self.project().node.reset();
     }
 
-    /// Ends a wait from its own side: leaves the queue, or passes on what it was given.
+    /// Cancels the wait: leaves the queue, or passes on what the wait was given.
     pub(crate) fn give_up(self: Pin<&mut Self>) {
         let mut this = self.project();
         if this.node.state() == State::Idle {
@@ -232,7 +232,7 @@ impl<H: Home> Waiter<H> {
                 State::Queued => Abandoned::Queued,
                 _ => Abandoned::Fired,
             };
-            // SAFETY: there is but one queue for it.
+            // SAFETY: the home has only one queue.
             let old = unsafe { H::queue(state).remove(this.node.as_mut()) };
             (this.node.as_mut().own(|data| this.home.abandoned(state, data, how)), old)
         });

@@ -1,27 +1,27 @@
-//! Those who wait: a queue whose nodes lie inside the waiting futures (Go: `sudog`, `waitq`).
+//! An intrusive wait queue: its nodes are inside the waiting futures (Go: `sudog`, `waitq`).
 //!
-//! A future that has to wait links a [`Node`] of its own into the [`Queue`] of what it waits
-//! for: no allocation, constant-time removal when the future is dropped, first come first
-//! served. The queue is plain data, guarded by the lock of the primitive it belongs to.
+//! A future that has to wait links its own [`Node`] into the [`Queue`] of the primitive. This needs
+//! no allocation. A dropped future leaves the queue in constant time. Waiters are served in arrival
+//! order. The queue is plain data, guarded by the lock of its primitive.
 //!
-//! Whoever ends a wait *fires* the node under that lock: takes it out, takes its waker and marks
-//! it. The waker is woken after the lock is released ([`Fired`] says so). The future sees the
-//! mark without the lock: from then on nobody else looks at the node.
+//! The thread that ends a wait *fires* the node under that lock: it unlinks the node, takes its
+//! waker and marks it as fired. It wakes the waker ([`Fired`]) after it has released the lock. The
+//! future reads the mark without the lock, because no other thread accesses a fired node.
 //!
-//! Primitives with one lock and one queue use [`Waiter`](crate::waiter::Waiter), which cannot be
-//! dropped while queued without leaving the queue. Channels and select, which wait in several queues at once, use
-//! nodes directly.
+//! Primitives with one lock and one queue use [`Waiter`](crate::waiter::Waiter), which leaves the
+//! queue when it is dropped. Channels and select use nodes directly, because a select waits in
+//! several queues at once.
 //!
-//! Not a slab inside the primitive: that is safe code, but costs a growing allocation per
-//! primitive and a lock to learn that one was woken.
+//! A slab inside the primitive would be safe code. But it costs a growing allocation per primitive,
+//! and a future needs the lock to find out that it was woken.
 //!
 //! # Invariants
 //!
-//! - I1: a node's `inner` is touched by its owner while it is not queued, and by whoever holds
-//!   the queue's lock (has `&mut Queue`) while it is.
+//! - I1: while a node is not queued, only its owner accesses `inner`. While it is queued, only the
+//!   thread that holds the queue's lock (has `&mut Queue`) does.
 //! - I2: a queued node is pinned, and removed before it is dropped.
 //! - I3: a node is in the queue its owner gave it to, or in none.
-//! - I4: a node that is in no queue has no waker. So the drop of a node need not look for one.
+//! - I4: a node that is in no queue has no waker. So dropping a node drops no waker.
 
 use gmp_rt::park::{StorableWaker, StoredWaker};
 use gmp_rt::prim::{AtomicU8, Ordering, UnsafeCell, debug_assert_no_lock_held};
@@ -32,14 +32,14 @@ use std::mem::ManuallyDrop;
 use std::pin::Pin;
 use std::ptr;
 
-/// Where a node is.
+/// State of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// In no queue; its owner's.
+    /// In no queue. Its owner has exclusive access.
     Idle,
     /// In a queue.
     Queued,
-    /// Its wait has ended; its owner's again.
+    /// Its wait has ended. Its owner has exclusive access again.
     Fired,
 }
 
@@ -47,7 +47,7 @@ const IDLE: u8 = 0;
 const QUEUED: u8 = 1;
 const FIRED: u8 = 2;
 
-/// One wait: a place in a queue, the waker, and what the primitive keeps with it.
+/// One wait: the links of the queue, the waker, and the data of the primitive.
 pub(crate) struct Node<D> {
     state: AtomicU8,
     inner: UnsafeCell<Inner<D>>,
@@ -68,26 +68,26 @@ impl<D> Inner<D> {
     }
 }
 
-// SAFETY: I1 — the inside is reached by one thread at a time, under a lock or as its owner.
+// SAFETY: I1 — one thread at a time accesses `inner`, under a lock or as the owner.
 unsafe impl<D: Send> Send for Node<D> {}
-// SAFETY: as above; a shared node gives nothing but its state.
+// SAFETY: as above. A shared reference gives access to the state only.
 unsafe impl<D: Send> Sync for Node<D> {}
 
-/// What to do with a node.
+/// What to do with a node that a scan of the queue has reached.
 #[derive(Debug)]
 pub(crate) enum Verdict<R> {
-    /// Its wait ends here.
+    /// Fire the node with this result.
     Fire(R),
-    /// Its wait has ended elsewhere: out of the queue, not fired.
+    /// Its wait has ended elsewhere: unlink the node without firing it.
     Unlink,
-    /// It stays, and the next one is looked at.
+    /// The node stays. Continue with the next one.
     Skip,
-    /// It stays, and no other is looked at.
+    /// The node stays. End the scan.
     Stop,
 }
 
 impl<R> Verdict<R> {
-    /// Makes something of the result of a wait that ends.
+    /// Maps the result of `Fire`.
     #[inline]
     pub(crate) fn map<S>(self, f: impl FnOnce(R) -> S) -> Verdict<S> {
         match self {
@@ -107,7 +107,7 @@ pub(crate) struct Fired(Option<StoredWaker>);
 impl Fired {
     pub(crate) const NONE: Self = Self(None);
 
-    /// Wakes. Not under a lock. A panic of a foreign waker is contained.
+    /// Wakes the waker. The caller must hold no lock. A panic of a foreign waker is contained.
     #[inline]
     pub(crate) fn wake(self) {
         debug_assert_no_lock_held("wakes a waiter");
@@ -116,13 +116,13 @@ impl Fired {
         }
     }
 
-    /// This one, or else that waker.
+    /// Returns this waker if there is one, otherwise `waker`.
     #[inline]
     pub(crate) fn or(self, waker: Option<StoredWaker>) -> Self {
         Self(self.0.or(waker))
     }
 
-    /// The waker, for a list of them.
+    /// Returns the waker, to be stored in a list.
     pub(crate) fn into_waker(self) -> Option<StoredWaker> {
         self.0
     }
@@ -135,17 +135,17 @@ impl From<StoredWaker> for Fired {
 }
 
 impl<D> Node<D> {
-    /// A node in no queue.
+    /// Creates a node in no queue.
     #[inline(always)]
     pub(crate) fn new(data: D) -> Self {
         let inner = Inner { prev: ptr::null(), next: ptr::null(), waker: None, data };
         Self { state: AtomicU8::new(IDLE), inner: UnsafeCell::new(inner), _pinned: PhantomPinned }
     }
 
-    /// Where it is. `Queued` may be outdated at once unless the queue's lock is held.
+    /// Returns the state. `Queued` may be outdated at once unless the queue's lock is held.
     #[inline]
     pub(crate) fn state(&self) -> State {
-        // Acquire: pairs with the Release in `leave`; what was done to the node is seen.
+        // Acquire: pairs with the Release in `leave`, so the owner sees all changes to the node.
         match self.state.load(Ordering::Acquire) {
             IDLE => State::Idle,
             QUEUED => State::Queued,
@@ -157,22 +157,22 @@ impl<D> Node<D> {
     ///
     /// # Panics
     ///
-    /// If it is queued: a bug of the primitive.
+    /// If the node is queued, which is a bug in the primitive.
     #[inline]
     pub(crate) fn own<R>(self: Pin<&mut Self>, f: impl FnOnce(&mut D) -> R) -> R {
         assert!(self.state() != State::Queued, "waitq: the node is queued");
-        // SAFETY: I1 — not queued, and we have it exclusively.
+        // SAFETY: I1 — the node is not queued, and `&mut` makes this thread the owner.
         self.inner.with_mut(|inner| f(unsafe { &mut (*inner).data }))
     }
 
-    /// Runs `f` on the data, wherever the node is.
+    /// Runs `f` on the data, whether the node is queued or not.
     ///
     /// # Safety
     ///
-    /// The lock of the queue it is in, if any, is held.
+    /// The caller holds the lock of the queue that the node is in, if any.
     #[inline]
     pub(crate) unsafe fn locked<R>(self: Pin<&mut Self>, f: impl FnOnce(&mut D) -> R) -> R {
-        // SAFETY: I1 — by the lock, or as its owner.
+        // SAFETY: I1 — the caller holds the lock or is the owner.
         self.inner.with_mut(|inner| f(unsafe { &mut (*inner).data }))
     }
 
@@ -185,7 +185,7 @@ impl<D> Node<D> {
 
 impl<D> Drop for Node<D> {
     fn drop(&mut self) {
-        // Going on would leave a dangling pointer in the queue.
+        // Continuing would leave a dangling pointer in the queue.
         if self.state() == State::Queued {
             std::process::abort();
         }
@@ -193,8 +193,8 @@ impl<D> Drop for Node<D> {
 }
 
 pin_project! {
-    /// Room for a node, which is made when its wait begins: most operations do not wait, and to
-    /// build a node and move it to its place costs more than all else they do.
+    /// Storage for a node, which is created when its wait begins. Most operations do not wait, and
+    /// building and moving a node would cost more than the rest of such an operation.
     pub(crate) struct Spot<D> {
         #[pin]
         node: Option<Node<D>>,
@@ -202,27 +202,27 @@ pin_project! {
 }
 
 impl<D> Spot<D> {
-    /// An empty one.
+    /// Creates an empty spot.
     #[inline]
     pub(crate) fn new() -> Self {
         Self { node: None }
     }
 
-    /// Where the node is; idle if there is none.
+    /// Returns the state of the node, `Idle` if there is none.
     #[inline]
     pub(crate) fn state(&self) -> State {
         self.node.as_ref().map_or(State::Idle, Node::state)
     }
 
-    /// The node, if there is one.
+    /// Returns the node, if there is one.
     #[inline]
     pub(crate) fn node(self: Pin<&mut Self>) -> Option<Pin<&mut Node<D>>> {
         self.project().node.as_pin_mut()
     }
 
-    /// The node; made with `data` if there is none.
-    // Always: `data` and the node would else be built elsewhere and copied here, and the CPU waits for a copy of what
-    // was written just now in smaller pieces.
+    /// Returns the node, created with `data` if there is none.
+    // Inlined always. Otherwise `data` and the node are built elsewhere and copied here, and the
+    // copy stalls on stores of smaller pieces (no store forwarding).
     #[inline(always)]
     pub(crate) fn make(self: Pin<&mut Self>, data: D) -> Pin<&mut Node<D>> {
         let mut node = self.project().node;
@@ -236,13 +236,13 @@ impl<D> Spot<D> {
     }
 }
 
-/// Nodes in the order of their arrival. Part of what a lock guards.
+/// Nodes in arrival order. Part of the data that a lock guards.
 pub(crate) struct Queue<D> {
     head: *const Node<D>,
     tail: *const Node<D>,
 }
 
-// SAFETY: I1 — it is reached under a lock only, and so are the nodes in it.
+// SAFETY: I1 — the queue and its nodes are accessed only under a lock.
 unsafe impl<D: Send> Send for Queue<D> {}
 
 impl<D> Default for Queue<D> {
@@ -258,7 +258,7 @@ impl<D> fmt::Debug for Queue<D> {
 }
 
 impl<D> Queue<D> {
-    /// A queue of nobody.
+    /// Creates an empty queue.
     pub(crate) const fn new() -> Self {
         Self { head: ptr::null(), tail: ptr::null() }
     }
@@ -273,7 +273,8 @@ impl<D> Queue<D> {
     /// `node` is in this queue.
     #[inline]
     unsafe fn inner<R>(node: *const Node<D>, f: impl FnOnce(&mut Inner<D>) -> R) -> R {
-        // SAFETY: I1, I2 — queued here, so alive, and `&mut Queue` is the lock.
+        // SAFETY: I1, I2 — the node is queued here, so it is alive, and `&mut Queue` proves the
+        // lock.
         unsafe { (*node).inner.with_mut(|inner| f(&mut *inner)) }
     }
 
@@ -281,19 +282,19 @@ impl<D> Queue<D> {
     ///
     /// # Safety
     ///
-    /// Until it has left the queue, `node` stays where it is (also if the pin is a borrowed one)
-    /// and is [removed](Self::remove) from this queue, under the same lock, before it is dropped.
+    /// Until `node` has left the queue, it is not moved, even if the pin is a borrowed one. It is
+    /// [removed](Self::remove) from this queue, under the same lock, before it is dropped.
     #[inline]
     pub(crate) unsafe fn push_back(
         &mut self,
         node: Pin<&mut Node<D>>,
         waker: impl Into<Option<StoredWaker>>,
     ) {
-        // SAFETY: the caller's promise; the node sits behind the last one.
+        // SAFETY: guaranteed by the caller; the node goes behind the last one.
         unsafe { self.link(node, waker.into(), self.tail, ptr::null()) };
     }
 
-    /// Puts a node before all others.
+    /// Inserts a node before all others.
     ///
     /// # Safety
     ///
@@ -304,7 +305,7 @@ impl<D> Queue<D> {
         node: Pin<&mut Node<D>>,
         waker: impl Into<Option<StoredWaker>>,
     ) {
-        // SAFETY: the caller's promise; the node sits before the first one.
+        // SAFETY: guaranteed by the caller; the node goes before the first one.
         unsafe { self.link(node, waker.into(), ptr::null(), self.head) };
     }
 
@@ -320,22 +321,22 @@ impl<D> Queue<D> {
         next: *const Node<D>,
     ) {
         debug_assert!(node.state() != State::Queued);
-        // SAFETY: I1 — not queued yet, and ours by the `&mut`.
+        // SAFETY: I1 — the node is not queued yet, and `&mut` makes this thread the owner.
         node.inner.with_mut(|inner| unsafe {
             (*inner).prev = prev;
             (*inner).next = next;
             debug_assert!((*inner).waker.is_none(), "I4");
             (*inner).waker = waker.map(ManuallyDrop::new);
         });
-        // Relaxed: others find the node through the queue, under its lock.
+        // Relaxed: other threads reach the node through the queue, under its lock.
         node.state.store(QUEUED, Ordering::Relaxed);
         let node: *const Node<D> = &raw const *node;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.join(prev, next, node, node) };
     }
 
-    /// Lets `before` point to `to_next` and `after` back to `to_prev`; null stands for the
-    /// queue's own ends.
+    /// Sets `before.next` to `to_next` and `after.prev` to `to_prev`. A null `before` means the
+    /// queue's head, a null `after` its tail.
     ///
     /// # Safety
     ///
@@ -351,18 +352,18 @@ impl<D> Queue<D> {
         if before.is_null() {
             self.head = to_next;
         } else {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { Self::inner(before, |inner| inner.next = to_next) };
         }
         if after.is_null() {
             self.tail = to_prev;
         } else {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { Self::inner(after, |inner| inner.prev = to_prev) };
         }
     }
 
-    /// Takes a node out, as `state`. Its waker stays in it unless taken by `f`.
+    /// Unlinks a node and sets its state to `state`. Its waker stays in it unless `f` takes it.
     ///
     /// # Safety
     ///
@@ -374,20 +375,20 @@ impl<D> Queue<D> {
         state: u8,
         f: impl FnOnce(&mut Inner<D>) -> R,
     ) -> R {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let (prev, next, result) =
             unsafe { Self::inner(node, |inner| (inner.prev, inner.next, f(inner))) };
-        // SAFETY: neighbours of a node of this queue are of this queue.
+        // SAFETY: the neighbours of a node of this queue are in this queue.
         unsafe { self.join(prev, next, next, prev) };
-        // Release: pairs with `Node::state`; the owner sees all that was done to the node. After
-        // this it may be gone.
-        // SAFETY: the caller's promise, up to here.
+        // Release: pairs with `Node::state`, so the owner sees all changes to the node. After this
+        // store the owner may drop the node.
+        // SAFETY: guaranteed by the caller; the node is alive up to here.
         unsafe { (*node).state.store(state, Ordering::Release) };
         result
     }
 
-    /// Takes `node` out if it is still in the queue, and returns its waker, to be dropped after
-    /// the lock is released: a waker may run any code.
+    /// Unlinks `node` if it is still queued, and returns its waker. The caller drops the waker
+    /// after it has released the lock, because a waker may run any code.
     ///
     /// # Safety
     ///
@@ -395,16 +396,16 @@ impl<D> Queue<D> {
     #[inline]
     pub(crate) unsafe fn remove(&mut self, node: Pin<&mut Node<D>>) -> Option<StoredWaker> {
         let node: *const Node<D> = &raw const *node;
-        // SAFETY: alive by the `&mut` of the caller.
+        // SAFETY: alive, because the caller has `&mut`.
         if unsafe { (*node).state() } != State::Queued {
             return None;
         }
-        // SAFETY: queued, so in this queue, as the caller promises.
+        // SAFETY: the node is queued, so it is in this queue (guaranteed by the caller).
         unsafe { self.leave(node, IDLE, Inner::take_waker) }
     }
 
-    /// Gives a node that is queued here another waker, unless it has the same; returns the old
-    /// one, to be dropped after the lock is released.
+    /// Replaces the waker of a queued node unless the old one wakes the same task. Returns the old
+    /// waker, to be dropped after the lock is released.
     ///
     /// # Safety
     ///
@@ -415,7 +416,7 @@ impl<D> Queue<D> {
         node: Pin<&mut Node<D>>,
         waker: &mut StorableWaker<'_>,
     ) -> Option<StoredWaker> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             Self::inner(&raw const *node, |inner| match &inner.waker {
                 Some(old) if old.will_wake(waker.waker()) => None,
@@ -428,7 +429,7 @@ impl<D> Queue<D> {
         }
     }
 
-    /// Runs `f` on the data of each node, the first one first, until it says `Some`.
+    /// Runs `f` on the data of each node in order until it returns `Some`.
     pub(crate) fn find_map<R>(&mut self, mut f: impl FnMut(&mut D) -> Option<R>) -> Option<R> {
         let mut node = self.head;
         while !node.is_null() {
@@ -443,7 +444,7 @@ impl<D> Queue<D> {
         None
     }
 
-    /// Fires the first node: `f` has its data a last time.
+    /// Fires the first node. `f` gets its data before that.
     #[inline]
     pub(crate) fn fire_front<R>(&mut self, f: impl FnOnce(&mut D) -> R) -> Option<(R, Fired)> {
         if self.is_empty() {
@@ -455,8 +456,7 @@ impl<D> Queue<D> {
         })
     }
 
-    /// Goes through the nodes, the first one first, and does with each what `f` says, until one
-    /// is fired.
+    /// Scans the nodes in order and applies the verdicts of `f`, until one node is fired.
     #[inline]
     pub(crate) fn fire_first<R>(
         &mut self,
@@ -468,16 +468,16 @@ impl<D> Queue<D> {
         Some((result, fired))
     }
 
-    /// As [`fire_first`](Self::fire_first), but the chosen node moves to the end of `other`,
-    /// which the same lock guards.
+    /// As [`fire_first`](Self::fire_first), but moves the chosen node to the tail of `other`, which
+    /// the same lock guards.
     pub(crate) fn move_first<R>(
         &mut self,
         other: &mut Self,
         mut f: impl FnMut(&mut D) -> Verdict<R>,
     ) -> Option<R> {
         let (node, result) = self.choose(&mut f)?;
-        // SAFETY: chosen from this queue; as it stays marked as queued it is in `other` from now
-        // on, which the primitive notes in its data (I3).
+        // SAFETY: chosen from this queue. The node stays marked as queued, so it is in `other` from
+        // now on. The primitive records that in the node's data (I3).
         unsafe {
             self.leave(node, QUEUED, |_| ());
             Self::inner(node, |inner| {
@@ -489,7 +489,7 @@ impl<D> Queue<D> {
         Some(result)
     }
 
-    /// The first node that `f` wants to fire. Those it is done with are unlinked on the way.
+    /// Returns the first node for which `f` returns `Fire`. Unlinks nodes on the way as `f` says.
     #[inline]
     fn choose<R>(
         &mut self,
@@ -502,7 +502,7 @@ impl<D> Queue<D> {
                 unsafe { Self::inner(node, |inner| (f(&mut inner.data), inner.next)) };
             match verdict {
                 Verdict::Fire(result) => return Some((node, result)),
-                // SAFETY: as above. Its claim has the waker (I4).
+                // SAFETY: as above. The waker is in the select's claim, not in the node (I4).
                 Verdict::Unlink => unsafe {
                     self.leave(node, IDLE, |inner| debug_assert!(inner.waker.is_none(), "I4"));
                 },

@@ -1,7 +1,7 @@
 //! Wakers collected under a lock, to be woken after it is released.
 //!
-//! Waking may run any code, so it may not happen under a lock; and many at once are cheaper as
-//! one batch, for which one more thread is called at most.
+//! A wake-up may run any code, so it must not happen under a lock. A batch is cheaper than single
+//! wake-ups: on a thread that holds a P it wakes at most one more M.
 
 use crate::waitq::Fired;
 use gmp_rt::park::StoredWaker;
@@ -12,17 +12,17 @@ use gmp_rt::prim::debug_assert_no_lock_held;
 #[derive(Debug, Default)]
 #[doc(hidden)]
 pub enum Wakers {
-    /// Nobody.
+    /// No waker.
     #[default]
     None,
-    /// The usual case, without an allocation.
+    /// One waker, the usual case. Needs no allocation.
     One(StoredWaker),
-    /// In the order in which they are to run.
+    /// Several wakers, in the order in which they are woken.
     Many(Vec<StoredWaker>),
 }
 
 impl Wakers {
-    /// Adds one.
+    /// Adds one waker, if there is one.
     pub(crate) fn push(&mut self, fired: Fired) {
         let Some(waker) = fired.into_waker() else { return };
         *self = match std::mem::take(self) {
@@ -35,7 +35,7 @@ impl Wakers {
         };
     }
 
-    /// Adds all of another list.
+    /// Adds all wakers of another list.
     #[inline]
     pub(crate) fn append(&mut self, more: Self) {
         match (&self, more) {
@@ -54,7 +54,7 @@ impl Wakers {
         }
     }
 
-    /// Wakes all. Not under a lock. A panic of a foreign waker is contained.
+    /// Wakes all. The caller must hold no lock. A panic of a foreign waker is contained.
     #[inline]
     pub(crate) fn wake_all(self) {
         debug_assert_no_lock_held("wakes waiters");

@@ -33,11 +33,11 @@ pub(super) fn try_recv<T>(receiver: &Receiver<T>) -> Result<T, TryRecvError> {
     }
 }
 
-/// Summons the next sender and waits for its value: for at most [`RENDEZVOUS`] until it confirms,
-/// then for at most [`COMMITTED`].
+/// Summons the next sender and waits for its value: at most [`RENDEZVOUS`] until it confirms, then
+/// at most [`COMMITTED`].
 ///
 /// The sender confirms under the lock before it moves its value. So either it has a receiver, or
-/// the summons is withdrawn and it waits on.
+/// the summons is withdrawn and it continues to wait.
 #[cold]
 fn meet<T>(receiver: &Receiver<T>) -> Result<T, TryRecvError> {
     let mut recv = pin!(receiver.recv());

@@ -1,38 +1,39 @@
-//! The channel itself: a buffer and two queues of waits, under one lock (Go: `hchan`).
+//! The state of a channel: a buffer and two queues of waiters, under one lock (Go: `hchan`).
 //!
-//! All that happens to a channel is a small function on [`Core`], called under the lock. None of
-//! them waits, wakes or runs code of the user: wakers come back as [`Fired`], to be woken after the
-//! lock is released, and values leave the lock before they are dropped.
+//! Every operation on a channel is a small function on [`Core`], called under the lock. None of
+//! them waits, wakes or runs user code. Wakers are returned as [`Fired`], to be woken after the
+//! lock is released. Values leave the lock before they are dropped.
 //!
-//! A value never waits for a third party: a sender that finds a waiting receiver gives it the
-//! value directly, into the node of its wait; a receiver that finds a waiting sender takes
-//! the value from its node. Waits are served first come, first served.
+//! Values are handed over directly. A sender that finds a waiting receiver stores the value in the
+//! receiver's node. A receiver that finds a waiting sender takes the value from the sender's node.
+//! Waiters are served in arrival order.
 //!
 //! # Senders that keep their value
 //!
-//! A send case of a select waits without its value. [`permits`](super::permits) says how it meets a
-//! receiver.
+//! A send case of a select waits without its value. [`permits`](super::permits) describes how it
+//! meets a receiver.
 //!
-//! # Bells
+//! # Listeners (bells)
 //!
-//! A stream or sink that is not polled any more can not be told from one that will be, so nothing
-//! may be handed to it: it would be stuck there. They leave a *bell* to be woken by when there
-//! may be something for them, and then try as anybody does. All bells ring, since the first may be
-//! of one that never comes.
+//! A stream or sink may never be polled again, so nothing is handed to it: a value would be stuck
+//! there. Instead it leaves a listener (`bell` in the code), which is woken when the operation may
+//! be possible. Then the stream or sink tries like any other end. All listeners are woken, because
+//! the first one may belong to an end that is never polled again.
 //!
 //! # Values that come back
 //!
-//! A receiver that is dropped with a value gives it back, before all others. Several such receivers
-//! are dropped in any order, so each hand-over has a *turn*: what came back lies at the front of
-//! the buffer in the order of its turns.
+//! A receiver that is dropped with a value gives it back, before all other values. Several such
+//! receivers may be dropped in any order. So each handover has a sequence number (`turn` in the
+//! code). Returned values are at the front of the buffer, ordered by their sequence numbers.
 //!
 //! # Invariants
 //!
-//! - I1: a value in the buffer: no receiver waits, not for a permit either. Room in the buffer: no
-//!   sender waits. (Not counted: selects that are away polling other futures, and senders whose
-//!   summons was withdrawn. Both try again before they sleep.)
-//! - I2: it is reached under the channel's lock only (`shared`).
-//! - I3: closed: nobody waits.
+//! - I1: if a value is in the buffer, no receiver waits, not for a permit either. If there is room
+//!   in the buffer, no sender waits. (Two kinds of waiters do not count: selects that poll other
+//!   futures at the time, and senders whose summons was withdrawn. Both try again before they
+//!   sleep.)
+//! - I2: it is accessed only under the channel's lock (`shared`).
+//! - I3: a closed channel has no waiters.
 
 use super::permits::Summonses;
 use super::wait::{Parcel, Place, Wait};
@@ -47,69 +48,69 @@ pub(crate) enum Phase {
     Closed,
 }
 
-/// What the lock guards.
+/// The data that the lock guards.
 ///
-/// In this order: what every send and receive touches lies in two cache lines, which wander
-/// between the CPUs of both sides; the rest is read at most.
+/// The order of the fields matters. The fields that every send and receive uses are in two cache
+/// lines, which move between the CPUs of both sides. The other fields are usually only read.
 #[repr(C)]
 pub(crate) struct Core<T> {
     pub(super) buf: VecDeque<T>,
-    /// `usize::MAX`: unbounded.
+    /// `usize::MAX` means unbounded.
     pub(super) cap: usize,
-    /// Places in the buffer for permits without a waiting receiver.
+    /// Slots of the buffer that are reserved for permits without a waiting receiver.
     pub(super) reserved: usize,
-    /// Receivers that wait for anybody.
+    /// Receivers that wait for any sender.
     pub(super) recvq: Queue<Wait<T>>,
     pub(super) sendq: Queue<Wait<T>>,
-    /// How many values were handed over.
+    /// Number of handovers: the last sequence number.
     pub(super) turns: u64,
     pub(super) phase: Phase,
-    /// Receivers that wait for the sender with a permit for them.
+    /// Receivers that wait for a sender with a permit for them.
     pub(super) promised: Queue<Wait<T>>,
     pub(super) summonses: Summonses,
-    /// The turns of the values at the front of the buffer that came back.
+    /// Sequence numbers of the returned values at the front of the buffer.
     pub(super) returned: VecDeque<u64>,
-    /// The bells of streams.
+    /// Listeners of streams.
     pub(super) streams: Queue<Wait<T>>,
-    /// The bells of sinks.
+    /// Listeners of sinks.
     pub(super) sinks: Queue<Wait<T>>,
-    /// Bells that were rung: woken when the lock is released.
+    /// Wakers of notified listeners, to be woken after the lock is released.
     pub(super) rung: Wakers,
     pub(super) senders: usize,
     pub(super) receivers: usize,
 }
 
-/// What came of a try to receive.
+/// Result of an attempt to receive.
 pub(crate) enum Take<T> {
     Value(T, Fired),
-    /// A sender without its value was told to come with it.
+    /// A sender without its value was summoned.
     Summoned(Fired),
     Empty,
     Closed,
 }
 
-/// What came of a try to send.
+/// Result of an attempt to send.
 pub(crate) enum Push<T> {
     Done(Fired),
     Full(T),
     Closed(T),
 }
 
-/// What a receiver does with a waiting sender that has its value elsewhere.
+/// What a receiver does with a waiting sender that does not have its value yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OnLater {
-    /// Summons it.
+    /// Summons the sender.
     Summon,
-    /// Leaves it waiting, and takes nothing from the senders behind it.
+    /// Leaves the sender waiting, and takes nothing from the senders behind it.
     Stop,
-    /// Leaves it waiting, and takes the value of a sender behind it.
+    /// Leaves the sender waiting, and takes the value of a sender behind it.
     Skip,
 }
 
-/// What a receiver finds that does not summon senders.
+/// Result of an attempt to receive that summons no sender.
 pub(super) enum Present<T> {
     Value(T, Fired),
-    /// The next sender has its value elsewhere.
+    /// A sender waits that does not have its value yet.
     Later,
     Empty,
     Closed,
@@ -136,13 +137,13 @@ impl<T> Core<T> {
         }
     }
 
-    /// There may be a value.
+    /// Notifies the streams that there may be a value.
     #[inline]
     pub(crate) fn ring_streams(&mut self) {
         Self::ring(&mut self.streams, &mut self.rung);
     }
 
-    /// There may be room, or a receiver.
+    /// Notifies the sinks that there may be room or a receiver.
     #[inline]
     pub(super) fn ring_sinks(&mut self) {
         Self::ring(&mut self.sinks, &mut self.rung);
@@ -155,7 +156,8 @@ impl<T> Core<T> {
         }
     }
 
-    /// The bells that were rung. Looks before it writes: the line is everybody's.
+    /// Takes the wakers of notified listeners. Reads before it writes, because the cache line is
+    /// shared.
     #[inline(always)]
     pub(super) fn take_rung(&mut self) -> Wakers {
         match self.rung {
@@ -200,7 +202,7 @@ impl<T> Core<T> {
 
     #[inline]
     pub(super) fn has_room(&self) -> bool {
-        // The buffer may hold more than its capacity: values that came back from a dropped wait.
+        // The buffer may exceed its capacity by values that came back from dropped receives.
         self.buf.len().saturating_add(self.reserved) < self.cap
     }
 
@@ -218,7 +220,7 @@ impl<T> Core<T> {
         }
     }
 
-    /// Gives a value to the first receiver that waits for anybody.
+    /// Gives a value to the first receiver that waits for any sender.
     #[inline]
     fn give(&mut self, value: T, turn: u64) -> Result<Fired, T> {
         if self.recvq.is_empty() {
@@ -237,9 +239,9 @@ impl<T> Core<T> {
         }
     }
 
-    /// Takes the parcel of the first sender that waits: a value, or `Later`. The caller counts a
+    /// Takes the payload of the first waiting sender: a value, or `Later`. The caller counts a
     /// `Later` sender as summoned.
-    // Always: the copy of `recv` for foreign wakers must not turn this into a call for all.
+    // Inlined always: otherwise the copy of `recv` for foreign wakers makes it a call for all.
     #[inline(always)]
     fn take_from_sender(&mut self, later: OnLater) -> Option<(Parcel<T>, Fired)> {
         let ((parcel, waker), fired) = self.sendq.fire_first(|wait| {
@@ -259,7 +261,7 @@ impl<T> Core<T> {
         Some((parcel, fired.or(waker)))
     }
 
-    /// Receives, if a value is there and nobody waits for its place.
+    /// Receives, if a value is there and no sender or sink waits for its slot.
     #[inline(always)]
     pub(super) fn take_quickly(&mut self) -> Result<T, ()> {
         if self.sendq.is_empty() && self.sinks.is_empty() && self.returned.is_empty() {
@@ -268,7 +270,8 @@ impl<T> Core<T> {
         Err(())
     }
 
-    /// The same, or tells that there is nothing to come by.
+    /// As `take_quickly`, but returns `Ok(None)` if the channel is open and has no value and no
+    /// sender.
     #[inline(always)]
     pub(crate) fn look_quickly(&mut self) -> Result<Option<T>, ()> {
         if self.buf.is_empty() && self.sendq.is_empty() && self.phase == Phase::Open {
@@ -277,12 +280,12 @@ impl<T> Core<T> {
         self.take_quickly().map(Some)
     }
 
-    /// Sends, if there is room and nobody waits for a value.
+    /// Sends, if there is room and no receiver or stream waits.
     #[inline(always)]
     pub(super) fn push_quickly(&mut self, value: T) -> Result<(), T> {
         let nobody = self.recvq.is_empty() && self.promised.is_empty() && self.streams.is_empty();
         if nobody && self.phase == Phase::Open && self.has_room() {
-            // Without a turn: only what was handed to a receiver can come back.
+            // No sequence number: only a value that was handed to a receiver can come back.
             self.buf.push_back(value);
             return Ok(());
         }
@@ -298,7 +301,7 @@ impl<T> Core<T> {
         Some((value, self.refill()))
     }
 
-    /// Tries to receive. After `Summoned` the caller goes to wait in `promised`.
+    /// Tries to receive. After `Summoned` the caller waits in `promised`.
     #[inline]
     pub(crate) fn take(&mut self) -> Take<T> {
         if let Some((value, fired)) = self.take_buffered() {
@@ -315,7 +318,7 @@ impl<T> Core<T> {
         }
     }
 
-    /// Tries to receive, for a stream. A sender that was summoned fills a slot.
+    /// Tries to receive, for a stream. A summoned sender gets a slot.
     pub(super) fn take_for_stream(&mut self) -> Take<T> {
         if let Some((value, fired)) = self.take_buffered() {
             return Take::Value(value, fired);
@@ -332,7 +335,7 @@ impl<T> Core<T> {
         }
     }
 
-    /// Takes a value that is there: of the buffer or of a sender that waits with it.
+    /// Takes a value from the buffer or from a waiting sender that has its value.
     pub(super) fn take_present(&mut self, later: OnLater) -> Present<T> {
         debug_assert!(later != OnLater::Summon, "the caller does not wait for a sender");
         if let Some((value, fired)) = self.take_buffered() {
@@ -347,7 +350,7 @@ impl<T> Core<T> {
         }
     }
 
-    /// Lets the first waiting sender have a slot of the buffer, if there is one.
+    /// Gives a free slot of the buffer to the first waiting sender.
     #[inline]
     pub(super) fn refill(&mut self) -> Fired {
         if self.sendq.is_empty() || !self.has_room() {
@@ -380,7 +383,7 @@ impl<T> Core<T> {
         }
     }
 
-    /// Tries to send, for a caller that does not wait: a parked stream has room for one value.
+    /// Tries to send, for a caller that does not wait. A parked stream has room for one value.
     pub(super) fn try_push(&mut self, value: T) -> Push<T> {
         match self.push(value) {
             Push::Full(value) if self.has_room_for_stream() => {
@@ -391,14 +394,14 @@ impl<T> Core<T> {
         }
     }
 
-    /// Whether a sink may send now. It may to a parked stream: neither waits with a value, so on a
-    /// channel without a buffer both would wait for ever.
+    /// Whether a sink may send now. It may send to a parked stream: neither of them waits with a
+    /// value, so without this both would wait forever on a channel without a buffer.
     pub(super) fn may_send(&mut self) -> bool {
         let wanted = !self.recvq.is_empty() || self.has_room_for_stream();
         self.phase == Phase::Closed || self.has_room() || wanted
     }
 
-    /// Sends where there may be no room: for a sink that was told there is. The value comes back if
+    /// Sends even without room, for a sink whose `poll_ready` has succeeded. Returns the value if
     /// the channel is closed.
     pub(super) fn force(&mut self, value: T) -> Result<Fired, T> {
         if self.phase == Phase::Closed {
@@ -408,8 +411,8 @@ impl<T> Core<T> {
         Ok(self.give(value, turn).unwrap_or_else(|value| self.store(value, turn)))
     }
 
-    /// A receiver was dropped with its value: it goes to the next one, before all others. Comes
-    /// back if no receiver is left, to be dropped after the lock is released.
+    /// Passes on the value of a dropped receive: it goes to the next receiver, before all other
+    /// values. Returns the value if no receiver is left, to be dropped after the lock is released.
     pub(super) fn put_back(&mut self, value: T, turn: u64) -> (Fired, Option<T>) {
         if self.receivers == 0 {
             return (Fired::NONE, Some(value));
@@ -433,7 +436,7 @@ impl<T> Core<T> {
         }
     }
 
-    /// Closes it and ends all waits; `None` if it was closed.
+    /// Closes the channel and ends all waits. Returns `None` if it was closed already.
     pub(super) fn close(&mut self) -> Option<Wakers> {
         if self.phase == Phase::Closed {
             return None;
@@ -445,13 +448,13 @@ impl<T> Core<T> {
         let mut wakers = Wakers::None;
         for queue in [&mut self.recvq, &mut self.promised, &mut self.sendq] {
             while let Some((waker, fired)) = queue.fire_first(|wait| {
-                // A promised one is won already.
+                // A promised receiver is won already.
                 let won = match wait.place {
                     Place::Promised => Verdict::Fire(()),
                     Place::Common => wait.win(),
                 };
                 won.map(|()| {
-                    // A value stays in its node: its sender gets it back.
+                    // A value stays in its node: the sender gets it back.
                     if !matches!(wait.parcel, Parcel::Value(_)) {
                         wait.parcel = Parcel::Closed;
                     }
@@ -464,7 +467,7 @@ impl<T> Core<T> {
         Some(wakers)
     }
 
-    /// What nobody will receive, to be dropped after the lock is released.
+    /// Returns the values that no receiver will take, to be dropped after the lock is released.
     pub(super) fn take_buffer(&mut self) -> VecDeque<T> {
         self.returned.clear();
         std::mem::take(&mut self.buf)

@@ -1,4 +1,4 @@
-//! What can go wrong with a channel. Errors of a send give the value back.
+//! Errors of channels. Errors of a send return the value.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ macro_rules! with_value {
         }
 
         impl<T> $name<T> {
-            /// The value that was not sent.
+            /// Returns the value that was not sent.
             #[must_use]
             pub fn into_inner(self) -> T {
                 match self {
@@ -20,7 +20,7 @@ macro_rules! with_value {
             }
         }
 
-        // Without the value: it need not be `Debug`.
+        // Without the value, which need not be `Debug`.
         impl<T> fmt::Debug for $name<T> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 match self {
@@ -41,12 +41,12 @@ macro_rules! with_value {
     };
 }
 
-/// The channel is closed, or nobody is left to receive. Has the value that was not sent.
+/// The channel is closed, or all receivers are dropped. Contains the value that was not sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SendError<T>(pub T);
 
 impl<T> SendError<T> {
-    /// The value that was not sent.
+    /// Returns the value that was not sent.
     #[must_use]
     pub fn into_inner(self) -> T {
         self.0
@@ -70,9 +70,9 @@ impl<T> std::error::Error for SendError<T> {}
 with_value! {
     /// Why [`Sender::try_send`](super::Sender::try_send) did not send.
     TrySendError {
-        /// There is no room, and nobody is waiting to receive.
+        /// There is no room, and no receiver waits.
         Full => "send on full channel",
-        /// The channel is closed, or nobody is left to receive.
+        /// The channel is closed, or all receivers are dropped.
         Closed => "send on closed channel",
     }
 }
@@ -82,7 +82,7 @@ with_value! {
     SendTimeoutError {
         /// There was no room in time.
         Timeout => "send on full channel timed out",
-        /// The channel is closed, or nobody is left to receive.
+        /// The channel is closed, or all receivers are dropped.
         Closed => "send on closed channel",
     }
 }
@@ -107,7 +107,7 @@ macro_rules! plain {
     };
 }
 
-/// The channel is closed and all that was sent has been received.
+/// The channel is closed and all values have been received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecvError;
 
@@ -122,9 +122,9 @@ impl std::error::Error for RecvError {}
 plain! {
     /// Why [`Receiver::try_recv`](super::Receiver::try_recv) did not receive.
     TryRecvError {
-        /// Nothing is there now.
+        /// No value is available now.
         Empty => "receive on empty channel",
-        /// The channel is closed and all that was sent has been received.
+        /// The channel is closed and all values have been received.
         Closed => "receive on closed and empty channel",
     }
 }
@@ -132,9 +132,9 @@ plain! {
 plain! {
     /// Why [`Receiver::recv_timeout`](super::Receiver::recv_timeout) did not receive.
     RecvTimeoutError {
-        /// Nothing came in time.
+        /// No value arrived in time.
         Timeout => "receive on empty channel timed out",
-        /// The channel is closed and all that was sent has been received.
+        /// The channel is closed and all values have been received.
         Closed => "receive on closed and empty channel",
     }
 }

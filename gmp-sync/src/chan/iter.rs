@@ -1,4 +1,4 @@
-//! Receiving as iteration, on plain threads.
+//! Iterators over received values, for external threads.
 
 use super::Receiver;
 
@@ -10,7 +10,7 @@ pub struct Iter<'a, T>(&'a Receiver<T>);
 #[derive(Debug)]
 pub struct TryIter<'a, T>(&'a Receiver<T>);
 
-/// The iterator of a [`Receiver`] that is used up.
+/// The iterator of a consumed [`Receiver`].
 #[derive(Debug)]
 pub struct IntoIter<T>(Receiver<T>);
 

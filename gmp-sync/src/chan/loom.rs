@@ -1,7 +1,7 @@
-//! Models of channels: hand-off, close and dropped waits, on two threads.
+//! Models of channels: handover, close and dropped waits, on two or three threads.
 //!
-//! What is checked in all of them: no value is lost, none arrives twice, nobody sleeps for ever
-//! (loom reports a thread that is never woken as a deadlock).
+//! All of them check that no value is lost or received twice, and that no thread sleeps forever:
+//! loom reports a thread that is never woken as a deadlock.
 
 use super::recv::{GaveUp, Leave};
 use super::{Receiver, Sender, chan};
@@ -10,7 +10,7 @@ use ::loom::thread;
 use std::pin::pin;
 use std::task::{Context, Waker};
 
-/// Polls once, with a waker that wakes nobody, and drops.
+/// Polls once with a no-op waker, and drops the future.
 fn poll_and_drop<F: Future>(future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
@@ -40,7 +40,7 @@ fn loom_buffered() {
     rendezvous(1);
 }
 
-/// A close against a send and a receive: the value arrives, or goes back.
+/// A close against a send and a receive: the value is received, or returned to the sender.
 #[test]
 fn loom_close() {
     ::loom::model(|| {
@@ -54,7 +54,7 @@ fn loom_close() {
     });
 }
 
-/// A close against a send that nobody receives: the value goes back.
+/// A close against a send without a receive: the value is returned to the sender.
 #[test]
 fn loom_close_ends_a_send() {
     ::loom::model(|| {
@@ -65,7 +65,7 @@ fn loom_close_ends_a_send() {
     });
 }
 
-/// A receive that is dropped in any moment: the value goes to the next one.
+/// A receive that is dropped at any time: the value goes to the next one.
 #[test]
 fn loom_dropped_receive() {
     ::loom::model(|| {
@@ -80,7 +80,7 @@ fn loom_dropped_receive() {
     });
 }
 
-/// A send that is dropped in any moment: received, or not sent.
+/// A send that is dropped at any time: its value is received, or not sent.
 #[test]
 fn loom_dropped_send() {
     ::loom::model(|| {
@@ -105,7 +105,7 @@ fn loom_last_sender_gone() {
     });
 }
 
-/// A receive that is given up, against a send that does not wait: both agree.
+/// A cancelled receive against a `try_send`: both agree.
 #[test]
 fn loom_given_up_receive_vs_try_send() {
     ::loom::model(|| {
@@ -114,7 +114,7 @@ fn loom_given_up_receive_vs_try_send() {
         let received = {
             let mut recv = pin!(rx.recv());
             let polled = recv.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-            // Ready: the sender has tried, and is gone.
+            // If ready, the sender's attempt has failed and the sender is dropped.
             polled.is_pending() && matches!(recv.give_up(Leave::Uncommitted), GaveUp::With(Ok(7)))
         };
         assert_eq!(sender.join().unwrap(), received);
@@ -122,7 +122,7 @@ fn loom_given_up_receive_vs_try_send() {
     });
 }
 
-/// A send that is given up, against a receive that does not wait: both agree.
+/// A cancelled send against a `try_recv`: both agree.
 #[test]
 fn loom_given_up_send_vs_try_recv() {
     ::loom::model(|| {

@@ -1,23 +1,23 @@
 //! Channels (Go: `chan`): values from goroutine to goroutine, in order.
 //!
-//! - `core`: the channel; `shared`: its lock.
-//! - `wait`, `waits`: what waits on it; `permits`: how senders in a select meet receivers.
+//! - `core`: the state of a channel; `shared`: its lock.
+//! - `wait`, `waits`: waiters; `permits`: how senders in a select meet receivers.
 //! - `send`, `recv`: the futures; `attempt`: operations that do not wait; `timed`: time limits.
-//! - `pipe`: a receiver as a stream, a sender as a sink; `iter`: receiving on a plain thread.
+//! - `pipe`: a receiver as a stream, a sender as a sink; `iter`: iterators for external threads.
 //!
 //! # Values that were handed over and not taken
 //!
-//! A sender hands its value to a waiting receive directly, and the receive takes it when it is
-//! polled again, without a lock. Between the two the receive may be dropped, by a timeout around it
-//! or by an abort. The value then goes to the front of the buffer, in the order of the hand-overs.
-//! [`Receiver::recv`] says what other receivers may have seen meanwhile.
+//! A sender hands its value to a waiting receive directly. The receive takes it when it is polled
+//! again, without a lock. In between the receive may be dropped, by a timeout around it or by an
+//! abort. The value then goes to the front of the buffer, in the order of the handovers.
+//! [`Receiver::recv`] describes what other receivers may have seen meanwhile.
 //!
 //! The alternative is to wake the receive and let it take its value from the buffer. The order
-//! would then hold for all receivers in all cases, at the price of one more lock per hand-over. A
-//! count of untaken values, with which no receive would return "closed" too early, needs an
-//! atomic operation per hand-over. Both are paid by each receive, for the sake of receives that are
-//! dropped. So the operations of this crate that give up a receive decide under the lock
-//! ([`Recv::give_up`]) and keep its value, and drops are documented.
+//! would then hold for all receivers in all cases, at the cost of one more lock per handover. A
+//! count of untaken values, with which no receive would return "closed" too early, needs an atomic
+//! operation per handover. Every receive would pay for both, and only dropped receives need them.
+//! So the operations of this crate that cancel a receive decide under the lock ([`Recv::give_up`])
+//! and keep its value. The effect of drops is documented.
 
 mod attempt;
 pub(crate) mod core;
@@ -47,15 +47,16 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A channel that holds up to `cap` values; with 0, each send waits for a receive.
+/// Creates a channel with a buffer for `cap` values (Go: `make(chan T, cap)`).
 ///
-/// Go: `make(chan T, cap)`. Both ends can be cloned and used by any number of goroutines and
-/// threads. When all senders are dropped, or either end [closes](Sender::close) it, receivers
-/// get what is left and then [`RecvError`]. When all receivers are dropped sends fail.
+/// With a `cap` of 0, each send waits for a receive. Both ends can be cloned and used by any number
+/// of goroutines and threads. When all senders are dropped, or either end [closes](Sender::close)
+/// the channel, receivers get the values that are left and then [`RecvError`]. When all receivers
+/// are dropped, sends fail.
 ///
 /// # Panics
 ///
-/// If a buffer of `cap` values could not be allocated on any machine, with Go's words.
+/// If a buffer of `cap` values exceeds the address space. The message is Go's.
 ///
 /// # Examples
 ///
@@ -84,11 +85,11 @@ pub fn chan<T>(cap: usize) -> (Sender<T>, Receiver<T>) {
         bytes.is_some_and(|bytes| isize::try_from(bytes).is_ok()),
         "makechan: size out of range"
     );
-    // The greatest number stands for unbounded.
+    // `usize::MAX` means unbounded.
     new(cap.min(usize::MAX - 1))
 }
 
-/// A channel that holds any number of values: a send never waits.
+/// Creates a channel with an unbounded buffer: a send never waits.
 ///
 /// # Examples
 ///
@@ -120,25 +121,26 @@ pub struct Sender<T> {
 
 /// The receiving end of a channel. See [`chan`].
 ///
-/// Also a [`Stream`](futures::Stream), and, for plain threads, an iterator: [`iter`](Self::iter).
+/// Also a [`Stream`](futures::Stream). External threads can use it as an iterator:
+/// [`iter`](Self::iter).
 pub struct Receiver<T> {
     pub(crate) chan: Arc<Chan<T>>,
     pipe: Pipe<T>,
 }
 
 impl<T> Sender<T> {
-    /// Sends a value: waits for a receiver, or for room in the buffer.
+    /// Sends a value and waits for a receiver or for room in the buffer.
     ///
-    /// Senders that wait are served in order.
+    /// Waiting senders are served in arrival order.
     ///
     /// # Errors
     ///
-    /// The channel is closed, or all receivers are gone. The error has the value. (Go panics:
-    /// `send on closed channel`.)
+    /// [`SendError`] with the value, if the channel is closed or all receivers are dropped. (Go
+    /// panics: `send on closed channel`.)
     ///
     /// # Cancel safety
     ///
-    /// A send that is dropped while it waits does not send; its value is dropped with it. To keep
+    /// If the future is dropped while it waits, the value is not sent and is dropped too. To keep
     /// the value, use [`select!`](macro@crate::select): a send case that is not chosen does not
     /// move its value.
     #[inline]
@@ -146,15 +148,16 @@ impl<T> Sender<T> {
         Send::new(self, value)
     }
 
-    /// Sends a value if that is possible at once.
+    /// Sends a value if that is possible without waiting.
     ///
     /// A receiver that waits as a stream has room for one value, even if the channel has no buffer.
-    /// Of several such receivers all are woken by one value, and then wait again. The value stays
-    /// in the channel until that stream, or another receiver, takes it.
+    /// One value wakes all such receivers; all but one of them wait again. The value stays in the
+    /// channel until a receiver takes it.
     ///
     /// # Errors
     ///
-    /// The buffer is full and no receiver waits; or the channel is closed. The error has the value.
+    /// If the buffer is full and no receiver waits, or if the channel is closed. The error contains
+    /// the value.
     ///
     /// # Examples
     ///
@@ -171,11 +174,11 @@ impl<T> Sender<T> {
         attempt::try_send(&self.chan, value)
     }
 
-    /// [`send`](Self::send) that waits for at most `limit`.
+    /// As [`send`](Self::send), but waits for at most `limit`.
     ///
     /// # Errors
     ///
-    /// Not sent in time, or closed. The error has the value.
+    /// If the value was not sent in time, or the channel is closed. The error contains the value.
     ///
     /// # Cancel safety
     ///
@@ -184,8 +187,10 @@ impl<T> Sender<T> {
         timed::send(self, value, limit).await
     }
 
-    /// [`send`](Self::send) for plain threads. In a goroutine it is a blocking call: others go on
-    /// without this thread.
+    /// As [`send`](Self::send), but blocks the thread.
+    ///
+    /// Meant for external threads. In a goroutine it works as a blocking call: other goroutines
+    /// continue on other threads.
     ///
     /// # Errors
     ///
@@ -194,7 +199,7 @@ impl<T> Sender<T> {
         gmp_rt::block_on(self.send(value))
     }
 
-    /// The number of receivers.
+    /// Returns the number of receivers.
     #[must_use]
     pub fn receiver_count(&self) -> usize {
         self.chan.with(|core| core.receivers)
@@ -202,9 +207,9 @@ impl<T> Sender<T> {
 }
 
 impl<T> Sender<T> {
-    /// Ends this sender: drops its end of the channel, and fails from now on.
+    /// Ends this sender: drops its end of the channel, so that all later sends fail.
     ///
-    /// It becomes the sender of a closed channel of its own, so that sends need not check.
+    /// It becomes the sender of a new closed channel, so that sends need not check.
     fn end(&mut self) {
         let cap = self.chan.with(|core| core.capacity());
         let ended = Self { chan: Arc::new(Chan::closed(cap)), pipe: Pipe::new(Side::Sink) };
@@ -213,51 +218,53 @@ impl<T> Sender<T> {
 }
 
 impl<T> Receiver<T> {
-    /// Receives a value: waits for a sender unless one is there.
+    /// Receives the next value and waits while the channel has none.
     ///
-    /// Receivers that wait are served in order.
+    /// Waiting receivers get values in arrival order. In a goroutine only the goroutine waits; its
+    /// thread runs other goroutines.
     ///
     /// # Errors
     ///
-    /// The channel is closed, or all senders are gone, and all that was sent has been received.
+    /// [`RecvError`] if the channel is closed or all senders are dropped, and all values have been
+    /// received.
     ///
     /// # Cancel safety
     ///
-    /// A receive that is dropped loses no value. A value that was handed to it, and that it has not
+    /// A dropped receive loses no value. A value that was handed to it, and that it has not
     /// returned yet, goes to the next receive, before all values that were sent later.
     ///
     /// While one receive at a time waits on a channel, drops are invisible. With several receivers,
-    /// another receiver may have run between the hand-over and the drop:
+    /// another receiver may have run between the handover and the drop:
     ///
     /// - It may have received values that were sent later.
-    /// - If the channel was closed, it may have returned that the channel is closed and empty. The
-    ///   value that came back is then found by the next receive, or dropped with the last receiver.
+    /// - If the channel was closed, it may have returned that the channel is closed and empty. Then
+    ///   the next receive finds the value that came back, or it is dropped with the last receiver.
     ///
     /// [`gmp::timeout`](gmp_rt::timeout()) around a receive, an abort of a goroutine and a future
     /// case of [`select!`](macro@crate::select) drop receives. [`recv_timeout`](Self::recv_timeout)
-    /// returns a value that was handed to it. A receive case of `select!` that is not chosen is
-    /// given no value.
+    /// returns a value that was handed to it. A receive case of `select!` that is not chosen gets
+    /// no value.
     #[inline]
     pub fn recv(&self) -> Recv<'_, T> {
         Recv::new(self)
     }
 
-    /// Receives a value if one is there.
+    /// Receives a value if one is available without waiting.
     ///
     /// A sender that waits in [`select!`](macro@crate::select) has to run before its value is
-    /// there: the value is moved when its case is chosen. If the next sender is such a one, this
-    /// call wakes it and blocks until it has sent. It waits at most a millisecond for the sender to
-    /// run, and at most 100 ms more while the sender evaluates its value.
+    /// available, because the value is moved when its case is chosen. If the next sender is of that
+    /// kind, this call wakes it and blocks until it has sent. It waits at most 1 ms for the sender
+    /// to run, and at most 100 ms more while the sender evaluates its value.
     ///
-    /// In a goroutine that is a blocking call: other goroutines go on without this thread. A sender
-    /// that is driven by this very thread cannot run meanwhile: the call returns
-    /// [`TryRecvError::Empty`] and the sender waits on. A sender on a busy machine may not run in
-    /// time either. The calls that find it are [`recv`](Self::recv) and a `select!` with a
-    /// `default`.
+    /// In a goroutine that is a blocking call: other goroutines continue on other threads. A sender
+    /// that runs on this very thread cannot run meanwhile. Then the call returns
+    /// [`TryRecvError::Empty`] and the sender continues to wait. On a busy machine a sender may not
+    /// run in time either. [`recv`](Self::recv) and a `select!` with a `default` find such a
+    /// sender.
     ///
     /// # Errors
     ///
-    /// The channel is empty; or closed and empty.
+    /// If the channel is empty, or closed and empty.
     ///
     /// # Examples
     ///
@@ -275,16 +282,17 @@ impl<T> Receiver<T> {
         attempt::try_recv(self)
     }
 
-    /// [`recv`](Self::recv) that waits for at most `limit`.
+    /// As [`recv`](Self::recv), but waits for at most `limit`.
     ///
-    /// A value that is handed over in the last moment is returned: a send never succeeds while its
-    /// receiver times out. If a sender in [`select!`](macro@crate::select) is on its way with its
-    /// value when the limit is over, this waits for it as [`try_recv`](Self::try_recv) does: up to
-    /// a millisecond, and up to 100 ms more while the sender evaluates its value.
+    /// A value that is handed over just before the limit is returned: a send never succeeds while
+    /// its receiver times out. A sender in [`select!`](macro@crate::select) may be on its way with
+    /// its value when the limit expires. Then this call waits for it as
+    /// [`try_recv`](Self::try_recv) does: up to 1 ms, and up to 100 ms more while the sender
+    /// evaluates its value.
     ///
     /// # Errors
     ///
-    /// No value came in time; or the channel is closed and empty.
+    /// If no value arrived in time, or the channel is closed and empty.
     ///
     /// # Cancel safety
     ///
@@ -293,8 +301,10 @@ impl<T> Receiver<T> {
         timed::recv(self, limit).await
     }
 
-    /// [`recv`](Self::recv) for plain threads. In a goroutine it is a blocking call: others go on
-    /// without this thread.
+    /// As [`recv`](Self::recv), but blocks the thread.
+    ///
+    /// Meant for external threads. In a goroutine it works as a blocking call: other goroutines
+    /// continue on other threads.
     ///
     /// # Errors
     ///
@@ -303,8 +313,9 @@ impl<T> Receiver<T> {
         gmp_rt::block_on(self.recv())
     }
 
-    /// The values until the channel is closed, for plain threads: each step is a
-    /// [`recv_blocking`](Self::recv_blocking).
+    /// Returns an iterator over the values until the channel is closed, for external threads.
+    ///
+    /// Each step is a [`recv_blocking`](Self::recv_blocking).
     ///
     /// # Examples
     ///
@@ -317,12 +328,12 @@ impl<T> Receiver<T> {
         Iter::new(self)
     }
 
-    /// The values that are there now: each step is a [`try_recv`](Self::try_recv).
+    /// Returns an iterator over the available values. Each step is a [`try_recv`](Self::try_recv).
     pub fn try_iter(&self) -> TryIter<'_, T> {
         TryIter::new(self)
     }
 
-    /// The number of senders.
+    /// Returns the number of senders.
     #[must_use]
     pub fn sender_count(&self) -> usize {
         self.chan.with(|core| core.senders)
@@ -332,37 +343,39 @@ impl<T> Receiver<T> {
 macro_rules! both_ends {
     ($End:ident, $count:ident, $counted:literal, $last:ident, $side:ident) => {
         impl<T> $End<T> {
-            /// Closes the channel: sends fail from now on, what was sent can still be received.
-            /// All who wait to send get their value back. `false` if it was closed already.
+            /// Closes the channel. Returns `false` if it was closed already.
+            ///
+            /// Sends fail from now on. Waiting sends fail and return their value. Values in the
+            /// buffer can still be received.
             pub fn close(&self) -> bool {
                 self.chan.close()
             }
 
-            /// Whether the channel is closed. Values may be left in it.
+            /// Whether the channel is closed. It may still hold values.
             #[must_use]
             pub fn is_closed(&self) -> bool {
                 self.chan.with(|core| core.phase() == Phase::Closed)
             }
 
-            /// The number of values in the buffer.
+            /// Returns the number of values in the buffer.
             #[must_use]
             pub fn len(&self) -> usize {
                 self.chan.with(|core| core.len())
             }
 
-            /// Whether no value is in the buffer.
+            /// Whether the buffer is empty.
             #[must_use]
             pub fn is_empty(&self) -> bool {
                 self.len() == 0
             }
 
-            /// Whether the buffer has no room: always so without a buffer.
+            /// Whether the buffer has no room. Always `true` without a buffer.
             #[must_use]
             pub fn is_full(&self) -> bool {
                 self.chan.with(|core| !core.has_room())
             }
 
-            /// The size of the buffer; `None` if it is unbounded.
+            /// Returns the capacity of the buffer, or `None` if it is unbounded.
             #[must_use]
             pub fn cap(&self) -> Option<usize> {
                 let cap = self.chan.with(|core| core.capacity());
@@ -423,7 +436,7 @@ impl<T> Drop for Receiver<T> {
         });
         if left == 0 {
             self.chan.close();
-            // No receiver will take it. Dropped after the lock is released.
+            // No receiver is left to take the values. They are dropped after the lock is released.
             let rest = self.chan.with(|core| core.take_buffer());
             drop(rest);
         }

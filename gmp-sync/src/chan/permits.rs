@@ -19,7 +19,7 @@
 //! leave between these steps, unless the value takes longer than
 //! [`COMMITTED`](crate::tuning::COMMITTED).
 //!
-//! Summonses and permits are anonymous: the sender that comes first gets the first receiver.
+//! Summonses and permits are anonymous: the first sender that confirms gets the first receiver.
 //!
 //! # Streams
 //!
@@ -30,14 +30,14 @@
 //! # Invariants
 //!
 //! - P1: permits + `unconfirmed` = nodes in `promised` + `reserved`, while the channel is open.
-//! - P2: `unconfirmed` ≤ `outstanding`: a sender comes for each.
+//! - P2: `unconfirmed` ≤ `outstanding`: for each unconfirmed one a sender is on its way.
 
 use super::core::{Core, Phase};
 use super::wait::{Parcel, Place};
 use crate::waitq::{Fired, Verdict};
 use crate::wakers::Wakers;
 
-/// The senders that were summoned and have not come yet.
+/// The senders that were summoned and have not confirmed yet.
 #[derive(Debug, Default)]
 pub(super) struct Summonses {
     /// Senders that have neither confirmed nor left.
@@ -46,7 +46,7 @@ pub(super) struct Summonses {
     unconfirmed: usize,
 }
 
-/// What came of a try to get a permit.
+/// Result of an attempt to get a permit.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Reserve {
     Permit,
@@ -54,7 +54,7 @@ pub(crate) enum Reserve {
     Closed,
 }
 
-/// What a sender that was summoned finds.
+/// Result of a confirmation.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Confirm {
     /// The send is committed, or the channel is closed.
@@ -69,7 +69,7 @@ impl<T> Core<T> {
         !self.streams.is_empty() && self.may_summon_for_stream()
     }
 
-    /// Whether no sender comes with a value for a stream yet.
+    /// Whether no sender is on its way with a value for a stream yet.
     pub(super) fn may_summon_for_stream(&self) -> bool {
         self.buf.len().saturating_add(self.reserved) <= self.cap
     }
@@ -202,7 +202,7 @@ impl<T> Core<T> {
         }
     }
 
-    /// Forgets all permits: a closed channel has no use for them.
+    /// Forgets all permits, because a closed channel does not use them.
     pub(super) fn drop_permits(&mut self) {
         self.reserved = 0;
         self.summonses = Summonses::default();

@@ -1,7 +1,7 @@
 //! A receiver as a stream, a sender as a sink.
 //!
-//! Both are polled again and again and may not be polled any more without saying so; they wait
-//! by a bell (see `core`), which lies in a box, made when the first poll has to wait.
+//! Either may stop being polled at any time without notice. So they wait by a listener (see
+//! `core`). It is in a box, which is allocated by the first poll.
 
 use super::core::{Core, Take};
 use super::shared::Chan;
@@ -15,19 +15,19 @@ use gmp_rt::park::{StorableWaker, WaitReason, note_wait, poll_go_on};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// The bell of an end that is used as a stream or sink.
+/// The listener of an end that is used as a stream or sink.
 pub(super) struct Pipe<T> {
     side: Side,
     bell: Option<Pin<Box<Node<Wait<T>>>>>,
 }
 
 impl<T> Pipe<T> {
-    /// The end of a channel that is not used as one yet.
+    /// Creates a pipe for an end that is not used as a stream or sink yet.
     pub(super) fn new(side: Side) -> Self {
         Self { side, bell: None }
     }
 
-    /// Runs `attempt`, and leaves the bell if that says `None`.
+    /// Runs `attempt`, and leaves the listener if it returns `None`.
     fn poll<R>(
         &mut self,
         chan: &Chan<T>,
@@ -39,17 +39,18 @@ impl<T> Pipe<T> {
         let mut waker = StorableWaker::new(cx.waker());
         let (result, _old) = chan.with(|core| match attempt(core) {
             Some(result) => (Poll::Ready(result), None),
-            // SAFETY: boxed, so pinned, and with this pipe for ever, which `cancel`s it.
+            // SAFETY: boxed, so pinned. This pipe owns it and removes it in `cancel` before it is
+            // dropped.
             None => (Poll::Pending, unsafe { core.leave_bell(side, bell.as_mut(), &mut waker) }),
         });
         result
     }
 
-    /// Takes the bell off, before the channel's end is dropped.
+    /// Removes the listener, before the end of the channel is dropped.
     pub(super) fn cancel(&mut self, chan: &Chan<T>) {
         let Some(bell) = &mut self.bell else { return };
         if bell.state() == State::Queued {
-            // SAFETY: a bell of this side.
+            // SAFETY: a listener of this side.
             let old = chan.with(|core| unsafe { core.take_off_bell(self.side, bell.as_mut()) });
             drop(old);
         }
@@ -93,16 +94,16 @@ impl<T> FusedStream for Receiver<T> {
     }
 }
 
-/// [`poll_ready`](Sink::poll_ready) waits for room or a receiver. If another sender is faster
-/// then, the value goes into the buffer beyond its size: by at most one for each sink. Flushing does
-/// nothing: a value that was taken has been sent.
+/// [`poll_ready`](Sink::poll_ready) waits for room or a receiver. If another sender takes the room
+/// first, the value exceeds the capacity of the buffer, by at most one value per sink. Flushing
+/// does nothing, because an accepted value has been sent.
 ///
-/// A sink that waits has no value yet. So on a channel without a buffer only a receiver that waits
-/// finds it: [`try_recv`](Receiver::try_recv), or a `select!` with a `default`, does not.
+/// A waiting sink has no value yet. So on a channel without a buffer only a waiting receiver finds
+/// it. [`try_recv`](Receiver::try_recv) and a `select!` with a `default` do not.
 ///
 /// [`poll_close`](Sink::poll_close) ends this sender, as its drop does. The channel is closed if it
-/// was the last sender. Other senders go on. All later sends of the ended sender fail as on a
-/// closed channel. [`Sender::close`] closes the channel for all senders.
+/// was the last sender. Other senders continue to work. All later sends of the ended sender fail as
+/// on a closed channel. [`Sender::close`] closes the channel for all senders.
 impl<T> Sink<T> for Sender<T> {
     type Error = SendError<()>;
 

@@ -1,4 +1,4 @@
-//! Receiving: the future.
+//! Receiving: the future of [`Receiver::recv`].
 
 use super::core::{Core, OnLater, Present, Take};
 use super::shared::{Chan, Locked};
@@ -43,7 +43,7 @@ impl<'a, T> Recv<'a, T> {
         this.receiver.chan.with(|_| unsafe { is_promised(node) })
     }
 
-    /// Ends the wait, and decides under the lock what came of it.
+    /// Cancels the wait, and decides under the lock what the result is.
     pub(super) fn give_up(self: Pin<&mut Self>, leave: Leave) -> GaveUp<T> {
         let this = self.project();
         let mut node = this.spot.node();
@@ -74,7 +74,7 @@ impl<'a, T> Recv<'a, T> {
     }
 }
 
-/// When a receive ends its wait.
+/// When a receive may end its wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leave {
     /// Not while a sender that has confirmed evaluates its value.
@@ -82,12 +82,12 @@ pub(super) enum Leave {
     Always,
 }
 
-/// What came of a receive that was given up.
+/// Result of a cancelled receive.
 pub(super) enum GaveUp<T> {
     With(Result<T, RecvError>),
     /// There is no value, and the channel is open.
     Empty,
-    /// It waits on: a sender has confirmed and evaluates its value.
+    /// It continues to wait: a sender has confirmed and evaluates its value.
     Committed,
 }
 
@@ -97,7 +97,7 @@ pub(super) enum GaveUp<T> {
 ///
 /// The lock of its channel is held.
 unsafe fn is_promised<T>(node: Pin<&mut Node<Wait<T>>>) -> bool {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     node.state() == State::Queued && unsafe { node.locked(|wait| wait.place) } == Place::Promised
 }
 
@@ -143,7 +143,7 @@ impl<T> Recv<'_, T> {
     }
 }
 
-/// Takes a value, or begins to wait. Twice in the code: for a goroutine nothing is left of `waker`.
+/// Takes a value, or begins to wait. Inlined twice: for a goroutine the compiler removes `waker`.
 #[inline(always)]
 fn take_or_wait<T>(
     locked: Locked<'_, T>,
@@ -152,7 +152,7 @@ fn take_or_wait<T>(
     cx: &Context<'_>,
 ) -> Poll<Result<T, RecvError>> {
     let chan = locked.chan();
-    // In variables of their own, not in one result: that would go through memory (see `quickly`).
+    // Separate variables instead of one result, which would go through memory (see `quickly`).
     let (mut value, mut fired) = (None, Fired::NONE);
     let next = locked.with(|core| {
         let summoned = match core.take() {
@@ -168,7 +168,7 @@ fn take_or_wait<T>(
             Take::Empty => Summoned::No,
         };
         let node = spot.make(Wait::new(Parcel::Nothing));
-        // SAFETY: pinned where it is; the drop of `Recv` calls `cancel`.
+        // SAFETY: pinned in its place; the drop of `Recv` calls `cancel`.
         unsafe { core.wait_to_receive(node, Some(waker.store()), summoned) };
         Next::Wait
     });
@@ -191,7 +191,7 @@ fn take_or_wait_foreign<T>(
     take_or_wait(locked, spot, &mut waker, cx)
 }
 
-/// How a poll goes on.
+/// How a poll continues.
 #[derive(PartialEq, Eq)]
 enum Next {
     /// With a value, or closed.
@@ -199,7 +199,7 @@ enum Next {
     Wait,
 }
 
-/// Polls a receive that has waited. `None`: it has to begin again.
+/// Polls a receive that has waited. `None` if it has to begin again.
 fn poll_waiting<T>(
     chan: &Chan<T>,
     mut node: Pin<&mut Node<Wait<T>>>,
@@ -208,7 +208,7 @@ fn poll_waiting<T>(
     if node.state() == State::Queued {
         let mut waker = StorableWaker::new(cx.waker());
         let old = chan.with(|core| match node.state() {
-            // SAFETY: queued, and so in this channel.
+            // SAFETY: queued, so it is in this channel.
             State::Queued => Some(unsafe { core.update(node.as_mut(), &mut waker) }),
             _ => None,
         });
@@ -235,7 +235,7 @@ fn take_fired<T>(mut node: Pin<&mut Node<Wait<T>>>) -> Option<Result<T, RecvErro
     }
 }
 
-/// Ends a receive from its own side. A value it was given goes to the next one.
+/// Cancels a receive. A value that it was given goes to the next receive.
 #[inline]
 fn cancel<T>(chan: &Chan<T>, spot: Pin<&mut Spot<Wait<T>>>) {
     if spot.state() != State::Idle

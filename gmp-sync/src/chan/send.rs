@@ -1,4 +1,4 @@
-//! Sending: the future, and the permit of those who keep their value until they may send.
+//! Sending: the future of [`Sender::send`], and the permit of a chosen send case.
 
 use super::core::{Phase, Push};
 use super::shared::{Chan, Locked};
@@ -18,7 +18,7 @@ pin_project! {
     #[must_use = "futures do nothing unless awaited"]
     pub struct Send<'a, T> {
         sender: &'a Sender<T>,
-        // Until it waits: then the node has it.
+        // Moves into the node when the send begins to wait.
         value: Option<T>,
         #[pin]
         spot: Spot<Wait<T>>,
@@ -37,7 +37,7 @@ impl<'a, T> Send<'a, T> {
         Self { sender, value: Some(value), spot: Spot::new() }
     }
 
-    /// Ends the wait, and decides under the lock what came of it.
+    /// Cancels the wait, and decides under the lock what the result is.
     pub(super) fn give_up(self: Pin<&mut Self>) -> Result<(), TrySendError<T>> {
         let mut this = self.project();
         let chan = &this.sender.chan;
@@ -88,7 +88,7 @@ impl<T> Send<'_, T> {
         {
             ready!(poll_waiting(chan, node.as_mut(), cx));
             return Poll::Ready(match node.own(Wait::take) {
-                // Still there: closed.
+                // The value is still there: the channel was closed.
                 Parcel::Value(value) => Err(SendError(value)),
                 _ => Ok(()),
             });
@@ -107,7 +107,7 @@ impl<T> Send<'_, T> {
     }
 }
 
-/// Sends, or begins to wait. Twice in the code: for a goroutine nothing is left of `waker`.
+/// Sends, or begins to wait. Inlined twice: for a goroutine the compiler removes `waker`.
 #[inline(always)]
 fn push_or_wait<T>(
     locked: Locked<'_, T>,
@@ -119,7 +119,7 @@ fn push_or_wait<T>(
     let pushed = locked.with(|core| match core.push(value) {
         Push::Full(value) => {
             let node = spot.make(Wait::new(Parcel::Value(value)));
-            // SAFETY: pinned where it is; the drop of `Send` calls `cancel`.
+            // SAFETY: pinned in its place; the drop of `Send` calls `cancel`.
             unsafe { core.wait_to_send(node, Some(waker.store()), Entry::Last) };
             None
         }
@@ -149,7 +149,7 @@ fn push_or_wait_foreign<T>(
     push_or_wait(locked, (value, spot), &mut waker, cx)
 }
 
-/// Polls a wait of a sender until it is fired. The parcel says with what.
+/// Polls the wait of a sender until it is fired. The payload says with what.
 fn poll_waiting<T>(
     chan: &Chan<T>,
     mut node: Pin<&mut Node<Wait<T>>>,
@@ -158,7 +158,7 @@ fn poll_waiting<T>(
     if node.state() == State::Queued {
         let mut waker = StorableWaker::new(cx.waker());
         let old = chan.with(|core| match node.state() {
-            // SAFETY: queued, and so in this channel.
+            // SAFETY: queued, so it is in this channel.
             State::Queued => Some(unsafe { core.update(node.as_mut(), &mut waker) }),
             _ => None,
         });
@@ -171,7 +171,7 @@ fn poll_waiting<T>(
     Poll::Ready(())
 }
 
-/// Ends a send from its own side. A value that nobody took stays in the node.
+/// Cancels a send. A value that no receiver took stays in the node.
 #[inline]
 fn cancel<T>(chan: &Chan<T>, spot: Pin<&mut Spot<Wait<T>>>) {
     if spot.state() != State::Idle
@@ -182,8 +182,9 @@ fn cancel<T>(chan: &Chan<T>, spot: Pin<&mut Spot<Wait<T>>>) {
     }
 }
 
-/// The right to send one value, at once: what a send case of `select!` gives when it is chosen.
-/// Dropped unused, it goes back.
+/// The right to send one value at once. A chosen send case of `select!` has one.
+///
+/// Dropping an unused permit gives it back.
 pub struct Permit<'a, T> {
     chan: &'a Arc<Chan<T>>,
     used: Used,
@@ -196,16 +197,16 @@ enum Used {
 }
 
 impl<'a, T> Permit<'a, T> {
-    /// The caller has a permit of `chan`, or `chan` is closed.
+    /// Creates a permit. The caller has one of `chan`, or `chan` is closed.
     pub(crate) fn new(chan: &'a Arc<Chan<T>>) -> Self {
         Self { chan, used: Used::Not }
     }
 
-    /// Sends.
+    /// Sends the value.
     ///
     /// # Errors
     ///
-    /// The channel is closed.
+    /// If the channel is closed.
     pub fn send(mut self, value: T) -> Result<(), SendError<T>> {
         self.used = Used::Yes;
         match self.chan.with(|core| core.fulfil(value)) {

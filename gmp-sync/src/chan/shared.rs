@@ -1,11 +1,11 @@
-//! What both ends of a channel share: the lock and what it guards.
+//! The part of a channel that both ends share: the lock and the data that it guards.
 //!
-//! The lock is a bare one, without a guard, because a select holds those of several channels of
-//! different types at once.
+//! The lock has no guard type, because a select holds the locks of several channels of different
+//! types at once.
 //!
 //! # Invariants
 //!
-//! - I1: `core` is reached under `lock` only.
+//! - I1: `core` is accessed only under `lock`.
 
 use super::core::{Core, Phase};
 use crate::wakers::Wakers;
@@ -14,16 +14,16 @@ use gmp_rt::prim::{RawLock, UnsafeCell};
 use std::fmt;
 use std::task::Waker;
 
-/// What both sides share. The lock is in the line of what it guards.
+/// The shared part of a channel. The lock is in the cache line of the data that it guards.
 #[repr(C)]
 pub(crate) struct Chan<T> {
     lock: RawLock,
     core: UnsafeCell<Core<T>>,
 }
 
-// SAFETY: I1 — values and nodes are reached under the lock, so by one thread at a time.
+// SAFETY: I1 — values and nodes are accessed under the lock, so by one thread at a time.
 unsafe impl<T: Send> Send for Chan<T> {}
-// SAFETY: as above; no reference to a value is ever given out.
+// SAFETY: as above; no reference to a value is returned.
 unsafe impl<T: Send> Sync for Chan<T> {}
 
 impl<T> fmt::Debug for Chan<T> {
@@ -39,7 +39,7 @@ impl<T> Chan<T> {
         Self { lock: RawLock::new(), core: UnsafeCell::new(Core::new(cap)) }
     }
 
-    /// A closed channel with one sender and no receiver.
+    /// Creates a closed channel with one sender and no receiver.
     pub(super) fn closed(cap: usize) -> Self {
         let chan = Self::new(cap);
         chan.with(|core| {
@@ -56,10 +56,11 @@ impl<T> Chan<T> {
         Locked(self).with(f)
     }
 
-    /// Runs `f` under the lock. If it fails it has done nothing, and the lock is kept for who knows what to do.
+    /// Runs `f` under the lock. If `f` fails, it has changed nothing, and the lock is returned
+    /// held.
     ///
-    /// This is for the usual case, in which no waiting goes on: its result stays in registers. That of
-    /// [`with`](Self::with) lies in memory, written in words and read in pairs of them, which made a CPU wait for 4 of 25 ns.
+    /// For the usual case without waiting: the result stays in registers. The result of
+    /// [`with`](Self::with) goes through memory, and reading it stalls on stores of smaller pieces.
     #[inline(always)]
     pub(crate) fn quickly<R, E>(
         &self,
@@ -67,11 +68,11 @@ impl<T> Chan<T> {
     ) -> Result<R, (E, Locked<'_, T>)> {
         self.lock();
         let locked = Locked(self);
-        // SAFETY: locked just now.
+        // SAFETY: this thread has just locked it.
         match unsafe { self.locked(f) } {
             Ok(result) => {
                 locked.forget();
-                // SAFETY: locked above. No bell was rung: `f` knows of none.
+                // SAFETY: locked above. `f` notifies no listener, so there is none to wake.
                 unsafe { self.lock.unlock() };
                 Ok(result)
             }
@@ -79,43 +80,43 @@ impl<T> Chan<T> {
         }
     }
 
-    /// Locks, for who has to hold several locks at once.
+    /// Locks, for a caller that holds several locks at once.
     #[inline]
     pub(crate) fn lock(&self) {
         self.lock.lock();
     }
 
-    /// Unlocks. The bells that were rung are to be woken when no lock is held.
+    /// Unlocks. The caller wakes the returned listeners when it holds no lock.
     ///
     /// # Safety
     ///
     /// This thread has [locked](Self::lock) it.
     #[inline(always)]
     pub(crate) unsafe fn unlock(&self) -> Wakers {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let rung = unsafe { self.locked(Core::take_rung) };
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.lock.unlock() };
         rung
     }
 
-    /// Runs `f` on what the lock guards.
+    /// Runs `f` on the data that the lock guards.
     ///
     /// # Safety
     ///
     /// This thread has [locked](Self::lock) it.
     #[inline]
     pub(crate) unsafe fn locked<R>(&self, f: impl FnOnce(&mut Core<T>) -> R) -> R {
-        // SAFETY: I1 — the caller's promise.
+        // SAFETY: I1 — guaranteed by the caller.
         self.core.with_mut(|core| f(unsafe { &mut *core }))
     }
 
-    /// What a dump shows as the resource.
+    /// Returns the id that dumps show as the resource.
     pub(crate) fn id(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }
 
-    /// Closes it; `false` if it was closed.
+    /// Closes the channel. Returns `false` if it was closed already.
     pub(super) fn close(&self) -> bool {
         match self.with(Core::close) {
             Some(wakers) => {
@@ -127,29 +128,29 @@ impl<T> Chan<T> {
     }
 }
 
-/// A lock that is held. Unlocked by [`with`](Self::with), or if there is a panic.
+/// A held lock. [`with`](Self::with) unlocks it, and so does a drop.
 pub(crate) struct Locked<'a, T>(&'a Chan<T>);
 
 impl<'a, T> Locked<'a, T> {
-    /// The channel.
+    /// Returns the channel.
     #[inline(always)]
     pub(super) fn chan(&self) -> &'a Chan<T> {
         self.0
     }
 
-    /// Runs `f`, unlocks, and wakes the bells that were rung.
+    /// Runs `f`, unlocks, and wakes the notified listeners.
     #[inline]
     pub(super) fn with<R>(self, f: impl FnOnce(&mut Core<T>) -> R) -> R {
         // SAFETY: it is locked.
         let result = unsafe { self.0.locked(f) };
         let chan = self.forget();
-        // SAFETY: it is locked, and nobody else unlocks it.
+        // SAFETY: it is locked, and no other code unlocks it.
         unsafe { chan.unlock() }.wake_all();
         result
     }
 
-    /// Prepares a foreign waker to be stored under this lock. It is cloned while the lock is
-    /// released, since it may run any code: the caller has to check the channel again.
+    /// Prepares a foreign waker to be stored under this lock. The waker is cloned while the lock is
+    /// released, because cloning may run any code. So the caller has to check the channel again.
     pub(super) fn prepare_foreign(self, waker: &Waker) -> (StorableWaker<'_>, Self) {
         let chan = self.0;
         drop(self);
@@ -158,13 +159,14 @@ impl<'a, T> Locked<'a, T> {
         (waker, Self(chan))
     }
 
-    /// It stays locked: whoever locks several unlocks them by [`Chan::unlock`].
+    /// Keeps the lock held. A caller that holds several locks releases them by [`Chan::unlock`].
     #[inline(always)]
     pub(crate) fn keep(self) {
         self.forget();
     }
 
-    /// The channel, which somebody else unlocks: as part of the code there, where a drop would be a call.
+    /// Returns the channel without unlocking it. The caller unlocks inline, where a drop would be a
+    /// call.
     #[inline(always)]
     fn forget(self) -> &'a Chan<T> {
         std::mem::ManuallyDrop::new(self).0

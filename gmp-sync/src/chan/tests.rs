@@ -1,7 +1,7 @@
-//! `recv_timeout` against senders that run in its last moment, on one thread.
+//! `recv_timeout` against senders that run just before its limit, on one thread.
 //!
-//! The waker runs a hook when a clone of it is dropped. No two clones are the same, so a receive
-//! that is polled again replaces the clone that it has, and the hook runs between two of its steps.
+//! The waker runs a hook when a clone of it is dropped. No two clones are equal. So a receive that
+//! is polled again replaces its clone, and the hook runs between two steps of the receive.
 
 use super::{Receiver, RecvTimeoutError, Sender, TryRecvError, chan};
 use std::cell::RefCell;
@@ -52,7 +52,7 @@ fn recv_with_hook(
     }
 }
 
-/// What the hook sees.
+/// What the hook has observed.
 #[derive(Default)]
 struct Seen {
     sent: Vec<u32>,

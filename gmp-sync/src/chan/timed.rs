@@ -1,11 +1,11 @@
 //! Sending and receiving with a time limit.
 //!
-//! The operation is polled before the clock: what is possible at once succeeds with any limit. When
-//! the limit is over, the operation decides under the channel's lock whether it has succeeded. So
-//! both sides agree.
+//! The operation is polled before the timer, so an operation that is possible at once succeeds with
+//! any limit. When the limit expires, the operation decides under the channel's lock whether it has
+//! succeeded. So both sides agree.
 //!
-//! The budget is checked once per poll, before all else: the operation itself is polled whether the
-//! time slice is over or not, so a slice that is over is never taken for an empty or full channel.
+//! The budget is checked once per poll, before all else. The operation itself is polled whether the
+//! time slice is over or not, so the end of a slice is never taken for an empty or full channel.
 
 use super::recv::{GaveUp, Leave};
 use super::{Receiver, RecvTimeoutError, SendError, SendTimeoutError, Sender, TrySendError};
@@ -29,13 +29,13 @@ pub(super) async fn recv<T>(
             return Poll::Ready(result.map_err(|_| RecvTimeoutError::Closed));
         }
         loop {
-            // After the limit it waits for a sender alone, which may have left.
+            // After the limit it waits only for a summoned sender, which may have left.
             let has_left = stage != Stage::Limit && !recv.as_mut().is_promised();
             if !has_left {
                 ready!(late.as_mut().poll(cx));
             }
             let leave = match stage {
-                // It needs time to run, or a loop of short receives starves it.
+                // The sender needs time to run, or a loop of short receives starves it.
                 Stage::Limit if recv.as_mut().is_promised() => {
                     stage = Stage::Rendezvous;
                     late.reset(Instant::now() + RENDEZVOUS);

@@ -1,33 +1,33 @@
-//! What a wait on a channel keeps in its node: a parcel, and the select it belongs to.
+//! The data of a wait on a channel: a payload, and the select that it belongs to.
 
 use crate::claim::Claim;
 use crate::waitq::Verdict;
 use gmp_rt::park::StoredWaker;
 use std::ptr::NonNull;
 
-/// What a wait keeps in its node.
+/// The data that a wait keeps in its node.
 pub(crate) struct Wait<T> {
     pub(super) parcel: Parcel<T>,
-    /// When the value in it was handed over, counted in hand-overs.
+    /// Sequence number of the handover of its value.
     pub(super) turn: u64,
     claim: Option<Ticket>,
     pub(super) place: Place,
 }
 
-/// The queue a receiver's node is in.
+/// The queue that a receiver's node is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Common,
     Promised,
 }
 
-/// What lies in a node.
+/// The payload of a node.
 pub(crate) enum Parcel<T> {
-    /// Nothing: a receiver that waits, a sender whose value was taken.
+    /// Nothing: a waiting receiver, or a sender whose value was taken.
     Nothing,
-    /// The value: to be sent, or received.
+    /// The value, to be sent or received.
     Value(T),
-    /// A sender that has its value elsewhere.
+    /// A sender that does not have its value yet.
     Later,
     /// A `Later` sender was summoned: it confirms, and then has a permit.
     Summons,
@@ -47,7 +47,7 @@ struct Ticket {
 unsafe impl Send for Ticket {}
 
 impl<T> Wait<T> {
-    /// A wait for `parcel`, not of a select.
+    /// Creates a wait with `parcel` that belongs to no select.
     #[inline(always)]
     pub(crate) fn new(parcel: Parcel<T>) -> Self {
         Self { parcel, turn: 0, claim: None, place: Place::Common }
@@ -57,18 +57,18 @@ impl<T> Wait<T> {
     ///
     /// # Safety
     ///
-    /// `claim` stays where it is as long as the node of this wait is in a queue.
+    /// `claim` is not moved while the node of this wait is in a queue.
     pub(crate) unsafe fn enlist(&mut self, claim: &Claim, index: u32) {
         self.claim = Some(Ticket { claim: NonNull::from(claim), index });
     }
 
-    /// Whether it is a sender that has its value elsewhere.
+    /// Whether it is a sender that does not have its value yet.
     #[inline]
     pub(super) fn is_later(&self) -> bool {
         matches!(self.parcel, Parcel::Later)
     }
 
-    /// Takes what lies in it.
+    /// Takes the payload.
     #[inline]
     pub(crate) fn take(&mut self) -> Parcel<T> {
         std::mem::replace(&mut self.parcel, Parcel::Nothing)
@@ -78,7 +78,7 @@ impl<T> Wait<T> {
         self.parcel = parcel;
     }
 
-    /// A value is handed over.
+    /// Stores a value that is handed over.
     #[inline]
     pub(super) fn receive(&mut self, value: Option<T>, turn: u64) {
         self.parcel = value.map_or(Parcel::Nothing, Parcel::Value);
@@ -86,11 +86,11 @@ impl<T> Wait<T> {
     }
 
     fn claim(&self) -> Option<&Claim> {
-        // SAFETY: `enlist`'s promise.
+        // SAFETY: guaranteed by the caller of `enlist`.
         self.claim.as_ref().map(|ticket| unsafe { ticket.claim.as_ref() })
     }
 
-    /// Whether this wait may be ended by us.
+    /// Claims the right to end this wait. `Fire` if the caller may.
     #[inline]
     pub(super) fn win(&self) -> Verdict<()> {
         match (&self.claim, self.claim()) {
@@ -99,7 +99,7 @@ impl<T> Wait<T> {
         }
     }
 
-    /// The waker, if it is a select's.
+    /// Takes the waker of the select, if the wait belongs to one.
     #[inline]
     pub(super) fn select_waker(&self) -> Option<StoredWaker> {
         self.claim()?.take_waker()

@@ -1,4 +1,4 @@
-//! Waiting on a channel: joining its queues, leaving them, and bells.
+//! Waiting on a channel: joining and leaving its queues, and listeners (bells).
 
 use super::core::Core;
 use super::wait::{Parcel, Place, Wait};
@@ -7,20 +7,20 @@ use crate::wakers::Wakers;
 use gmp_rt::park::{StorableWaker, StoredWaker};
 use std::pin::Pin;
 
-/// Who leaves a bell.
+/// The kind of end that leaves a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Stream,
     Sink,
 }
 
-/// Whether a receiver waits for a sender it has summoned.
+/// Whether a receiver waits for a sender that it has summoned.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Summoned {
-    /// For anybody.
+    /// It waits for any sender.
     No,
-    /// For the one.
+    /// It waits for a summoned sender.
     Yes,
 }
 
@@ -33,8 +33,7 @@ pub(crate) enum Entry {
     First,
 }
 
-/// What is left of a wait that was given up, to be [finished](Self::finish) after the lock is
-/// released.
+/// The rest of a cancelled wait, to be [finished](Self::finish) after the lock is released.
 #[must_use = "to be finished after the lock is released"]
 pub(crate) struct Left<T> {
     wakers: Wakers,
@@ -43,13 +42,14 @@ pub(crate) struct Left<T> {
 }
 
 impl<T> Left<T> {
-    /// Whom to wake, and what to drop, after the lock is released: for a select's node.
+    /// Returns the wakers to wake and the value to drop after the lock is released, for a select's
+    /// node.
     pub(crate) fn into_parts(self) -> (Wakers, Option<T>) {
         debug_assert!(self.waker.is_none(), "the waker of a select is in its claim");
         (self.wakers, self.value)
     }
 
-    /// Wakes who is to be woken, drops what is to be dropped.
+    /// Wakes the wakers and drops the value. The caller holds no lock.
     pub(crate) fn finish(self) {
         self.wakers.wake_all();
         drop((self.value, self.waker));
@@ -57,12 +57,12 @@ impl<T> Left<T> {
 }
 
 impl<T> Core<T> {
-    /// Begins to wait for a value, from anybody or for a promised one.
+    /// Begins to wait for a value, from any sender or from a summoned one.
     ///
     /// # Safety
     ///
-    /// `node` is pinned for its life, and leaves by [`leave_receiver`](Self::leave_receiver) before
-    /// it is dropped.
+    /// `node` stays pinned until it is dropped, and leaves by
+    /// [`leave_receiver`](Self::leave_receiver) before that.
     #[inline]
     pub(crate) unsafe fn wait_to_receive(
         &mut self,
@@ -75,7 +75,7 @@ impl<T> Core<T> {
             Summoned::Yes => (&mut self.promised, Place::Promised),
         };
         node.as_mut().own(|wait| wait.place = place);
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { queue.push_back(node, waker) };
         self.ring_sinks();
     }
@@ -84,8 +84,8 @@ impl<T> Core<T> {
     ///
     /// # Safety
     ///
-    /// `node` is pinned for its life, and leaves by [`leave_sender`](Self::leave_sender) before
-    /// it is dropped.
+    /// `node` stays pinned until it is dropped, and leaves by [`leave_sender`](Self::leave_sender)
+    /// before that.
     #[inline]
     pub(crate) unsafe fn wait_to_send(
         &mut self,
@@ -93,7 +93,7 @@ impl<T> Core<T> {
         waker: Option<StoredWaker>,
         entry: Entry,
     ) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match entry {
                 Entry::Last => self.sendq.push_back(node, waker),
@@ -103,12 +103,12 @@ impl<T> Core<T> {
         self.ring_streams();
     }
 
-    /// Leaves a bell, or gives the one that is there another waker.
+    /// Leaves a listener, or replaces the waker of the one that is there. Returns the old waker.
     ///
     /// # Safety
     ///
-    /// `node` is pinned for its life, is used for bells of this side alone, and is
-    /// [taken off](Self::take_off_bell) before it is dropped.
+    /// `node` stays pinned until it is dropped, is used only for listeners of this side, and is
+    /// [removed](Self::take_off_bell) before it is dropped.
     pub(super) unsafe fn leave_bell(
         &mut self,
         side: Side,
@@ -117,11 +117,11 @@ impl<T> Core<T> {
     ) -> Option<StoredWaker> {
         let bells = self.bells(side);
         if node.state() == State::Queued {
-            // SAFETY: queued, so with the bells of this side.
+            // SAFETY: queued, so it is among the listeners of this side.
             return unsafe { bells.update(node, waker) };
         }
         node.as_mut().reset();
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { bells.push_back(node, waker.store()) };
         if side == Side::Stream {
             self.ring_sinks();
@@ -129,18 +129,18 @@ impl<T> Core<T> {
         None
     }
 
-    /// Takes a bell off, if it is there. Returns its waker, to be dropped after the lock is
+    /// Removes a listener, if it is there. Returns its waker, to be dropped after the lock is
     /// released.
     ///
     /// # Safety
     ///
-    /// `node` is used for bells of this side alone.
+    /// `node` is used only for listeners of this side.
     pub(super) unsafe fn take_off_bell(
         &mut self,
         side: Side,
         node: Pin<&mut Node<Wait<T>>>,
     ) -> Option<StoredWaker> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.bells(side).remove(node) }
     }
 
@@ -151,7 +151,7 @@ impl<T> Core<T> {
         }
     }
 
-    /// Gives a wait another waker; returns the old one, to be dropped after the lock is released.
+    /// Replaces the waker of a wait. Returns the old one, to be dropped after the lock is released.
     ///
     /// # Safety
     ///
@@ -161,16 +161,16 @@ impl<T> Core<T> {
         node: Pin<&mut Node<Wait<T>>>,
         waker: &mut StorableWaker<'_>,
     ) -> Option<StoredWaker> {
-        // Any of the queues will do: their ends are not touched.
-        // SAFETY: the caller's promise.
+        // Any of the queues will do, because the head and the tail are not accessed.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.sendq.update(node, waker) }
     }
 
-    /// A receiver gives up, whether it waits or has been given something.
+    /// Cancels the wait of a receiver, which is queued or has been given something.
     ///
     /// # Safety
     ///
-    /// `node` is in no queue but one of these.
+    /// `node` is in one of this channel's receiver queues or in none.
     pub(crate) unsafe fn leave_receiver(&mut self, mut node: Pin<&mut Node<Wait<T>>>) -> Left<T> {
         let mut left = Left { wakers: Wakers::None, value: None, waker: None };
         match node.state() {
@@ -182,7 +182,7 @@ impl<T> Core<T> {
                     Place::Common => &mut self.recvq,
                     Place::Promised => &mut self.promised,
                 };
-                // SAFETY: the caller's promise; the place says which queue.
+                // SAFETY: guaranteed by the caller; the place says which queue.
                 left.waker = unsafe { queue.remove(node) };
                 if place == Place::Promised {
                     self.leave_promise();
@@ -199,17 +199,17 @@ impl<T> Core<T> {
         left
     }
 
-    /// A sender gives up, whether it waits or has been given something. Its value, if it is still
-    /// in the node, stays there.
+    /// Cancels the wait of a sender, which is queued or has been given something. If the value is
+    /// still in the node, it stays there.
     ///
     /// # Safety
     ///
-    /// `node` is in no queue but the senders'.
+    /// `node` is in this channel's queue of senders or in none.
     pub(crate) unsafe fn leave_sender(&mut self, mut node: Pin<&mut Node<Wait<T>>>) -> Left<T> {
         let mut left = Left { wakers: Wakers::None, value: None, waker: None };
         match node.state() {
             State::Idle => {}
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             State::Queued => left.waker = unsafe { self.sendq.remove(node) },
             State::Fired => {
                 let summons = node.as_mut().own(|wait| matches!(wait.parcel, Parcel::Summons));

@@ -1,21 +1,21 @@
-//! `AfterDone`: a call to be made when a context has ended.
+//! `AfterDone`: a call that is made when a context has ended.
 
 use super::scope::{Call, Scope};
 use gmp_rt::prim::Mutex;
 use std::fmt;
 use std::sync::Arc;
 
-/// A call of [`Context::after_func`](super::Context::after_func) that may be pending. Dropping
-/// it does not stop the call.
+/// A call of [`Context::after_func`](super::Context::after_func), which may be pending. Dropping it
+/// does not stop the call.
 pub struct AfterDone {
     scope: Arc<Scope>,
-    /// Where the scope has the call. `None` if it was made at once, or stopped: the place may be
-    /// another call's by then.
+    /// Key of the call in the scope. `None` if the call was made at once or stopped, because the
+    /// key may belong to another call then.
     key: Mutex<Option<usize>>,
 }
 
 impl AfterDone {
-    /// Lets `call` be made when `scope` ends; now if it has.
+    /// Registers `call` for the end of `scope`, or makes it now if `scope` has ended.
     pub(super) fn new(scope: Arc<Scope>, call: Call) -> Self {
         let key = match scope.add_call(call) {
             Ok(key) => Some(key),
@@ -27,8 +27,8 @@ impl AfterDone {
         Self { scope, key: Mutex::new(key) }
     }
 
-    /// Keeps the call from being made. `false` if its goroutine was started already, or it was
-    /// stopped before. Does not wait for a call that is being made.
+    /// Prevents the call. Returns `false` if its goroutine was started already, or the call was
+    /// stopped before. Does not wait for a running call.
     pub fn stop(&self) -> bool {
         let key = self.key.lock().take();
         key.is_some_and(|key| self.scope.remove_call(key).is_some())

@@ -1,18 +1,18 @@
-//! `Canceller` and `CancelGuard`: who may end a context.
+//! `Canceller` and `CancelGuard`: the means to end a context.
 
 use super::error::{Cause, ContextError};
 use super::scope::{End, Scope};
 use std::error::Error;
 use std::sync::Arc;
 
-/// Ends the context it was made with (Go: `CancelFunc` and `CancelCauseFunc`).
+/// Ends the context that it was created with (Go: `CancelFunc` and `CancelCauseFunc`).
 ///
-/// Clones end the same context. The first to end it wins; later calls do nothing. When a call
-/// returns, the context and all that derive from it have ended, whoever ended them.
+/// Clones end the same context. The first call determines the result; later calls do nothing. When
+/// a call returns, the context and all contexts that derive from it have ended, whichever call
+/// ended them.
 ///
-/// Dropping it does **not** end the context: whoever has the context goes on. To end it when a
-/// scope is left, whichever way, turn it into a guard: [`drop_guard`](Self::drop_guard) (Go:
-/// `defer cancel()`).
+/// Dropping it does **not** end the context, which can still be used. To end the context at the end
+/// of a scope, on every path, use [`drop_guard`](Self::drop_guard) (Go: `defer cancel()`).
 ///
 /// # Examples
 ///
@@ -65,13 +65,13 @@ impl Canceller {
         self.scope.end(End::new(ContextError::Canceled, cause));
     }
 
-    /// A guard that ends the context when it is dropped.
+    /// Turns it into a guard that ends the context on drop.
     pub fn drop_guard(self) -> CancelGuard {
         CancelGuard { canceller: Some(self) }
     }
 }
 
-/// Ends a context when it is dropped: [`Canceller::drop_guard`].
+/// Ends a context on drop. See [`Canceller::drop_guard`].
 #[derive(Debug)]
 #[must_use = "the context ends when this is dropped"]
 pub struct CancelGuard {
@@ -80,7 +80,7 @@ pub struct CancelGuard {
 }
 
 impl CancelGuard {
-    /// Gives the canceller back, without ending the context.
+    /// Returns the canceller, without ending the context.
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! `Done`: the wait for a context to end.
+//! `Done`: waits for the end of a context.
 
 use super::error::ContextError;
 use super::scope::{Scope, State};
@@ -13,8 +13,8 @@ use std::ptr;
 use std::sync::Arc;
 use std::task::Poll;
 
-/// The scope waited for. Usually borrowed: goroutines that wait for one context again and again
-/// would otherwise all count references on one cache line.
+/// The scope that is waited for. Usually borrowed: otherwise goroutines that wait for one context
+/// repeatedly would contend for its reference count.
 #[derive(Debug)]
 pub(super) enum ScopeRef<'a> {
     Borrowed(&'a Scope),
@@ -32,8 +32,8 @@ impl Deref for ScopeRef<'_> {
     }
 }
 
-// SAFETY: one lock and one queue behind it, of the scope, which stays where it is and lives as
-// long as the reference does.
+// SAFETY: one lock and one queue behind it, both of the scope. The scope is not moved, and lives as
+// long as the reference.
 unsafe impl Home for ScopeRef<'_> {
     type State = State;
     type Data = ();
@@ -52,8 +52,8 @@ unsafe impl Home for ScopeRef<'_> {
 }
 
 pin_project! {
-    /// The future of [`Context::done`](super::Context::done): why the context has ended, once it
-    /// has. May be awaited again after that.
+    /// The future of [`Context::done`](super::Context::done). Returns why the context has ended. It
+    /// may be awaited again after that.
     #[derive(Debug)]
     #[must_use = "futures do nothing unless awaited"]
     pub struct Done<'a> {
@@ -88,8 +88,8 @@ impl Future for Done<'_> {
                 return Poll::Pending;
             }
         }
-        // Not asking whether the slice is over, as others do: an error means done, always, and
-        // nobody waits for the same end in a loop.
+        // No check whether the time slice is over, unlike in other futures: an error always means
+        // done, and no goroutine waits for the same end in a loop.
         Poll::Ready(waiter.home().err().expect("not live, so ended"))
     }
 }

@@ -1,10 +1,10 @@
-//! Why a context has ended.
+//! Reasons for the end of a context.
 
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-/// What a context was ended with: any error, shared by all who ask for it.
+/// The error that a context was ended with, shared by all callers.
 pub type Cause = Arc<dyn Error + Send + Sync>;
 
 /// Why a context has ended (Go: `context.Canceled`, `context.DeadlineExceeded`).
@@ -23,14 +23,14 @@ pub type Cause = Arc<dyn Error + Send + Sync>;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ContextError {
-    /// It was cancelled.
+    /// The context was cancelled.
     Canceled,
-    /// Its deadline has passed.
+    /// The deadline has passed.
     DeadlineExceeded,
 }
 
 impl ContextError {
-    /// Whether it is a deadline that has passed (Go: `Timeout()`).
+    /// Whether the reason is a deadline that has passed (Go: `Timeout()`).
     #[must_use]
     pub fn is_timeout(self) -> bool {
         self == Self::DeadlineExceeded

@@ -11,7 +11,7 @@ fn cancelled() -> End {
     End::new(ContextError::Canceled, None)
 }
 
-/// A counter and a call that adds to it.
+/// Returns a counter and a call that increments it.
 fn counter() -> (Arc<AtomicUsize>, impl FnOnce() + Send) {
     let count = Arc::new(AtomicUsize::new(0));
     let call = count.clone();
@@ -20,7 +20,7 @@ fn counter() -> (Arc<AtomicUsize>, impl FnOnce() + Send) {
     })
 }
 
-/// A wait ends, whenever the cancel comes; another that is dropped meanwhile takes nothing with it.
+/// A wait ends, whenever the cancel happens. Dropping another wait meanwhile does not change that.
 #[test]
 fn loom_cancel_against_done() {
     ::loom::model(|| {
@@ -35,7 +35,7 @@ fn loom_cancel_against_done() {
     });
 }
 
-/// Who sees the end sees what came before it, and a wait that has begun is over (Go:
+/// A thread that sees the end sees the writes before it, and a pending wait is ready (Go:
 /// `TestContextErrDoneRace`).
 #[test]
 fn loom_err_implies_done() {
@@ -61,7 +61,7 @@ fn loom_err_implies_done() {
     });
 }
 
-/// A child made while its parent is cancelled ends, and leaves nothing with it.
+/// A child that is created while its parent is cancelled ends, and leaves no entry in the parent.
 #[test]
 fn loom_cancel_against_new_child() {
     ::loom::model(|| {
@@ -77,7 +77,7 @@ fn loom_cancel_against_new_child() {
     });
 }
 
-/// Two cancel the same parent: when either returns, the child has ended.
+/// Two threads cancel the same parent: when either call returns, the child has ended.
 #[test]
 fn loom_two_cancels() {
     ::loom::model(|| {
@@ -96,7 +96,8 @@ fn loom_two_cancels() {
     });
 }
 
-/// Parent and child are cancelled at once: the first cause stands, and neither keeps the other.
+/// Parent and child are cancelled concurrently: the first reason stays, and the parent keeps no
+/// entry.
 #[test]
 fn loom_parent_and_child_cancelled() {
     ::loom::model(|| {
@@ -118,7 +119,7 @@ fn loom_parent_and_child_cancelled() {
     });
 }
 
-/// A call is made, or stopped, not both and not neither.
+/// A call is either made or stopped.
 #[test]
 fn loom_cancel_against_stop() {
     ::loom::model(|| {
@@ -135,7 +136,7 @@ fn loom_cancel_against_stop() {
     });
 }
 
-/// A call that is asked for while the context is cancelled is made once.
+/// A call that is added while the context is cancelled is made once.
 #[test]
 fn loom_cancel_against_new_call() {
     ::loom::model(|| {
@@ -153,7 +154,7 @@ fn loom_cancel_against_new_call() {
     });
 }
 
-/// A context is dropped by all while its parent is cancelled: its call is made once.
+/// The last reference to a child is dropped while its parent is cancelled: its call is made once.
 #[test]
 fn loom_cancel_against_dropped_child() {
     ::loom::model(|| {

@@ -1,8 +1,8 @@
-//! `Context`.
+//! `Context`: cancellation, deadlines and values.
 //!
-//! A context is two references: to the [scope] it ends with, and to the chain of its
-//! [values]. Deriving one replaces the one or the other. There is no goroutine per context: the
-//! children of a scope are ended by whoever ends it, and deadlines are timers.
+//! A context consists of two references: to the [scope] that it ends with, and to the chain of its
+//! [values]. Deriving a context replaces one of them. There is no goroutine per context: the thread
+//! that ends a scope ends its children, and deadlines are timers.
 
 mod after_done;
 mod canceller;
@@ -27,15 +27,15 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Carries a deadline, a cancellation and values down through calls and goroutines (Go:
+/// Carries a deadline, a cancellation and values through calls and goroutines (Go:
 /// `context.Context`).
 ///
-/// A context derives from another: what ends the parent ends the child, not the other way round.
-/// Clones are the same context, and cheap. [`background`](Self::background) is where all begin;
-/// it never ends.
+/// A context derives from another. When the parent ends, the child ends, but not the other way
+/// round. Clones are the same context, and cheap. All contexts derive from
+/// [`background`](Self::background), which never ends.
 ///
-/// A context whose clones, [`Canceller`] and children are all dropped is gone, and with it its
-/// place in the parent and its timer: forgetting to cancel leaks nothing.
+/// When all clones, [`Canceller`]s and children of a context are dropped, it leaves its parent and
+/// its timer is stopped. So a forgotten cancel leaks nothing.
 ///
 /// # Examples
 ///
@@ -62,34 +62,35 @@ use std::time::{Duration, Instant};
 /// ```
 #[derive(Clone, Default)]
 pub struct Context {
-    /// `None` for one that never ends.
+    /// `None` for a context that never ends.
     scope: Option<Arc<Scope>>,
     values: Option<Arc<Values>>,
 }
 
 impl Context {
-    /// The context that never ends and has no values: where all begin.
+    /// Returns the root context, which never ends and has no values.
     #[must_use]
     pub const fn background() -> Self {
         Self { scope: None, values: None }
     }
 
-    /// A context that the [`Canceller`] ends, with a cause if it has one.
+    /// Derives a context that the [`Canceller`] ends, optionally with a cause.
     #[doc(alias = "with_cancel_cause")]
     pub fn with_cancel(&self) -> (Self, Canceller) {
         self.with_scope(Scope::new(self.scope.clone(), self.deadline()))
     }
 
-    /// A context that ends at `deadline` by itself, with
-    /// [`DeadlineExceeded`](ContextError::DeadlineExceeded); at once if that has passed.
+    /// Derives a context that ends at `deadline` with
+    /// [`DeadlineExceeded`](ContextError::DeadlineExceeded).
     ///
-    /// Of no effect if the parent's deadline is earlier. The runtime around the caller keeps the
-    /// time; outside of any, the default one.
+    /// It ends at once if the deadline has passed. An earlier deadline of the parent takes
+    /// precedence. The timer runs on the runtime of the caller, or on the default one outside of
+    /// any.
     pub fn with_deadline(&self, deadline: Instant) -> (Self, Canceller) {
         self.limited(Some(deadline), None)
     }
 
-    /// [`with_deadline`](Self::with_deadline) with what [`cause`](Self::cause) then gives.
+    /// As [`with_deadline`](Self::with_deadline), with the [`cause`](Self::cause) to report.
     ///
     /// # Examples
     ///
@@ -111,13 +112,14 @@ impl Context {
         self.limited(Some(deadline), Some(cause.into().into()))
     }
 
-    /// [`with_deadline`](Self::with_deadline) of now and `timeout`. One too long for the clock is
-    /// none.
+    /// As [`with_deadline`](Self::with_deadline), with a deadline `timeout` from now.
+    ///
+    /// A timeout that exceeds the range of the clock means no deadline.
     pub fn with_timeout(&self, timeout: Duration) -> (Self, Canceller) {
         self.limited(Instant::now().checked_add(timeout), None)
     }
 
-    /// [`with_timeout`](Self::with_timeout) with what [`cause`](Self::cause) then gives.
+    /// As [`with_timeout`](Self::with_timeout), with the [`cause`](Self::cause) to report.
     pub fn with_timeout_cause(
         &self,
         timeout: Duration,
@@ -145,11 +147,11 @@ impl Context {
         (Self { scope: Some(scope), values: self.values.clone() }, canceller)
     }
 
-    /// A context with `value`, which [`value`](Self::value) finds by its type, also in all that
-    /// derive from it. It hides an older value of the same type.
+    /// Derives a context with `value`, which [`value`](Self::value) finds by its type.
     ///
-    /// The type is the key: give each meaning a type of its own. One that is private to a module
-    /// is out of everybody else's reach, as a private key in Go.
+    /// Contexts that derive from it have the value as well. It hides an older value of the same
+    /// type. The type is the key, so give each meaning its own type. Code outside a module cannot
+    /// access a value whose type is private to the module, as with a private key in Go.
     ///
     /// # Examples
     ///
@@ -171,7 +173,7 @@ impl Context {
         Self { scope: self.scope.clone(), values: Some(Arc::new(values)) }
     }
 
-    /// A context with the same values that does not end when this one does, and has no deadline.
+    /// Derives a context with the same values that has no deadline and does not end with this one.
     ///
     /// # Examples
     ///
@@ -190,26 +192,29 @@ impl Context {
         Self { scope: None, values: self.values.clone() }
     }
 
-    /// The newest value of type `T` that this context or one it derives from was given.
+    /// Returns the newest value of type `T` of this context and its ancestors.
     #[must_use]
     pub fn value<T: Any>(&self) -> Option<&T> {
         self.values.as_ref()?.find()
     }
 
-    /// When it ends at the latest, if that is known.
+    /// Returns the time at which it ends at the latest, if there is one.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.scope.as_ref()?.deadline()
     }
 
-    /// Why it has ended; `None` if it has not. One load, no lock: cheap enough for a loop.
+    /// Returns why it has ended, or `None` if it has not. One load without a lock, so cheap in a
+    /// loop.
     #[must_use]
     pub fn err(&self) -> Option<ContextError> {
         self.scope.as_ref()?.err()
     }
 
-    /// What it was ended with: the first cause given to it or to the ancestor that ended it; the
-    /// [`ContextError`] if none was given; `None` if it has not ended (Go: `context.Cause`).
+    /// Returns the cause of its end (Go: `context.Cause`).
+    ///
+    /// This is the first cause given to this context or to the ancestor that ended it, or the
+    /// [`ContextError`] if none was given. Returns `None` if the context has not ended.
     ///
     /// # Examples
     ///
@@ -230,18 +235,18 @@ impl Context {
         self.scope.as_ref()?.how().map(End::into_cause)
     }
 
-    /// Waits until it has ended, and says why. Of one that never ends: for ever.
+    /// Waits until the context has ended, and returns why. Waits forever if it never ends.
     ///
-    /// A dump shows `context.Done`. Works as a case of a select.
+    /// A dump shows the wait as `context.Done`. The future works as a case of a select.
     ///
     /// # Cancel safety
     ///
-    /// A dropped wait leaves nothing behind. Awaited again, it says the same.
+    /// Cancel-safe. A second await returns the same result.
     pub fn done(&self) -> Done<'_> {
         Done::new(self.scope.as_deref().map(ScopeRef::Borrowed))
     }
 
-    /// [`done`](Self::done) that borrows nothing, for structs and spawned futures.
+    /// As [`done`](Self::done), but owned, for structs and spawned futures.
     ///
     /// # Cancel safety
     ///
@@ -250,17 +255,17 @@ impl Context {
         Done::new(self.scope.map(ScopeRef::Owned))
     }
 
-    /// Blocks the thread until it has ended. See [`done`](Self::done).
+    /// Blocks the thread until the context has ended. See [`done`](Self::done).
     pub fn done_blocking(&self) -> ContextError {
         gmp_rt::block_on(self.done())
     }
 
-    /// Calls `f` in a goroutine of its own when the context has ended; now if it has (Go:
-    /// `context.AfterFunc`).
+    /// Calls `f` in a new goroutine when the context has ended (Go: `context.AfterFunc`).
     ///
-    /// The goroutine runs on the runtime around the caller; outside of any, on the default one.
-    /// The call is made also if nobody has the context any more, when its deadline has passed or
-    /// its parent has ended. Dropping the [`AfterDone`] does not stop it.
+    /// If the context has ended already, the call is made now. The goroutine runs on the runtime of
+    /// the caller, or on the default one outside of any. The call is made even if all clones of the
+    /// context are dropped, once its deadline has passed or its parent has ended. Dropping the
+    /// [`AfterDone`] does not stop it.
     ///
     /// # Examples
     ///
@@ -281,7 +286,7 @@ impl Context {
     pub fn after_func(&self, f: impl FnOnce() + Send + 'static) -> AfterDone {
         let (runtime, site) = (gmp_rt::Handle::current(), Location::caller());
         let call = move || runtime.spawn_at(async move { f() }, site).detach();
-        // One that never ends gets a scope of its own, so that `stop` says what it should.
+        // A context that never ends gets a new scope, so that `stop` returns the right result.
         let scope = self.scope.clone().unwrap_or_else(|| Scope::new(None, None));
         AfterDone::new(scope, Box::new(call))
     }

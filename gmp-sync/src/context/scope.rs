@@ -1,21 +1,22 @@
-//! The tree in which contexts end: what can be cancelled, and all below it with it.
+//! The tree of scopes: ending a scope ends all scopes below it.
 //!
-//! A scope has its children by weak reference, in a slab, and its parent by a counted one: a
-//! child that nobody has any more leaves its parent at once, and a parent lives as long as a
-//! child may ask it. Waiting futures lie in the scope's queue, calls of `after_func` in a slab of
-//! its own. All that is under the scope's lock; no two locks of a tree are held together.
+//! A scope refers to its children weakly, in a slab, and to its parent strongly. So a child whose
+//! last reference is dropped leaves its parent at once, and a parent lives as long as its children.
+//! Waiting futures are in the scope's queue, and calls of `after_func` in a second slab. The
+//! scope's lock guards all of this. No thread holds two locks of a tree at once.
 //!
-//! [`Scope::end`] walks the tree in a loop, not by recursion, and in two passes. The first ends
-//! each scope, which is then *ending*: it still knows its children. The second, with all below
-//! ended, lets it forget them: it is *ended*. Whoever comes to cancel meanwhile and finds a scope
-//! ending walks its children too, so that no call of `cancel` returns before all below have ended,
-//! whoever ended them. Only then are waiters woken and calls made, so they see the same.
-//! Go holds the locks of a whole path for that, by recursion.
+//! [`Scope::end`] walks the tree in a loop, without recursion, and in two passes. The first pass
+//! ends each scope, which is then *ending* and still has its children. The second pass runs when
+//! all scopes below have ended. It removes the children, and the scope is *ended*. A concurrent
+//! call of `cancel` that finds a scope ending walks its children too. So no call of `cancel`
+//! returns before all scopes below have ended, whichever call ended them. Waiters are woken and
+//! calls made only after that, so they see the same. Go holds the locks of a whole path for this,
+//! by recursion.
 //!
 //! # Orderings
 //!
-//! `ended` is stored under the lock, with `Release`, and loaded without, with `Acquire`: who sees
-//! that a scope has ended sees what was done before.
+//! `ended` is stored under the lock with `Release`, and loaded without the lock with `Acquire`. So
+//! a thread that sees that a scope has ended sees the writes before that.
 
 use super::error::{Cause, ContextError};
 use crate::waitq::Queue;
@@ -27,18 +28,18 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-/// A call to make, once, when a scope ends.
+/// A call that is made once, when a scope ends.
 pub(super) type Call = Box<dyn FnOnce() + Send>;
 
-/// From this many places on, a set of children that has become empty is made anew: a burst of
-/// children must not cost a long-lived parent its memory for ever.
+/// Capacity above which an empty slab is replaced by a new one, so that a burst of children does
+/// not keep the memory of a long-lived parent. Chosen.
 const ROOMY: usize = 64;
 
-/// What can be cancelled.
+/// A node of the tree, which can be cancelled.
 pub(super) struct Scope {
-    /// Taken only as the scope is dropped.
+    /// Taken only when the scope is dropped.
     parent: Option<Arc<Scope>>,
-    /// When it ends at the latest: its own deadline, or that of an ancestor.
+    /// The earliest of its own deadline and those of its ancestors.
     deadline: Option<Instant>,
     /// [`LIVE`], or why it has ended. Written under the lock.
     ended: AtomicU8,
@@ -49,11 +50,11 @@ const LIVE: u8 = 0;
 const CANCELED: u8 = 1;
 const DEADLINE_EXCEEDED: u8 = 2;
 
-/// What the lock of a scope guards.
+/// The data that the lock of a scope guards.
 pub(super) struct State {
     life: Life,
     cause: Option<Cause>,
-    /// Where the parent has it among its children.
+    /// Key of this scope in the parent's slab of children.
     place: Option<usize>,
     fuse: Option<Fuse>,
     children: Slab<Weak<Scope>>,
@@ -64,9 +65,9 @@ pub(super) struct State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Life {
     Live,
-    /// Ended, but not all below it may have.
+    /// Ended, but scopes below it may not have.
     Ending,
-    /// Ended with all below it.
+    /// Ended, with all scopes below it.
     Ended,
 }
 
@@ -77,16 +78,16 @@ struct Fuse {
     cause: Option<Cause>,
 }
 
-/// How a timer has its scope.
+/// How a timer refers to its scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hold {
-    /// A scope that everybody has dropped is of no interest.
+    /// The end of a scope that all owners have dropped has no effect.
     Weak,
-    /// Somebody wants a call when it ends, even if nobody has it any more.
+    /// Calls have to be made when it ends, even if all owners have dropped it.
     Strong,
 }
 
-/// How many depend on a scope.
+/// Numbers of dependants of a scope.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Dependants {
     pub(super) children: usize,
@@ -105,13 +106,13 @@ impl End {
         Self { why, cause }
     }
 
-    /// The cause given, or the plain reason.
+    /// Returns the given cause, or the plain reason.
     pub(super) fn into_cause(self) -> Cause {
         self.cause.unwrap_or_else(|| Arc::new(self.why))
     }
 }
 
-/// What is left to do when all have ended and no lock is held.
+/// Work for the time when all scopes have ended and no lock is held.
 #[derive(Default)]
 #[must_use = "somebody waits for this"]
 struct Aftermath {
@@ -129,7 +130,7 @@ impl Aftermath {
         for call in self.calls {
             call();
         }
-        // Last: a cause in them is user code, whose drop may panic.
+        // Dropped last: a cause is user code, whose drop may panic.
         drop(self.fuses);
     }
 }
@@ -147,7 +148,7 @@ impl State {
         std::mem::take(&mut self.calls)
     }
 
-    /// Removes a child; what is left of it is to be dropped after the lock is released.
+    /// Removes a child and returns it, to be dropped after the lock is released.
     fn remove_child(&mut self, place: usize) -> Option<Weak<Scope>> {
         if !self.is_live() {
             return None;
@@ -161,8 +162,8 @@ impl State {
 }
 
 impl Scope {
-    /// A scope below `parent`, ended if that is. `deadline` is for those who ask; the timer
-    /// is [`set_fuse`](Self::set_fuse).
+    /// Creates a scope below `parent`, ended if `parent` is. `deadline` is only stored;
+    /// [`set_fuse`](Self::set_fuse) sets the timer.
     pub(super) fn new(parent: Option<Arc<Self>>, deadline: Option<Instant>) -> Arc<Self> {
         let state = State {
             life: Life::Live,
@@ -179,13 +180,14 @@ impl Scope {
         scope
     }
 
-    /// Becomes a child of its parent, or ends as that has.
+    /// Adds itself to its parent's children, or ends as the parent has ended.
     fn attach(self: &Arc<Self>) {
         let Some(parent) = &self.parent else { return };
         let place = parent
             .with(|state| state.is_live().then(|| state.children.insert(Arc::downgrade(self))));
         match place {
-            // The parent may have ended us meanwhile: then the place is of no use, and harmless.
+            // The parent may have ended this scope meanwhile. Then the key has no use and no
+            // effect.
             Some(place) => self.with(|state| state.place = Some(place)),
             None => self.end(parent.how().expect("not live, so ended")),
         }
@@ -200,7 +202,7 @@ impl Scope {
         self.deadline
     }
 
-    /// Why it has ended, if it has. Without the lock.
+    /// Returns why it has ended, if it has. Takes no lock.
     #[inline]
     pub(super) fn err(&self) -> Option<ContextError> {
         // Acquire: pairs with the Release in `end_one`.
@@ -211,14 +213,14 @@ impl Scope {
         }
     }
 
-    /// Why and with what it has ended, if it has.
+    /// Returns why and with which cause it has ended, if it has.
     pub(super) fn how(&self) -> Option<End> {
         let why = self.err()?;
         // Written before `ended`, in the same critical section.
         Some(End { why, cause: self.with(|state| state.cause.clone()) })
     }
 
-    /// Ends it and all below it, if that has not happened; when it returns, it has.
+    /// Ends the scope and all below it, unless they have ended. On return all of them have ended.
     pub(super) fn end(self: &Arc<Self>, end: End) {
         let (mut below, mut after) = (Vec::new(), Aftermath::default());
         self.end_one(&end, &mut below, &mut after);
@@ -233,7 +235,7 @@ impl Scope {
         after.see_to();
     }
 
-    /// Ends one scope, if it is live, and adds its children to those to be ended.
+    /// Ends one scope if it is live, and adds its children to `below`.
     fn end_one(&self, end: &End, below: &mut Vec<Arc<Self>>, after: &mut Aftermath) {
         let mut state = self.state.lock();
         if state.life == Life::Ended {
@@ -256,11 +258,11 @@ impl Scope {
             after.calls.extend(state.take_calls().into_iter().map(|(_, call)| call));
             after.fuses.extend(state.fuse.take());
         }
-        // One that is being dropped just now needs no end: see `depart`.
+        // A child that is being dropped need not be ended: see `depart`.
         below.extend(state.children.iter().filter_map(|(_, child)| child.upgrade()));
     }
 
-    /// All below have ended.
+    /// Removes the children, when all scopes below have ended.
     fn forget_children(&self) {
         // Dropped after the lock is released.
         let _children = self.with(|state| {
@@ -269,7 +271,7 @@ impl Scope {
         });
     }
 
-    /// Leaves its parent, which has no more business with it.
+    /// Removes itself from its parent's children.
     fn detach(&self) {
         let Some(parent) = &self.parent else { return };
         if let Some(place) = self.with(|state| state.place.take()) {
@@ -277,7 +279,7 @@ impl Scope {
         }
     }
 
-    /// Sets the timer that ends it at its deadline.
+    /// Sets the timer that ends the scope at its deadline.
     pub(super) fn set_fuse(self: &Arc<Self>, cause: Option<Cause>) {
         self.light(Hold::Weak, cause);
     }
@@ -310,27 +312,29 @@ impl Scope {
         }
     }
 
-    /// Makes the timer hold the scope as it should: strongly if there are calls to make.
+    /// Makes the timer hold the scope strongly if there are calls to make, weakly otherwise.
     ///
-    /// Then the scope has the timer and the timer the scope, until the deadline or the end, or
-    /// until the last call is stopped; if the timer's runtime goes down first, for ever.
+    /// With a strong timer, scope and timer refer to each other until the deadline, the end of the
+    /// scope, or the stop of the last call. If the timer's runtime shuts down first, they leak.
     fn tend_fuse(self: &Arc<Self>) {
         loop {
             let (fuse, wanted) = self.with(|state| {
                 let wanted = if state.calls.is_empty() { Hold::Weak } else { Hold::Strong };
                 (state.fuse.take_if(|fuse| fuse.hold != wanted), wanted)
             });
-            // Right as it is; or with somebody else who looks again after us; or it has none.
+            // The hold is right, or there is no timer, or another thread has taken it and checks
+            // again.
             let Some(fuse) = fuse else { return };
             if !fuse.timer.stop() {
-                // It goes off just now.
+                // The timer is firing.
                 return;
             }
             self.light(wanted, fuse.cause);
         }
     }
 
-    /// Lets `call` be made when it ends; gives it back if it has.
+    /// Adds a call to make when the scope ends. Returns the call as the error if the scope has
+    /// ended.
     pub(super) fn add_call(self: &Arc<Self>, call: Call) -> Result<usize, Call> {
         let key = self.with(|state| match state.life {
             Life::Live => Ok(state.calls.insert(call)),
@@ -340,7 +344,7 @@ impl Scope {
         Ok(key)
     }
 
-    /// Takes a call back; `None` if it is made, or was taken back before.
+    /// Removes a call. Returns `None` if it was made or removed before.
     pub(super) fn remove_call(self: &Arc<Self>, key: usize) -> Option<Call> {
         let call = self.with(|state| {
             let call = state.calls.try_remove(key);
@@ -353,17 +357,17 @@ impl Scope {
         Some(call)
     }
 
-    /// Who depends on it just now.
+    /// Returns the numbers of current dependants.
     pub(super) fn dependants(&self) -> Dependants {
         self.with(|state| Dependants { children: state.children.len(), calls: state.calls.len() })
     }
 
-    /// Nobody has it any more: puts out the timer, leaves the parent and leaves it the calls.
-    /// Without a parent nobody can end it, and no call will be made.
+    /// Stops the timer, leaves the parent and moves the calls to it. The last reference was
+    /// dropped. Without a parent nothing can end the scope any more, and the calls are dropped.
     fn depart(&mut self) -> Option<Arc<Self>> {
         let (place, fuse, calls) =
             self.with(|state| (state.place.take(), state.fuse.take(), state.take_calls()));
-        // Dropped last: a cause in it is user code, whose drop may panic.
+        // Dropped last: a cause is user code, whose drop may panic.
         if let Some(fuse) = &fuse {
             fuse.timer.stop();
         }
@@ -372,7 +376,7 @@ impl Scope {
             drop(parent.with(|state| state.remove_child(place)));
         }
         for (_, call) in calls {
-            // The parent may have ended without finding us.
+            // The parent may have ended without finding this scope.
             if let Err(call) = parent.add_call(call) {
                 call();
             }
@@ -382,7 +386,7 @@ impl Scope {
 }
 
 impl Drop for Scope {
-    /// In a loop: a deep tree would overflow the stack by recursion.
+    /// Runs in a loop: recursion would overflow the stack in a deep tree.
     fn drop(&mut self) {
         let mut next = self.depart();
         while let Some(mut scope) = next.and_then(Arc::into_inner) {

@@ -1,4 +1,4 @@
-//! What only the inside shows: who is linked to whom, and that nothing is left.
+//! Tests of the links between contexts, and that none of them leaks.
 
 use super::scope::{Dependants, Scope};
 use super::{Context, ContextError};
@@ -71,7 +71,7 @@ fn cancel_removes() {
     assert_eq!(dependants(&ctx), NONE);
 }
 
-/// What Go's vet warns of, a lost cancel, leaks nothing here.
+/// A lost cancel, which Go's vet warns about, leaks nothing.
 #[test]
 fn dropping_removes() {
     let (ctx, _c) = Context::background().with_cancel();
@@ -88,20 +88,20 @@ fn dropping_removes() {
     assert_eq!(dependants(&ctx), NONE);
 }
 
-/// A timer goes with its context.
+/// The timer ends with its context.
 #[test]
 fn the_timer_goes_with_the_context() {
     let (ctx, canceller) = Context::background().with_timeout(LONG);
     let weak = Arc::downgrade(scope(&ctx));
     let (first, second) = (ctx.after_func(|| ()), ctx.after_func(|| ()));
-    // Now the timer keeps the scope, until both calls are stopped.
+    // Now the timer holds the scope, until both calls are stopped.
     assert!(Arc::strong_count(scope(&ctx)) > 4);
     assert!(first.stop() && second.stop());
     drop((first, second));
     assert_eq!(Arc::strong_count(scope(&ctx)), 2);
     drop((ctx, canceller));
     assert!(weak.upgrade().is_none());
-    // And is gone with the end.
+    // The end of the context removes the timer, too.
     let (ctx, canceller) = Context::background().with_timeout(LONG);
     drop(ctx.after_func(|| ()));
     canceller.cancel();
@@ -133,7 +133,7 @@ fn deep_trees() {
     thread.unwrap().join().unwrap();
 }
 
-/// A wait dropped at every moment leaves the queue empty and the others their end.
+/// A wait that is dropped at any time leaves the queue empty, and other waits end.
 #[test]
 fn a_wait_dropped_at_every_moment() {
     let mut cx = std::task::Context::from_waker(Waker::noop());
@@ -163,8 +163,8 @@ fn a_wait_dropped_at_every_moment() {
     }
 }
 
-/// The call is made although nobody has the context, its handle or its canceller any more: by
-/// the parent, passed up through several, and by the deadline.
+/// The call is made even if the context, its handle and its canceller are dropped: by the end of
+/// the parent, passed up through several levels, and by the deadline.
 #[test]
 fn a_call_outlives_its_context() {
     let (sender, calls) = std::sync::mpsc::channel();
@@ -185,14 +185,14 @@ fn a_call_outlives_its_context() {
     drop(child);
     assert_eq!(calls.recv().unwrap(), "deadline");
 
-    // Nobody can end it: the call is dropped.
+    // Nothing can end these contexts: the call is dropped.
     drop(Context::background().with_cancel().0.after_func(call("never")));
     drop(Context::background().after_func(call("never")));
     drop(sender);
     assert!(calls.recv().is_err());
 }
 
-/// A stopped call is not confused with a later one in its place.
+/// A stopped call is not confused with a later one that has the same key.
 #[test]
 fn stop_twice() {
     let (ctx, canceller) = Context::background().with_cancel();

@@ -1,13 +1,13 @@
 //! The values of a context: a chain, the newest first.
 //!
-//! Apart from the tree of scopes, so that a look-up passes values only, however deep the tree is,
-//! and [`without_cancel`](super::Context::without_cancel) is to leave the scope out.
+//! The chain is separate from the tree of scopes. So a look-up visits only values, however deep the
+//! tree is, and [`without_cancel`](super::Context::without_cancel) just omits the scope.
 
 use std::any::{Any, TypeId, type_name};
 use std::fmt;
 use std::sync::Arc;
 
-/// One value and those before it.
+/// One value and the older ones.
 pub(super) struct Values {
     older: Option<Arc<Values>>,
     name: Name,
@@ -15,12 +15,12 @@ pub(super) struct Values {
 }
 
 impl Values {
-    /// `value` in front of `older`.
+    /// Adds `value` in front of `older`.
     pub(super) fn new<T: Any + Send + Sync>(older: Option<Arc<Self>>, value: T) -> Self {
         Self { older, name: Name(type_name::<T>()), value: Box::new(value) }
     }
 
-    /// The newest value of type `T`.
+    /// Returns the newest value of type `T`.
     pub(super) fn find<T: Any>(&self) -> Option<&T> {
         let wanted = TypeId::of::<T>();
         let mut chain = std::iter::successors(Some(self), |values| values.older.as_deref());
@@ -29,7 +29,7 @@ impl Values {
 }
 
 impl fmt::Debug for Values {
-    /// The types, the newest first: values need not be `Debug`, and may be secret.
+    /// Shows the types, the newest first. Values need not be `Debug`, and may be secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let chain = std::iter::successors(Some(self), |values| values.older.as_deref());
         f.debug_list().entries(chain.map(|values| &values.name)).finish()
@@ -46,7 +46,7 @@ impl fmt::Debug for Name {
 }
 
 impl Drop for Values {
-    /// In a loop: a long chain would overflow the stack by recursion.
+    /// Runs in a loop: recursion would overflow the stack in a long chain.
     fn drop(&mut self) {
         let mut next = self.older.take();
         while let Some(mut values) = next.and_then(Arc::into_inner) {

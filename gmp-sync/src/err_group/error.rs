@@ -1,11 +1,13 @@
-//! Why an `ErrGroup` failed.
+//! The error of an `ErrGroup`.
 
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-/// The first thing that went wrong in an [`ErrGroup`](super::ErrGroup): what its `wait` returns,
-/// and the cause its context ends with. Clones share the member's error.
+/// The first failure in an [`ErrGroup`](super::ErrGroup).
+///
+/// Its `wait` returns it, and it is the cause of its context's end. Clones share the member's
+/// error.
 ///
 /// # Examples
 ///
@@ -27,12 +29,12 @@ pub enum GroupError<E> {
     Member(Arc<E>),
     /// A member panicked, with this text.
     Panicked(Arc<str>),
-    /// A member was dropped before it was done: its runtime went down.
+    /// A member was dropped before it was done, because its runtime shut down.
     Cancelled,
 }
 
 impl<E> GroupError<E> {
-    /// The error of the member, if it is one.
+    /// Returns the error of the member, if it is one.
     #[must_use]
     pub fn member(&self) -> Option<&E> {
         match self {
@@ -69,7 +71,7 @@ impl<E: fmt::Debug> fmt::Debug for GroupError<E> {
 }
 
 impl<E: fmt::Display> fmt::Display for GroupError<E> {
-    /// The member's own text; there is nothing to add.
+    /// Shows the member's own text without additions.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Member(error) => error.fmt(f),
@@ -79,5 +81,5 @@ impl<E: fmt::Display> fmt::Display for GroupError<E> {
     }
 }
 
-// Of any error that can be shown: also of boxed ones and of strings, which are no `Error`.
+// For any error that can be displayed, also for boxed errors and strings, which are not `Error`.
 impl<E: fmt::Debug + fmt::Display> Error for GroupError<E> {}

@@ -1,4 +1,4 @@
-//! The two queues of an `ErrGroup`, each as a home of waiters. One lock guards both.
+//! The two queues of an `ErrGroup`, each as a [`Home`] of waiters. One lock guards both.
 
 use super::Shared;
 use super::state::State;
@@ -7,13 +7,13 @@ use crate::waitq::Queue;
 use crate::wakers::Wakers;
 use std::sync::Arc;
 
-/// Where those wait who want all members to be done.
+/// The queue of waits for the end of all members.
 pub(super) struct Waiting<E>(pub(super) Arc<Shared<E>>);
 
-/// Where those wait who want a place below the limit.
+/// The queue of waits for a place below the limit.
 pub(super) struct Starting<E>(pub(super) Arc<Shared<E>>);
 
-// SAFETY: one lock, and always the same queue of the two behind it, both as old as the `Arc`.
+// SAFETY: one lock, and always the same of the two queues behind it; both live in the `Arc`.
 unsafe impl<E> Home for Waiting<E> {
     type State = State<E>;
     type Data = ();

@@ -1,4 +1,4 @@
-//! A model of the group's places: one that is given to a wait which is dropped goes to the next.
+//! A model of the group's places: a place that a dropped wait was given goes to the next one.
 
 use super::ErrGroup;
 use super::homes::Starting;
@@ -14,8 +14,8 @@ fn enter(state: &mut State<()>) -> ControlFlow<()> {
     if state.try_enter() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
-/// The only place is given back while one that waits for it is dropped: the other gets it, and when
-/// that leaves, nobody is active.
+/// The only place is given back while a wait for it is dropped: the next wait gets it. When that
+/// member leaves, none is active.
 #[test]
 fn loom_place_of_a_dropped_start() {
     ::loom::model(|| {

@@ -7,13 +7,13 @@ use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 
-/// A place in a group. Dropped with its member unfinished, the group has failed.
+/// A place in a group. If it is dropped while its member is unfinished, the group has failed.
 pub(super) struct Seat<E> {
     shared: Arc<Shared<E>>,
     end: Unfinished,
 }
 
-/// How a member stands.
+/// Whether a member is unfinished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unfinished {
     Yes,
@@ -21,12 +21,12 @@ enum Unfinished {
 }
 
 impl<E> Seat<E> {
-    /// Takes over a place that was counted.
+    /// Creates a seat for a place that is already counted.
     pub(super) fn new(shared: Arc<Shared<E>>) -> Self {
         Self { shared, end: Unfinished::Yes }
     }
 
-    /// What the goroutine of a member runs.
+    /// Runs a member in its goroutine.
     ///
     /// The future is dropped, with all its captures, before the member leaves the group. A
     /// goroutine that is aborted before its first poll drops the arguments in this order.

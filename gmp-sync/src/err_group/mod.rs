@@ -1,13 +1,13 @@
-//! `ErrGroup`.
+//! `ErrGroup`: a group of goroutines with a common error.
 //!
-//! A count of members and the first thing that went wrong, under one lock, with two queues: of
-//! those who wait for all to be done, and of those who wait for a place below the limit.
+//! One lock guards a count of members, the first failure, and two queues: waits for the end of all
+//! members, and waits for a place below the limit.
 //!
-//! A member that panics: Go lets the process die and so need not decide. Here a panic ends its
-//! goroutine only, and a group that then said "all well" would lie. So the text is noted as the
-//! group's error, the context ends, and the panic goes on through the goroutine, where the
-//! panic policy of the runtime and its report apply as to any other. `wait` returns the error and
-//! does not panic itself: Go's reasons against that (a panic delayed, far from its stack) hold here.
+//! In Go a panic of a member ends the process. Here a panic ends only its goroutine, and the group
+//! must not report success then. So the panic's text becomes the group's error, and the context
+//! ends. The panic continues in the goroutine, where the panic policy of the runtime and its report
+//! apply as usual. `wait` returns the error and does not panic itself. Go's reasons against that
+//! apply here too: the panic would be delayed and far from its stack.
 
 mod error;
 #[expect(unsafe_code, reason = "is the home of waiters, at two queues")]
@@ -32,14 +32,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Poll, ready};
 
-/// Goroutines that work on parts of one task: the first error ends it (Go: `x/sync/errgroup`).
+/// Goroutines that work on parts of one task; the first error ends it (Go: `x/sync/errgroup`).
 ///
-/// Clones are the same group. `E` is the error of its members. [`new`](Self::new) makes a group
-/// that only collects the first error; [`with_context`](Self::with_context) one that also tells the other
-/// members to stop.
+/// Clones are the same group. `E` is the error type of its members. A group from [`new`](Self::new)
+/// only keeps the first error. A group from [`with_context`](Self::with_context) also cancels a
+/// context, so that the other members can stop.
 ///
-/// A member that panics, or that is dropped because its runtime goes down, is a member that
-/// failed: see [`GroupError`]. Dropping the group leaves its members running.
+/// A member that panics, or that is dropped because its runtime shuts down, counts as failed: see
+/// [`GroupError`]. Dropping the group leaves its members running.
 ///
 /// # Examples
 ///
@@ -76,10 +76,10 @@ struct Shared<E> {
     ender: Option<Ender<E>>,
 }
 
-/// What ends the context of a group.
+/// Ends the context of a group.
 struct Ender<E> {
     canceller: Canceller,
-    /// Knows that the error can be shown, which the group itself need not.
+    /// Requires that the error can be displayed, which the group itself does not.
     cause_of: fn(GroupError<E>) -> Cause,
 }
 
@@ -88,9 +88,9 @@ impl<E> Shared<E> {
         f(&mut self.state.lock())
     }
 
-    /// Notes what went wrong, if it is the first, and ends the context with it.
+    /// Stores the error if it is the first, and ends the context with it.
     fn fail(&self, error: GroupError<E>) {
-        // One that is not the first is dropped after the lock is released.
+        // A later error is dropped after the lock is released.
         let (first, _late) = self.with(|state| match state.first {
             None => (Some(state.first.insert(error).clone()), None),
             Some(_) => (None, Some(error)),
@@ -120,14 +120,16 @@ impl<E: Send + Sync + 'static> Default for ErrGroup<E> {
 }
 
 impl<E: Send + Sync + 'static> ErrGroup<E> {
-    /// A group without a context and without a limit.
+    /// Creates a group without a context and without a limit.
     #[must_use]
     pub fn new() -> Self {
         Self::with_ender(None)
     }
 
-    /// A group and its context, which derives from `ctx` and ends when the first member fails,
-    /// with the [`GroupError`] as its cause, or when a [`wait`](Self::wait) returns.
+    /// Creates a group and its context, which derives from `ctx`.
+    ///
+    /// The context ends when the first member fails, with the [`GroupError`] as its cause, or when
+    /// a [`wait`](Self::wait) returns.
     #[must_use]
     pub fn with_context(ctx: &Context) -> (Self, Context)
     where
@@ -141,12 +143,13 @@ impl<E: Send + Sync + 'static> ErrGroup<E> {
         Self { shared: Arc::new(Shared { state: Mutex::new(State::new()), ender }) }
     }
 
-    /// Starts a member: at once if the limit allows, else, when awaited, as soon as it does.
+    /// Starts a member: at once if the limit allows it, otherwise when the returned future is
+    /// awaited.
     ///
     /// # Cancel safety
     ///
-    /// Dropped before it is ready, the member is not started, and a place it was given goes to
-    /// the next. A member that was started runs on.
+    /// If the future is dropped before it is ready, the member is not started, and a place that it
+    /// was given goes to the next one. A started member continues to run.
     #[track_caller]
     pub fn go<F>(&self, future: F) -> Start<F, E>
     where
@@ -163,7 +166,7 @@ impl<E: Send + Sync + 'static> ErrGroup<E> {
         Start { waiter, rest, site: Location::caller() }
     }
 
-    /// [`go`](Self::go) that blocks the thread until the member is started.
+    /// As [`go`](Self::go), but blocks the thread until the member is started.
     #[track_caller]
     pub fn go_blocking<F>(&self, future: F)
     where
@@ -175,11 +178,11 @@ impl<E: Send + Sync + 'static> ErrGroup<E> {
         }
     }
 
-    /// Starts a member if the limit allows; gives it back if not.
+    /// Starts a member if the limit allows it.
     ///
     /// # Errors
     ///
-    /// The member, if there is no place for it, or others wait for one.
+    /// Returns the member if there is no place for it, or if other members wait for one.
     #[track_caller]
     pub fn try_go<F>(&self, future: F) -> Result<(), F>
     where
@@ -192,7 +195,7 @@ impl<E: Send + Sync + 'static> ErrGroup<E> {
         Ok(())
     }
 
-    /// Starts a member that has its place. A large future is boxed before it moves.
+    /// Starts a member that has a place. A large future is boxed before it is moved.
     #[track_caller]
     fn start<F>(&self, future: F)
     where
@@ -206,11 +209,12 @@ impl<E: Send + Sync + 'static> ErrGroup<E> {
         }
     }
 
-    /// Allows `limit` members at a time, `None` any number. With a limit of 0 nothing starts.
+    /// Sets the maximum number of members at a time. `None` means no limit; with 0 no member
+    /// starts.
     ///
     /// # Panics
     ///
-    /// If members are active and a limit is given, with Go's words.
+    /// If a limit is given while members are active. The message is Go's.
     #[track_caller]
     pub fn set_limit(&self, limit: impl Into<Option<usize>>) {
         let limit = limit.into();
@@ -228,20 +232,21 @@ impl<E: Send + Sync + 'static> ErrGroup<E> {
 
     /// Waits until no member is active, then ends the context, if there is one.
     ///
-    /// May be called again and by several, and the group be used again; the first error stays.
+    /// It may be called again and by several goroutines. The group can be used again; the first
+    /// error stays.
     ///
     /// # Errors
     ///
-    /// The first thing that went wrong, if anything did.
+    /// The first failure, if there was one.
     ///
     /// # Cancel safety
     ///
-    /// A dropped wait leaves nothing behind, and does not end the context.
+    /// Cancel-safe. A dropped wait does not end the context.
     pub fn wait(&self) -> GroupWait<E> {
         GroupWait { waiter: Waiter::new(Waiting(self.shared.clone()), ()) }
     }
 
-    /// [`wait`](Self::wait) that blocks the thread.
+    /// As [`wait`](Self::wait), but blocks the thread.
     ///
     /// # Errors
     ///
@@ -306,7 +311,7 @@ pin_project! {
     pub struct Start<F, E> {
         #[pin]
         waiter: Waiter<Starting<E>>,
-        // `None` once it is started. Not polled here, so not pinned.
+        // `None` once it is started. It is not polled here, so this field is not pinned.
         rest: Option<Pin<Box<F>>>,
         site: &'static Location<'static>,
     }
@@ -337,7 +342,7 @@ where
             }
             Poll::Ready(Ended::AtOnce(()) | Ended::Fired) => {}
         }
-        // From here on the place is the seat's.
+        // From here on the seat owns the place.
         let seat = Seat::new(shared.clone());
         this.waiter.reset();
         if let Some(future) = this.rest.take() {

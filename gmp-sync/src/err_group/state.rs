@@ -1,21 +1,21 @@
-//! The locked core of an `ErrGroup`: who is active, who waits to start, what went wrong first.
+//! The locked state of an `ErrGroup`: active members, members that wait to start, the first error.
 //!
-//! A place that becomes free is given to the first that waits for one, at once and under the
-//! lock: nobody overtakes, and the group is never seen empty while somebody waits to start.
+//! A place that becomes free goes to the first waiter at once, under the lock. So starts are in
+//! arrival order, and the group is not empty while a member with a place waits to start.
 
 use super::error::GroupError;
 use crate::waitq::Queue;
 use crate::wakers::Wakers;
 
-/// What the lock of a group guards.
+/// The data that the lock of a group guards.
 pub(super) struct State<E> {
-    /// Members that run, and places given to those about to start.
+    /// Running members, and places that were given to members about to start.
     pub(super) active: usize,
     limit: Option<usize>,
     pub(super) first: Option<GroupError<E>>,
-    /// Those who wait for all members to be done.
+    /// Waits for the end of all members.
     pub(super) waiting: Queue<()>,
-    /// Those who wait for a place.
+    /// Waits for a place.
     pub(super) starting: Queue<()>,
 }
 
@@ -33,20 +33,21 @@ impl<E> State<E> {
         self.limit.is_none_or(|limit| self.active < limit)
     }
 
-    /// Takes a place, if there is one that nobody waits for.
+    /// Takes a place, if one is free and no member waits for it.
     pub(super) fn try_enter(&mut self) -> bool {
         let entered = self.has_room() && self.starting.is_empty();
         self.active += usize::from(entered);
         entered
     }
 
-    /// Gives a place back: to the first that waits for one, or to nobody; then all may be done.
+    /// Gives a place back, to the first waiter if there is one. If no member is active then, ends
+    /// the waits.
     pub(super) fn leave(&mut self) -> Wakers {
         self.active -= 1;
         self.admit()
     }
 
-    /// Changes the limit, and lets in who now has room.
+    /// Changes the limit, and gives new places to waiters.
     pub(super) fn set_limit(&mut self, limit: Option<usize>) -> Wakers {
         self.limit = limit;
         self.admit()

@@ -1,10 +1,10 @@
-//! A start dropped at every moment: no place is lost, nobody is started twice.
+//! A start that is dropped at any time: no place is lost, and no member is started twice.
 
 use super::ErrGroup;
 use std::future::{pending, ready};
 use std::task::{Context, Waker};
 
-/// Dropped before it is polled, while it waits, and after it was given a place.
+/// The start is dropped before it is polled, while it waits, and after it was given a place.
 #[test]
 fn a_start_dropped_at_every_moment() {
     let mut cx = Context::from_waker(Waker::noop());
@@ -34,7 +34,7 @@ fn a_start_dropped_at_every_moment() {
     }
 }
 
-/// A wait dropped at every moment takes nothing with it.
+/// A wait that is dropped at any time does not affect another wait.
 #[test]
 fn a_wait_dropped_at_every_moment() {
     let mut cx = Context::from_waker(Waker::noop());
@@ -61,7 +61,7 @@ fn a_wait_dropped_at_every_moment() {
     }
 }
 
-/// Notes how many members a group has when it is dropped.
+/// Records the number of active members when it is dropped.
 struct ActiveAtDrop(ErrGroup<()>, std::sync::mpsc::Sender<usize>);
 
 impl Drop for ActiveAtDrop {

@@ -1,10 +1,11 @@
-//! `Aging`: whether a timer is set that will age a pool.
+//! `Aging`: whether the timer that ages a pool is set.
 //!
-//! Go ages its pools at each garbage collection. Here a timer does, one for a pool that has items and
-//! none for one that has not. The one who puts an item looks, after it, whether a timer is set; the
-//! timer says first that it is not, then visits each shard, and is set again if it leaves items.
-//! An item is either there when its shard is visited, or comes later, through the same
-//! [`TryCell`](super::try_cell): then the one who puts it sees what was said before the visit.
+//! Go ages its pools at each garbage collection. Here a timer does it; a pool without items has
+//! none. A thread that has put an item checks afterwards whether a timer is set. When the timer
+//! fires, it first clears the mark, then ages each shard, and is set again if items are left. So an
+//! item is either in its shard when the shard is aged, or it is put later. In the second case the
+//! put goes through the same [`TryCell`](super::try_cell) after the ageing, so the thread sees that
+//! the mark was cleared.
 
 use gmp_rt::prim::Mutex;
 use gmp_rt::prim::{AtomicBool, Ordering};
@@ -28,10 +29,10 @@ impl Aging {
         Self { set: AtomicBool::new(false), lock: Mutex::new(()) }
     }
 
-    /// There are items: makes sure that a timer is set.
+    /// Makes sure that a timer is set, because there are items.
     #[inline]
     pub(super) fn want(&self) -> Alarm {
-        // Relaxed: that it is not stale is shown in the header.
+        // Relaxed: the header shows why the value is not stale.
         if self.set.load(Ordering::Relaxed) { Alarm::No } else { self.want_slow() }
     }
 
@@ -45,7 +46,7 @@ impl Aging {
         Alarm::Wanted
     }
 
-    /// The timer is over.
+    /// Marks the timer as not set.
     pub(super) fn over(&self) {
         let _lock = self.lock.lock();
         self.set.store(false, Ordering::Relaxed); // Relaxed: under the lock, or see `want`

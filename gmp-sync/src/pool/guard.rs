@@ -1,13 +1,13 @@
-//! `PoolGuard`: an item that goes back to its pool when it is dropped.
+//! `PoolGuard`: an item that returns to its pool on drop.
 
 use super::Pool;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-/// An item of a [`Pool`], put back when this is dropped.
+/// An item of a [`Pool`], put back on drop.
 pub struct PoolGuard<'a, T: Send + 'static> {
     pool: &'a Pool<T>,
-    /// `None` only while it is dropped or taken apart.
+    /// `None` only during `drop` and `into_inner`.
     item: Option<T>,
 }
 
@@ -16,8 +16,9 @@ impl<'a, T: Send + 'static> PoolGuard<'a, T> {
         Self { pool, item: Some(item) }
     }
 
-    /// The item, which then does not go back. An associated function, for `T` may have a method of
-    /// that name.
+    /// Returns the item, which then does not go back to the pool.
+    ///
+    /// This is an associated function, because `T` may have a method of that name.
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! Models of the pool: the cell that threads take turns at, and the timer against puts.
+//! Models of the pool: exclusive access to a cell, and the timer against puts.
 
 use super::aging::{Aging, Alarm};
 use super::try_cell::TryCell;
@@ -8,7 +8,7 @@ use gmp_rt::prim::CachePadded;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// One at a time, and each sees what the one before did.
+/// Accesses are exclusive, and each sees the writes of the one before.
 #[test]
 fn loom_turns_at_the_cell() {
     ::loom::model(|| {
@@ -31,7 +31,7 @@ fn pool(shards: usize) -> Arc<Shared<u8>> {
     Arc::new(Shared { shards, make, aging, idle: Duration::MAX })
 }
 
-/// An item that is put as the timer runs out: it is left with a timer, not two, or taken along.
+/// An item is put while the timer fires: one timer is set if it is left, and never two.
 #[test]
 fn loom_put_against_tick() {
     ::loom::model(|| {
@@ -48,14 +48,15 @@ fn loom_put_against_tick() {
         let wanted = [putting.join().unwrap(), ticking.join().unwrap()];
         let timers = wanted.iter().filter(|alarm| **alarm == Alarm::Wanted).count();
         match pool.age().rest {
-            // Those who drop an item because the shard is in use may leave a timer for nothing.
+            // A put that drops its item because the shard is in use may leave a timer without
+            // items.
             Rest::None => assert!(timers <= 1),
             Rest::Items => assert_eq!(timers, 1),
         }
     });
 }
 
-/// Two take and two put: no item is taken twice, none appears from nowhere.
+/// Two threads take from a pool with one item: it is taken once.
 #[test]
 fn loom_items_are_taken_once() {
     ::loom::model(|| {

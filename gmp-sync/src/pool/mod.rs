@@ -1,16 +1,17 @@
-//! `Pool`.
+//! `Pool`: a cache of items for reuse.
 //!
-//! A shard for each P, which that P has to itself: it takes its own items, last in first out,
-//! and from others only if it has none. Threads outside of gmp have a shard by their address. A shard
-//! is never waited for: who finds one in use goes to the next, and if all are in use the pool counts
-//! as empty, or full.
+//! Each P has a shard, chosen by its index. It takes its own items first, the last one put first,
+//! and items of other shards only if its own has none. An external thread has a shard by a hash of
+//! an address. No thread waits for a shard. A thread that finds a shard in use tries the next one.
+//! If all are in use, the pool counts as empty or as full.
 //!
-//! Go's pool is per P too, and needs no atomic at all, since a goroutine cannot lose its P while
-//! it looks. Here a P whose thread is stuck passes its right on, and several runtimes may share a
-//! pool: so the shard of a P is claimed, at one uncontended read-modify-write.
+//! Go's pool is per P too, and its fast path needs no atomic read-modify-write, because a goroutine
+//! cannot lose its P during the access. Here sysmon may hand off the P of a blocked thread, and
+//! several runtimes may share a pool. So a thread claims a shard by one uncontended
+//! read-modify-write.
 //!
-//! Items age by time: see [aging]. That timer is only set by puts from goroutines; it also puts
-//! the report that all goroutines are asleep off, while a pool has items.
+//! Items age by time: see [aging]. Only puts from goroutines set that timer. While it is set, the
+//! runtime does not report that all goroutines are asleep.
 
 mod aging;
 mod guard;
@@ -32,20 +33,21 @@ use std::ptr;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// From one ageing of a pool's items to the next, unless told otherwise. Go's are collected at
-/// least every two minutes, in a busy program several times a second.
+/// Default time from one ageing of a pool's items to the next. Chosen. Go ages its pools at each
+/// garbage collection, at least every two minutes.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// Things to be used again rather than made anew (Go: `sync.Pool`).
+/// A cache of items that are used again instead of created (Go: `sync.Pool`).
 ///
-/// For buffers and the like, which are costly to make and of which no particular one is wanted.
-/// Works from goroutines, where it is fastest, and from any thread. Clones are the same pool.
+/// Use it for buffers and other interchangeable items that are costly to create. It works on any
+/// thread and is fastest in goroutines. Clones share one pool.
 ///
-/// An item may be dropped at any time. In place of Go's garbage collection, time decides: an item
-/// that nobody takes for ten seconds ([`with_idle`](Self::with_idle)), twice over, is dropped. A
-/// pool that only threads outside of gmp put to keeps its items, unless [`age`](Self::age) is called.
+/// An item may be dropped at any time. Go drops unused items at garbage collections. Here an item
+/// is dropped after 10 to 20 seconds without use; [`with_idle`](Self::with_idle) sets another time.
+/// If only external threads put items into a pool, it keeps them until [`age`](Self::age) is
+/// called.
 ///
-/// Items come back as they were put: clear what is to be cleared before putting.
+/// The pool does not change items. Clear an item before you put it back, or after you get it.
 ///
 /// # Examples
 ///
@@ -68,7 +70,7 @@ pub struct Pool<T: Send + 'static> {
 }
 
 struct Shared<T> {
-    /// As many as a power of two.
+    /// The number of shards is a power of two.
     shards: Box<[CachePadded<Shard<T>>]>,
     make: Box<dyn Fn() -> T + Send + Sync>,
     aging: Aging,
@@ -88,14 +90,15 @@ impl<T: Default + Send + 'static> Default for Pool<T> {
 }
 
 impl<T: Send + 'static> Pool<T> {
-    /// An empty pool that makes what it has not.
+    /// Creates an empty pool. `make` creates an item when the pool has none.
     #[must_use]
     pub fn new(make: impl Fn() -> T + Send + Sync + 'static) -> Self {
         Self::with_idle(make, IDLE)
     }
 
-    /// [`new`](Self::new) with another time after which items age. An item is dropped when it was
-    /// not taken for one to two times that long.
+    /// As [`new`](Self::new), with another time after which items age.
+    ///
+    /// An item is dropped when it was not taken for one to two times `idle`.
     #[must_use]
     pub fn with_idle(make: impl Fn() -> T + Send + Sync + 'static, idle: Duration) -> Self {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
@@ -104,25 +107,25 @@ impl<T: Send + 'static> Pool<T> {
         Self { shared: Arc::new(Shared { shards, make, aging, idle }) }
     }
 
-    /// An item: one that was put, or a new one.
+    /// Returns an item from the pool, or a new one.
     #[inline]
     pub fn get(&self) -> T {
         self.try_get().unwrap_or_else(|| (self.shared.make)())
     }
 
-    /// An item that was put, if there is one at hand.
+    /// Returns an item from the pool. Returns `None` if it finds none.
     #[inline]
     pub fn try_get(&self) -> Option<T> {
         self.shared.take(home())
     }
 
-    /// An item that goes back when the guard is dropped.
+    /// Returns an item in a guard that puts it back on drop.
     #[inline]
     pub fn guard(&self) -> PoolGuard<'_, T> {
         PoolGuard::new(self, self.get())
     }
 
-    /// Puts an item, to be used again.
+    /// Puts an item into the pool.
     #[inline]
     pub fn put(&self, item: T) {
         if self.shared.put(home(), item) == Alarm::Wanted {
@@ -130,37 +133,38 @@ impl<T: Send + 'static> Pool<T> {
         }
     }
 
-    /// Ages all items: those that were put before the last ageing are dropped. This is what Go does at
-    /// each garbage collection, and what happens here by itself after some idle time.
+    /// Ages all items: drops those that were put before the last ageing.
+    ///
+    /// Go does this at each garbage collection. A timer does it here after some idle time.
     ///
     /// # Panics
     ///
-    /// If the drop of an item does. All other items have aged then.
+    /// If the drop of an item panics. All other items have aged then.
     pub fn age(&self) {
         self.shared.age().finish();
     }
 }
 
-/// Where a thread's items are, and whether it runs goroutines.
+/// The first shard that a thread uses, and whether the thread holds a P.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     P(usize),
     Outside(usize),
 }
 
-/// Where this thread's items are.
+/// Returns the place of this thread.
 #[inline]
 fn home() -> Place {
     p_index().map_or_else(outside, Place::P)
 }
 
-/// A place by the address of something that each thread has for itself.
+/// Returns a place by the address of a thread-local variable.
 fn outside() -> Place {
     thread_local! {
         static HERE: Cell<u8> = const { Cell::new(0) };
     }
     let address = HERE.try_with(|here| ptr::from_ref(here).addr()).unwrap_or(0);
-    // The upper bits of a product with the golden ratio depend on all bits of the address.
+    // Multiplies by the golden ratio: the upper bits depend on all bits of the address.
     Place::Outside(((address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) as usize)
 }
 
@@ -184,7 +188,7 @@ impl<T> Shared<T> {
         self.shard(home).take(Age::Fresh).or_else(|| self.take_anywhere(home))
     }
 
-    /// First the fresh ones of all, so that victims that are not needed age.
+    /// Tries the fresh items of all shards first, so that unused victims age.
     #[cold]
     fn take_anywhere(&self, home: usize) -> Option<T> {
         let shards = || (0..self.shards.len()).map(|n| self.shard(home + n));
@@ -203,7 +207,8 @@ impl<T> Shared<T> {
                 Ok(()) => {
                     return match place {
                         Place::P(_) => self.aging.want(),
-                        // A timer would start the default runtime, on a thread that may want none.
+                        // A timer would start the default runtime, on a thread that may not want
+                        // one.
                         Place::Outside(_) => Alarm::No,
                     };
                 }
@@ -221,7 +226,7 @@ impl<T> Shared<T> {
             if left == Rest::Items {
                 aged.rest = left;
             }
-            // One by one: a second panic inside the drop of a list would abort the process.
+            // Dropped one by one: a second panic inside the drop of a list would abort the process.
             for item in old {
                 if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(item))) {
                     match aged.panic {
@@ -234,7 +239,7 @@ impl<T> Shared<T> {
         aged
     }
 
-    /// The timer is over: ages all items, and says whether another is wanted.
+    /// Handles the end of the timer: ages all items. Returns whether another timer is needed.
     fn tick(&self) -> (Alarm, Aged) {
         self.aging.over();
         let aged = self.age();
@@ -254,7 +259,7 @@ impl<T: Send + 'static> Shared<T> {
     }
 }
 
-/// What came of ageing all items.
+/// Result of ageing all items.
 #[must_use = "to be finished: the drop of an item may have panicked"]
 struct Aged {
     rest: Rest,
@@ -263,7 +268,7 @@ struct Aged {
 }
 
 impl Aged {
-    /// Continues the panic, if there was one.
+    /// Resumes the panic, if there was one.
     fn finish(self) {
         if let Some(payload) = self.panic {
             resume_unwind(payload);
@@ -271,7 +276,7 @@ impl Aged {
     }
 }
 
-/// What the timer of a pool does.
+/// The callback of a pool's timer.
 struct Tick<T: Send + 'static> {
     pool: Weak<Shared<T>>,
     ran: AtomicBool,
@@ -290,7 +295,8 @@ impl<T: Send + 'static> Tick<T> {
 }
 
 impl<T: Send + 'static> Drop for Tick<T> {
-    /// Its runtime went down before it was time: a put on another sets the next one.
+    /// Marks the timer as not set if its runtime shut down before it fired. The next put on another
+    /// runtime sets a new one.
     fn drop(&mut self) {
         if !self.ran.load(Ordering::Relaxed)
             && let Some(pool) = self.pool.upgrade()

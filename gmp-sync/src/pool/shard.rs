@@ -1,24 +1,24 @@
-//! `Shard`: the items that one P has put back.
+//! `Shard`: the items of one place.
 //!
-//! In two generations. Items are put among the fresh ones; ageing drops the *victims* and makes the
-//! fresh ones victims. So an item is dropped when it was not used from one ageing to the next but one.
+//! It has two generations. A put adds to the fresh items. Ageing drops the *victims* and makes the
+//! fresh items victims. So an item is dropped if it is not taken between two ageings.
 
 use super::try_cell::TryCell;
 use gmp_rt::prim::{AtomicUsize, Ordering};
 
 pub(super) struct Shard<T> {
     items: TryCell<Items<T>>,
-    /// How many there are. Written inside the cell; read outside as a hint.
+    /// Number of items. Written inside the cell; read outside as a hint.
     count: AtomicUsize,
 }
 
 struct Items<T> {
-    /// The last one put back is the first to go: it is in the cache still.
+    /// The last item put is taken first, because it is probably still in the CPU's cache.
     fresh: Vec<T>,
     victims: Vec<T>,
 }
 
-/// Which items.
+/// A generation of items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Age {
     Fresh,
@@ -48,13 +48,13 @@ impl<T> Shard<T> {
         })
     }
 
-    /// How many items there are, or were just now.
+    /// Returns the number of items, which may be outdated.
     #[inline]
     pub(super) fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed) // Relaxed: a hint
     }
 
-    /// Takes an item; `None` if there is none, or another is at it.
+    /// Takes an item. Returns `None` if there is none, or another thread uses the shard.
     #[inline]
     pub(super) fn take(&self, age: Age) -> Option<T> {
         self.with(|items| match age {
@@ -63,7 +63,7 @@ impl<T> Shard<T> {
         })?
     }
 
-    /// Puts an item; gives it back if another is at it.
+    /// Puts an item. Returns it as the error if another thread uses the shard.
     #[inline]
     pub(super) fn put(&self, item: T) -> Result<(), T> {
         let mut item = Some(item);
@@ -71,8 +71,8 @@ impl<T> Shard<T> {
         item.map_or(Ok(()), Err)
     }
 
-    /// Ages the items; those too old are to be dropped by the caller. One that others are at is in
-    /// use, and not aged.
+    /// Ages the items and returns the old victims, which the caller drops. A shard that another
+    /// thread uses is not aged.
     pub(super) fn age(&self) -> (Rest, Vec<T>) {
         let aged = self.with(|items| {
             let old = std::mem::replace(&mut items.victims, std::mem::take(&mut items.fresh));

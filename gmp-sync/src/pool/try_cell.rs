@@ -1,13 +1,13 @@
-//! `TryCell`: a value that one thread at a time looks into, and at which nobody waits.
+//! `TryCell`: a value with exclusive access and without waiting.
 //!
-//! Who finds it in use is turned away, and goes elsewhere. So it costs one read-modify-write to
-//! go in and a plain store to leave; a lock needs two, since the one who leaves has to see
-//! whether somebody waits.
+//! A thread that finds the cell in use does not wait. So entering costs one read-modify-write and
+//! leaving costs a plain store. A lock needs two read-modify-writes, because leaving has to check
+//! for waiters.
 //!
 //! # Invariants
 //!
-//! - I1: `value` is touched only by the thread that turned `busy` from `false` to `true`, until
-//!   it stores `false`.
+//! - I1: only the thread that changed `busy` from `false` to `true` accesses `value`, until it
+//!   stores `false`.
 
 use gmp_rt::prim::Ordering::{Acquire, Relaxed, Release};
 use gmp_rt::prim::{AtomicBool, UnsafeCell};
@@ -17,8 +17,8 @@ pub(super) struct TryCell<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: I1 — one thread at a time, so the value need not be `Sync`; one that is not `Send` would
-// be dropped or taken out by another thread than the one that put it in.
+// SAFETY: I1 — one thread at a time has access, so the value need not be `Sync`. It must be `Send`,
+// because another thread may drop it or take it out.
 unsafe impl<T: Send> Sync for TryCell<T> {}
 
 impl<T> TryCell<T> {
@@ -26,26 +26,26 @@ impl<T> TryCell<T> {
         Self { busy: AtomicBool::new(false), value: UnsafeCell::new(value) }
     }
 
-    /// Runs `f` on the value; `None`, without having run it, if another is at it.
+    /// Runs `f` on the value. Returns `None` without running it if another thread uses the cell.
     #[inline]
     pub(super) fn try_with<R>(&self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
-        /// Leaves also when `f` panics.
+        /// Leaves the cell, also when `f` panics.
         struct Leave<'a>(&'a AtomicBool);
         impl Drop for Leave<'_> {
             #[inline]
             fn drop(&mut self) {
-                // Release: pairs with the Acquire of the next who comes in.
+                // Release: pairs with the Acquire of the next thread that enters.
                 self.0.store(false, Release);
             }
         }
-        // Relaxed: a look first, which takes the cache line from nobody.
+        // Relaxed: a load first, which leaves the cache line shared.
         if self.busy.load(Relaxed)
             || self.busy.compare_exchange(false, true, Acquire, Relaxed).is_err()
         {
             return None;
         }
         let _leave = Leave(&self.busy);
-        // SAFETY: I1 — we have just made it busy.
+        // SAFETY: I1 — this thread has just set `busy`.
         Some(self.value.with_mut(|value| f(unsafe { &mut *value })))
     }
 }

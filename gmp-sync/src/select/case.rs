@@ -1,7 +1,7 @@
 //! The cases of a select: a receive, a send, any future.
 //!
-//! [`Arm`] is a case as the engine sees it, whatever it receives or sends; [`Case`] is what the
-//! macro takes from the chosen one.
+//! [`Arm`] is the interface for the engine, which does not know the types of values. [`Case`] is
+//! the interface for the macro, which takes the output of the chosen case.
 
 use crate::chan::core::{Core, Take};
 use crate::chan::permits::{Confirm, Reserve};
@@ -19,18 +19,18 @@ use std::mem::ManuallyDrop;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// What an arm is.
+/// Kind of an arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// On the channel with this id.
+    /// An operation on the channel with this id.
     Channel(usize),
     /// A future.
     Future,
-    /// Not to be chosen: its guard is false.
+    /// Not to be chosen, because its guard is false.
     Off,
 }
 
-/// Whether the select will wait if no case is ready.
+/// Whether the select waits if no case is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Will {
     /// It waits.
@@ -39,42 +39,42 @@ pub enum Will {
     GoOn,
 }
 
-/// What came of a try.
+/// Result of an attempt.
 #[derive(Debug)]
 pub enum Attempt {
     /// This case is chosen, and done.
     Done(Wakers),
-    /// This case is chosen; its value comes from a sender that was told to bring it.
+    /// This case is chosen. Its value comes from a sender that was summoned.
     Promised(Wakers),
-    /// Not now.
+    /// Not possible now.
     No(Wakers),
 }
 
-/// What a chosen arm found when it was asked for.
+/// State of a chosen arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It is done.
     Done,
-    /// Its value is still to come.
+    /// Its value has not arrived yet.
     Waiting,
-    /// The promised value does not come, or the receiver has left: the select begins again.
+    /// The promised value does not come, or the receiver has left. The select begins again.
     Again,
 }
 
-/// A case as the engine sees it. Functions of channels are for arms of kind `Channel`; those
-/// marked unsafe are called with that channel locked by this thread.
+/// A case as the engine sees it. The functions for channels apply to arms of kind `Channel`. The
+/// unsafe ones are called while this thread holds the lock of that channel.
 ///
 /// # Safety
 ///
-/// An arm that is enlisted leaves its channel's queue in `dequeue`.
+/// An arm that has joined a queue leaves it in `dequeue`.
 pub unsafe trait Arm {
-    /// What it is. Does not change.
+    /// Returns the kind, which does not change.
     fn kind(&self) -> Kind;
 
     /// Locks its channel.
     fn lock(&self) {}
 
-    /// Unlocks its channel. The wakers are to be woken when no channel is locked.
+    /// Unlocks its channel. The caller wakes the wakers when it holds no lock.
     ///
     /// # Safety
     ///
@@ -83,7 +83,7 @@ pub unsafe trait Arm {
         Wakers::None
     }
 
-    /// Does it, if that is possible now.
+    /// Executes the operation, if that is possible now.
     ///
     /// # Safety
     ///
@@ -92,8 +92,8 @@ pub unsafe trait Arm {
         Attempt::No(Wakers::None)
     }
 
-    /// Locks its channel and tries, and unlocks, except after [`Attempt::Promised`]. In one call, in
-    /// which the others are known: this is all that most selects do.
+    /// Locks its channel, tries, and unlocks, except after [`Attempt::Promised`]. One call, in
+    /// which the arm's type is known: most selects do no more than this.
     fn try_alone(self: Pin<&mut Self>) -> Attempt {
         self.lock();
         // SAFETY: locked.
@@ -106,7 +106,7 @@ pub unsafe trait Arm {
     ///
     /// See [`Arm`].
     unsafe fn try_and_unlock(mut self: Pin<&mut Self>) -> Attempt {
-        // SAFETY: locked, as the caller promises.
+        // SAFETY: locked, guaranteed by the caller.
         match unsafe { self.as_mut().attempt() } {
             promised @ Attempt::Promised(_) => promised,
             Attempt::Done(mut wakers) => {
@@ -122,16 +122,16 @@ pub unsafe trait Arm {
         }
     }
 
-    /// Joins the queue of its channel: of those with a promise after
-    /// [`Attempt::Promised`].
+    /// Joins a queue of its channel. After [`Attempt::Promised`] it joins the queue of promised
+    /// receivers.
     ///
     /// # Safety
     ///
-    /// See [`Arm`]; and `claim` stays where it is until `dequeue`.
+    /// See [`Arm`]; and `claim` is not moved until `dequeue`.
     unsafe fn enqueue(self: Pin<&mut Self>, _claim: &Claim, _index: u32, _summoned: Summoned) {}
 
-    /// Has stayed in the queue of its channel while nobody could serve it, and now can be served
-    /// again.
+    /// Called when the arm can be served again, after it has stayed in its queue while no peer
+    /// could serve it.
     ///
     /// # Safety
     ///
@@ -156,24 +156,24 @@ pub unsafe trait Arm {
         Outcome::Done
     }
 
-    /// Polls a future. Not under a lock.
+    /// Polls a future. The caller holds no lock.
     fn poll(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<()> {
         Poll::Pending
     }
 }
 
-/// What the macro takes from the chosen case.
+/// A case as the macro sees it.
 pub trait Case: Arm {
     /// The result of a receive or a future; the permit of a send.
     type Output;
 
-    /// The output. After the engine has chosen this case, once.
+    /// Returns the output. Called once, after the engine has chosen this case.
     fn output(self: Pin<&mut Self>) -> Self::Output;
 }
 
-/// The output of a send case on its way from the cases, which are gone, to the body. It has no
-/// destructor, so that the sender is not borrowed until the end of all bodies; the macro releases
-/// it in the next step.
+/// The output of a send case between the drop of the cases and the body. It has no destructor, so
+/// that the sender is not borrowed until the end of all bodies. The macro releases it in the next
+/// step.
 #[derive(Debug)]
 pub struct Held<P>(ManuallyDrop<P>);
 
@@ -183,13 +183,13 @@ impl<P> Held<P> {
         Self(ManuallyDrop::new(permit))
     }
 
-    /// The permit.
+    /// Returns the permit.
     pub fn release(self) -> P {
         ManuallyDrop::into_inner(self.0)
     }
 }
 
-/// The output of a case that was chosen is there: the engine put it there.
+/// Returns the output of a chosen case, which the engine has stored.
 fn chosen<T>(output: Option<T>) -> T {
     match output {
         Some(output) => output,
@@ -225,7 +225,7 @@ unsafe impl<T> Arm for RecvCase<'_, T> {
     }
 
     unsafe fn unlock(&self) -> Wakers {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.recv.receiver.chan.unlock() }
     }
 
@@ -241,14 +241,14 @@ unsafe impl<T> Arm for RecvCase<'_, T> {
             Err(((), locked)) => locked,
         };
         locked.keep();
-        // SAFETY: locked still.
+        // SAFETY: still locked.
         unsafe { self.try_and_unlock() }
     }
 
     unsafe fn attempt(self: Pin<&mut Self>) -> Attempt {
         let this = self.project();
         let chan = &this.recv.receiver.chan;
-        // SAFETY: locked, as the caller promises.
+        // SAFETY: locked, guaranteed by the caller.
         match unsafe { chan.locked(Core::take) } {
             Take::Value(value, fired) => {
                 *this.output = Some(Ok(value));
@@ -258,7 +258,7 @@ unsafe impl<T> Arm for RecvCase<'_, T> {
                 *this.output = Some(Err(RecvError));
                 Attempt::Done(Wakers::None)
             }
-            // Also with a default: a sender that waits makes this case possible.
+            // Even with a default: a waiting sender makes this case possible.
             Take::Summoned(fired) => Attempt::Promised(fired.into()),
             Take::Empty => Attempt::No(Wakers::None),
         }
@@ -267,10 +267,10 @@ unsafe impl<T> Arm for RecvCase<'_, T> {
     unsafe fn enqueue(self: Pin<&mut Self>, claim: &Claim, index: u32, summoned: Summoned) {
         let recv = self.project().recv.project();
         let mut node = recv.spot.make(Wait::new(Parcel::Nothing));
-        // SAFETY: the claim stays, as the caller promises.
+        // SAFETY: the claim is not moved, guaranteed by the caller.
         node.as_mut().own(|wait| unsafe { wait.enlist(claim, index) });
         let chan = &recv.receiver.chan;
-        // SAFETY: locked; pinned in the select's list; `dequeue` comes first.
+        // SAFETY: locked; pinned in the select's list; `dequeue` is called before the drop.
         unsafe { chan.locked(|core| core.wait_to_receive(node, None, summoned)) };
     }
 
@@ -316,7 +316,7 @@ impl<T> Case for RecvCase<'_, T> {
 }
 
 pin_project! {
-    /// `result = tx.send(value)`: the value is not here.
+    /// `result = tx.send(value)`, without the value.
     pub struct SendCase<'a, T> {
         sender: &'a Sender<T>,
         #[pin]
@@ -349,15 +349,15 @@ unsafe impl<T> Arm for SendCase<'_, T> {
     }
 
     unsafe fn unlock(&self) -> Wakers {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.sender.chan.unlock() }
     }
 
     unsafe fn attempt(self: Pin<&mut Self>) -> Attempt {
         let this = self.project();
-        // SAFETY: locked, as the caller promises.
+        // SAFETY: locked, guaranteed by the caller.
         match unsafe { this.sender.chan.locked(|core| core.reserve()) } {
-            // Closed: using the permit says so.
+            // If the channel is closed, the use of the permit reports it.
             Reserve::Permit | Reserve::Closed => {
                 *this.permit = Some(Permit::new(&this.sender.chan));
                 Attempt::Done(Wakers::None)
@@ -370,20 +370,20 @@ unsafe impl<T> Arm for SendCase<'_, T> {
         let this = self.project();
         let mut node = this.spot.make(Wait::new(Parcel::Later));
         node.as_mut().own(|wait| {
-            // Also if it was there from an earlier wait.
+            // Also if the node is left from an earlier wait.
             wait.put(Parcel::Later);
-            // SAFETY: the claim stays, as the caller promises.
+            // SAFETY: the claim is not moved, guaranteed by the caller.
             unsafe { wait.enlist(claim, index) };
         });
-        // SAFETY: locked; pinned in the select's list; `dequeue` comes first.
+        // SAFETY: locked; pinned in the select's list; `dequeue` is called before the drop.
         unsafe { this.sender.chan.locked(|core| core.wait_to_send(node, None, *this.entry)) };
         *this.entry = Entry::Last;
     }
 
     unsafe fn return_to_queue(&self) {
-        // A stream may have looked meanwhile. (A sink is told that it may send to a receiver that
-        // is away, and a plain send or receive waits where the select looks now.)
-        // SAFETY: locked, as the caller promises.
+        // A stream may have checked the channel meanwhile. (A sink may send to a receiver that is
+        // away, and a plain send or receive waits in a queue that the select has just checked.)
+        // SAFETY: locked, guaranteed by the caller.
         unsafe { self.sender.chan.locked(|core| core.ring_streams()) };
     }
 
@@ -405,13 +405,13 @@ unsafe impl<T> Arm for SendCase<'_, T> {
         let parcel = node.as_mut().own(Wait::take);
         node.reset();
         let chan = &this.sender.chan;
-        // SAFETY: locked, as the caller promises.
+        // SAFETY: locked, guaranteed by the caller.
         let confirm = || unsafe { chan.locked(Core::confirm) };
         if matches!(parcel, Parcel::Summons) && confirm() == Confirm::Withdrawn {
             *this.entry = Entry::First;
             return Outcome::Again;
         }
-        // Closed: using the permit says so.
+        // If the channel is closed, the use of the permit reports it.
         *this.permit = Some(Permit::new(chan));
         Outcome::Done
     }
@@ -428,8 +428,8 @@ impl<'a, T> Case for SendCase<'a, T> {
 pin_project! {
     /// `output = future`.
     ///
-    /// How to poll it is noted when it is made: only there does it have to be a future, so the
-    /// compiler complains once about one that is not, and where it is written.
+    /// The constructor stores the poll function. Only the constructor requires a future, so for any
+    /// other type the compiler reports one error, at the place where the case is written.
     pub struct FutureCase<F, O> {
         #[pin]
         future: F,
@@ -450,7 +450,7 @@ impl<F, O> fmt::Debug for FutureCase<F, O> {
     }
 }
 
-// SAFETY: it is never in a queue.
+// SAFETY: it never joins a queue.
 unsafe impl<F, O> Arm for FutureCase<F, O> {
     fn kind(&self) -> Kind {
         Kind::Future
@@ -471,7 +471,7 @@ impl<F, O> Case for FutureCase<F, O> {
 }
 
 pin_project! {
-    /// A case with a guard: not there if the guard is false.
+    /// A case with a guard: empty if the guard is false.
     #[derive(Debug)]
     pub struct Guarded<C> {
         #[pin]
@@ -480,13 +480,13 @@ pin_project! {
 }
 
 impl<C> Guarded<C> {
-    /// The case, if the guard is true.
+    /// Creates the case. `case` is `None` if the guard is false.
     pub fn new(case: Option<C>) -> Self {
         Self { case }
     }
 }
 
-// SAFETY: forwards to a case, or is never in a queue.
+// SAFETY: forwards to a case, or never joins a queue.
 unsafe impl<C: Arm> Arm for Guarded<C> {
     fn kind(&self) -> Kind {
         self.case.as_ref().map_or(Kind::Off, Arm::kind)
@@ -500,7 +500,7 @@ unsafe impl<C: Arm> Arm for Guarded<C> {
 
     unsafe fn unlock(&self) -> Wakers {
         match &self.case {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             Some(case) => unsafe { case.unlock() },
             None => Wakers::None,
         }
@@ -515,7 +515,7 @@ unsafe impl<C: Arm> Arm for Guarded<C> {
 
     unsafe fn attempt(self: Pin<&mut Self>) -> Attempt {
         match self.project().case.as_pin_mut() {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             Some(case) => unsafe { case.attempt() },
             None => Attempt::No(Wakers::None),
         }
@@ -523,21 +523,21 @@ unsafe impl<C: Arm> Arm for Guarded<C> {
 
     unsafe fn enqueue(self: Pin<&mut Self>, claim: &Claim, index: u32, summoned: Summoned) {
         if let Some(case) = self.project().case.as_pin_mut() {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { case.enqueue(claim, index, summoned) };
         }
     }
 
     unsafe fn return_to_queue(&self) {
         if let Some(case) = &self.case {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { case.return_to_queue() };
         }
     }
 
     unsafe fn dequeue(self: Pin<&mut Self>) -> Wakers {
         match self.project().case.as_pin_mut() {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             Some(case) => unsafe { case.dequeue() },
             None => Wakers::None,
         }
@@ -545,7 +545,7 @@ unsafe impl<C: Arm> Arm for Guarded<C> {
 
     unsafe fn collect(self: Pin<&mut Self>) -> Outcome {
         match self.project().case.as_pin_mut() {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             Some(case) => unsafe { case.collect() },
             None => Outcome::Done,
         }

@@ -1,21 +1,22 @@
-//! Choosing (Go: `selectgo`).
+//! The choice among the cases of a select (Go: `selectgo`).
 //!
-//! 1. In random order, each case is tried on its own: a ready channel costs one lock. A future is
+//! 1. Each case is tried on its own, in random order. A ready channel costs one lock. A future is
 //!    polled.
-//! 2. If none is ready all channels are locked, in the order of their addresses, and tried once
-//!    more: what is decided next is decided at one instant. With a `default`, that is taken. Otherwise a
-//!    node of each channel case joins its queue, with the select's [`Claim`], and the select waits.
-//!    A select with one channel case is decided by its try alone.
-//! 3. Whoever serves a node first wins the claim. The select, woken, locks all channels again and
-//!    takes the losing nodes out.
+//! 2. If none is ready, all channels are locked in the order of their addresses and tried once
+//!    more. So the next decision is made at one instant. If there is a `default`, it is taken.
+//!    Otherwise a node of each channel case joins its queue, with the select's [`Claim`], and the
+//!    select waits. If a select with a `default` has at most one channel case, the first try is
+//!    enough.
+//! 3. The first peer that serves a node wins the claim. The woken select locks all channels again
+//!    and removes the losing nodes.
 //!
 //! A receive case that finds a sender in another select waits for that sender (see
-//! `chan/permits.rs`), also if there is a `default`. If that sender declines, the select begins
+//! `chan/permits.rs`), even if there is a `default`. If that sender declines, the select begins
 //! again.
 //!
-//! Futures that are not channel cases are polled when the select is. Meanwhile nobody may serve its
-//! channel cases, since two would be chosen; so the claim says *away* then, with the nodes in
-//! their places, and the channels are tried again before it is opened.
+//! Futures that are not channel cases are polled when the select is polled. Meanwhile no peer may
+//! serve its channel cases, because two cases would be chosen. So the claim is *away* then. The
+//! nodes stay in their queues, and the channels are tried again before the claim is opened.
 
 use super::case::{Attempt, Kind, Outcome, Will};
 use super::list::List;
@@ -28,23 +29,23 @@ use pin_project_lite::pin_project;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// What a select has chosen.
+/// The choice of a select.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chosen {
     /// The case with this number.
     Case(usize),
-    /// None was ready.
+    /// No case was ready.
     Default,
 }
 
-/// Where a select is.
+/// State of a select.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// In no queue.
     Start,
     /// In all queues.
     Queued,
-    /// Decided for this case, whose value is still to come.
+    /// Decided for this case, whose value has not arrived yet.
     Promised(usize),
 }
 
@@ -72,7 +73,7 @@ pin_project! {
     }
 }
 
-/// Whether there are cases that are not channels.
+/// Whether there are cases that are not channel cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Futures {
     None,
@@ -124,7 +125,8 @@ impl<L: List> Future for Choose<'_, L> {
 }
 
 impl<L: List> Choose<'_, L> {
-    /// Nothing is queued: tries each case alone. Not done by the engine, because here the cases are known.
+    /// Tries each case alone, before anything is queued. Here and not in the engine, because here
+    /// the types of the cases are known.
     #[inline]
     fn first_try(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Tried {
         let this = self.project();
@@ -132,13 +134,13 @@ impl<L: List> Choose<'_, L> {
     }
 }
 
-/// What came of trying each case alone.
+/// Result of trying each case alone.
 enum Tried {
-    /// This one is done.
+    /// This case is chosen and done.
     Chosen(usize),
-    /// This one is chosen, its value is to come; its channel is still locked.
+    /// This case is chosen, and its value has not arrived yet. Its channel is still locked.
     Promised(usize, Wakers),
-    /// None, in this order, of which all is drawn.
+    /// No case is ready. The order in which they were tried, fully drawn.
     None(Shuffle),
 }
 
@@ -171,23 +173,22 @@ impl<'s, L: List> ChooseView<'s, '_, L> {
     }
 }
 
-/// The select, whatever its cases.
+/// A select without the types of its cases.
 struct Engine<'s> {
     list: Pin<&'s mut dyn List>,
     will: Will,
     phase: &'s mut Phase,
     claim: &'s Claim,
-    /// The channel cases, in the order in which their channels are locked. Known after the first
-    /// try.
+    /// The channel cases, in the order in which their channels are locked. Set by `prepare`.
     locks: &'s mut Order,
     futures: &'s mut Futures,
 }
 
-/// What is to be done when no channel is locked: waking and dropping may run any code.
+/// Work for the time when no channel is locked, because wakers may run any code.
 #[derive(Default)]
 struct After {
     wakers: Wakers,
-    /// Not woken instead: a select that wakes itself whenever it is polled would never rest.
+    /// Dropped and not woken: a select that wakes itself at each poll would never sleep.
     replaced: Option<StoredWaker>,
 }
 
@@ -203,16 +204,17 @@ impl After {
     }
 }
 
-/// What a step of the engine came to.
+/// Result of a step of the engine.
 enum Step {
     Chosen(Chosen),
     Wait,
-    /// Nothing is queued: from the beginning.
+    /// Nothing is queued: begin again.
     Again,
 }
 
 impl Engine<'_> {
-    /// `tried`: what came of the first try, if nothing is queued.
+    /// Runs steps until the select has chosen or waits. `tried` is the result of the first try, if
+    /// nothing is queued.
     fn poll(&mut self, mut tried: Option<Tried>, cx: &mut Context<'_>) -> Poll<Chosen> {
         loop {
             let step = match *self.phase {
@@ -233,7 +235,7 @@ impl Engine<'_> {
         }
     }
 
-    /// What a dump shows: the first channel, of several.
+    /// Returns what a dump shows; with several channels, the first one.
     fn wait_reason(&self) -> (WaitReason, usize) {
         match (self.locks.as_slice().first(), *self.futures) {
             (Some(first), _) => {
@@ -245,7 +247,7 @@ impl Engine<'_> {
         }
     }
 
-    /// The channels to lock, each once, in the order of their addresses.
+    /// Returns one case for each channel, in the order of the channels' addresses.
     fn channels(&self) -> impl DoubleEndedIterator<Item = usize> {
         let locks = self.locks.as_slice();
         let id = move |n: usize| self.list.look(locks[n] as usize).kind();
@@ -258,10 +260,10 @@ impl Engine<'_> {
 
     /// # Safety
     ///
-    /// After [`lock_all`](Self::lock_all).
+    /// The caller has called [`lock_all`](Self::lock_all).
     unsafe fn unlock_all(&self, after: &mut After) {
         for index in self.channels().rev() {
-            // SAFETY: locked, as the caller promises.
+            // SAFETY: locked, guaranteed by the caller.
             after.wakers.append(unsafe { self.list.look(index).unlock() });
         }
     }
@@ -270,14 +272,14 @@ impl Engine<'_> {
     ///
     /// # Safety
     ///
-    /// It is.
+    /// The channel is locked by this thread.
     unsafe fn attempt(
         &mut self,
         index: usize,
         waker: &mut StorableWaker<'_>,
         after: &mut After,
     ) -> Option<Step> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         match unsafe { self.list.as_mut().arm(index).attempt() } {
             Attempt::No(more) => {
                 after.wakers.append(more);
@@ -285,7 +287,7 @@ impl Engine<'_> {
             }
             Attempt::Done(more) => {
                 after.wakers.append(more);
-                // SAFETY: `Queued` only with all channels locked.
+                // SAFETY: the phase is `Queued` only if all channels are locked.
                 unsafe { self.dequeue_all(after) };
                 Some(Step::Chosen(Chosen::Case(index)))
             }
@@ -293,14 +295,14 @@ impl Engine<'_> {
                 after.wakers.append(more);
                 // SAFETY: as above.
                 unsafe { self.dequeue_all(after) };
-                // SAFETY: the caller's promise; nothing is queued any more.
+                // SAFETY: guaranteed by the caller; nothing is queued any more.
                 unsafe { self.await_promise(index, Some(waker), after) };
                 Some(Step::Wait)
             }
         }
     }
 
-    /// Decides for case `index`, whose value a summoned sender brings. Without a waker the
+    /// Decides for case `index`, whose value comes from a summoned sender. Without a waker the
     /// caller has to collect the value itself.
     ///
     /// # Safety
@@ -312,7 +314,7 @@ impl Engine<'_> {
         waker: Option<&mut StorableWaker<'_>>,
         after: &mut After,
     ) {
-        // For the drop.
+        // The drop needs the locks.
         self.prepare();
         self.claim.decide(index as u32);
         if let Some(waker) = waker {
@@ -324,14 +326,14 @@ impl Engine<'_> {
         *self.phase = Phase::Promised(index);
     }
 
-    /// Takes all nodes out, if they are queued.
+    /// Removes all nodes from their queues, if they are queued.
     ///
     /// # Safety
     ///
-    /// The channels of the nodes that are queued are locked.
+    /// The channels of all queued nodes are locked.
     unsafe fn dequeue_all(&mut self, after: &mut After) {
         if *self.phase != Phase::Start {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { self.dequeue_but(None, after) };
             *self.phase = Phase::Start;
         }
@@ -344,13 +346,13 @@ impl Engine<'_> {
         for index in self.locks.as_slice() {
             let index = *index as usize;
             if Some(index) != winner {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 after.wakers.append(unsafe { self.list.as_mut().arm(index).dequeue() });
             }
         }
     }
 
-    /// Nothing is queued: if no case alone was ready, tries all channels at one instant.
+    /// Continues after the first try: if no case was ready, tries all channels at one instant.
     fn start(&mut self, tried: Tried, cx: &Context<'_>) -> Step {
         let order = match tried {
             Tried::Chosen(index) => return Step::Chosen(Chosen::Case(index)),
@@ -362,7 +364,8 @@ impl Engine<'_> {
         };
         self.prepare();
         if self.will == Will::GoOn && self.locks.as_slice().len() <= 1 {
-            // One channel case, tried at one instant. Two, even on the same channel, are not.
+            // At most one channel case, tried at one instant. Two cases, even on the same channel,
+            // were tried at two.
             return Step::Chosen(Chosen::Default);
         }
         let mut after = After::default();
@@ -376,7 +379,7 @@ impl Engine<'_> {
         step
     }
 
-    /// Finds out what there is to lock, and in which order.
+    /// Collects the channels to lock, and sorts them.
     fn prepare(&mut self) {
         if !self.locks.as_slice().is_empty() {
             return;
@@ -398,18 +401,18 @@ impl Engine<'_> {
     ///
     /// # Safety
     ///
-    /// That is locked, and nothing is queued.
+    /// The channel is locked by this thread, and nothing is queued.
     unsafe fn begin_promise(&mut self, index: usize, wakers: Wakers, cx: &Context<'_>) -> Step {
         let mut after = After { wakers, replaced: None };
         let mut waker = StorableWaker::of_goroutine(cx.waker());
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.await_promise(index, waker.as_mut(), &mut after) };
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         after.wakers.append(unsafe { self.list.look(index).unlock() });
         after.finish();
         match waker {
             Some(_) => Step::Wait,
-            // A foreign waker cannot be cloned under the lock.
+            // A foreign waker cannot be cloned under the lock, so it is stored here.
             None => self.collect_promise(index, cx),
         }
     }
@@ -427,7 +430,7 @@ impl Engine<'_> {
     ) -> Step {
         for index in order.iter() {
             if let Kind::Channel(_) = self.list.look(index).kind() {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 if let Some(step) = unsafe { self.attempt(index, waker, after) } {
                     return step;
                 }
@@ -442,7 +445,7 @@ impl Engine<'_> {
                 unsafe { self.list.look(*index as usize).return_to_queue() };
             }
         } else {
-            // In random order: of cases on the same channel the first in its queue wins.
+            // In random order, because of several cases on one channel the first in its queue wins.
             for index in order.iter() {
                 let arm = self.list.as_mut().arm(index);
                 if let Kind::Channel(_) = arm.kind() {
@@ -456,7 +459,7 @@ impl Engine<'_> {
         Step::Wait
     }
 
-    /// In all queues: woken by a winner, by a future, or for nothing.
+    /// Continues a queued select, which was woken by a winner, by a future, or spuriously.
     fn look_again(&mut self, cx: &mut Context<'_>) -> Step {
         let mut after = After::default();
         let mut waker = StorableWaker::new(cx.waker());
@@ -469,7 +472,7 @@ impl Engine<'_> {
         if let Some(step) = step {
             return step;
         }
-        // The futures, while nobody can win.
+        // Polls the futures while no peer can win.
         let order = Shuffle::drawn(self.list.count());
         let ready = self.poll_futures(&order, cx);
         let mut after = After::default();
@@ -489,15 +492,15 @@ impl Engine<'_> {
         step
     }
 
-    /// The winner, if there is one; otherwise leaves the claim in the right state. `None`: the
-    /// futures are to be polled now.
+    /// Collects the winner, if there is one. Otherwise updates the claim. Returns `None` if the
+    /// futures have to be polled now.
     ///
     /// # Safety
     ///
     /// All channels are locked.
     unsafe fn look(&mut self, waker: &mut StorableWaker<'_>, after: &mut After) -> Option<Step> {
         if let Some(winner) = self.claim.winner() {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             return Some(unsafe { self.take_winner(winner as usize, waker, after) });
         }
         if *self.futures == Futures::None {
@@ -517,14 +520,14 @@ impl Engine<'_> {
         waker: &mut StorableWaker<'_>,
         after: &mut After,
     ) -> Step {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.dequeue_but(Some(winner), after) };
         *self.phase = Phase::Promised(winner);
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.collect(winner, waker, after) }
     }
 
-    /// Decided: looks whether the value has come.
+    /// Checks whether the value of the chosen case has arrived.
     fn collect_promise(&mut self, index: usize, cx: &Context<'_>) -> Step {
         let mut after = After::default();
         let mut waker = StorableWaker::new(cx.waker());
@@ -539,14 +542,14 @@ impl Engine<'_> {
 
     /// # Safety
     ///
-    /// The channel of case `index`, which has won, is locked; it alone is queued.
+    /// The channel of case `index`, which has won, is locked, and only this case is queued.
     unsafe fn collect(
         &mut self,
         index: usize,
         waker: &mut StorableWaker<'_>,
         after: &mut After,
     ) -> Step {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         match unsafe { self.list.as_mut().arm(index).collect() } {
             Outcome::Waiting => {
                 after.drop_later(self.claim.set_waker(waker));
@@ -568,7 +571,7 @@ impl Engine<'_> {
         })
     }
 
-    /// Dropped while queued: leaves all queues, and passes on what it was given.
+    /// Leaves all queues when the select is dropped, and passes on what it was given.
     fn give_up(&mut self) {
         let mut after = After::default();
         self.lock_all();

@@ -1,7 +1,7 @@
 //! The cases of one select, of different types, as a list.
 //!
-//! A list of nested pairs rather than of trait objects: so a select is `Send` exactly if all its
-//! cases are.
+//! The list consists of nested pairs and not of trait objects. So a select is `Send` exactly if all
+//! its cases are.
 
 use super::case::{Arm, Attempt, Case, Kind, Will};
 use crate::wakers::Wakers;
@@ -9,38 +9,39 @@ use gmp_rt::park::poll_deciding;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Cases by their number.
+/// Cases by index.
 ///
 /// # Safety
 ///
-/// The engine locks the channel of one arm and then uses another by its number. So while a select
+/// The engine locks the channel of one arm and then uses another by its index. So while a select
 /// uses the list:
 ///
 /// - [`count`](Self::count) does not change;
-/// - [`arm`](Self::arm), [`look`](Self::look) and [`try_alone`](Self::try_alone) mean the same arm
-///   for the same number, at each call;
-/// - an arm stays where it is.
+/// - [`arm`](Self::arm), [`look`](Self::look) and [`try_alone`](Self::try_alone) refer to the same
+///   arm for the same index in each call;
+/// - an arm is not moved.
 pub unsafe trait List {
-    /// How many.
+    /// Returns the number of cases.
     fn count(&self) -> usize;
 
-    /// Makes all cases. Called before [`look`](Self::look).
+    /// Creates all cases. Called before [`look`](Self::look).
     fn prepare(self: Pin<&mut Self>) {}
 
-    /// Case `index`, which is there.
+    /// Returns case `index`, which exists.
     fn arm(self: Pin<&mut Self>, index: usize) -> Pin<&mut dyn Arm>;
 
-    /// Case `index`, which is there, to look at. After [`prepare`](Self::prepare).
+    /// Returns a shared reference to case `index`, which exists. Called after
+    /// [`prepare`](Self::prepare).
     fn look(&self, index: usize) -> &dyn Arm;
 
-    /// Tries case `index`, which is there, on its own: see [`Arm::try_alone`]. A future is polled.
+    /// Tries case `index`, which exists, on its own: see [`Arm::try_alone`]. A future is polled.
     ///
-    /// Here and not only in [`Arm`], so that it is known which arm it is: the first try is all that most
-    /// selects do, and through two tables of functions it was a quarter of their cost.
+    /// Here and not only in [`Arm`], so that the type of the arm is known: most selects do no more
+    /// than the first try, and two virtual calls are a large part of its cost.
     fn try_alone(self: Pin<&mut Self>, index: usize, will: Will, cx: &mut Context<'_>) -> Attempt;
 }
 
-/// Tries an arm.
+/// Tries an arm on its own.
 #[inline]
 pub(super) fn try_arm<A: Arm + ?Sized>(
     mut arm: Pin<&mut A>,
@@ -53,7 +54,8 @@ pub(super) fn try_arm<A: Arm + ?Sized>(
         Kind::Future => {
             let polled = match will {
                 Will::Wait => arm.as_mut().poll(cx),
-                // The default is chosen if it is pending, so the budget must not make it pending.
+                // The default is chosen if the future is pending, so the budget must not make it
+                // pending.
                 Will::GoOn => poll_deciding(|| arm.as_mut().poll(cx)),
             };
             match polled {
@@ -64,13 +66,13 @@ pub(super) fn try_arm<A: Arm + ?Sized>(
     }
 }
 
-/// No case.
+/// The empty list.
 #[derive(Debug)]
 pub struct Nil;
 
-/// A case, which is pinned elsewhere, and those after it.
+/// A case, which is pinned elsewhere, and the cases after it.
 ///
-/// The list has references, because it is moved while it is built.
+/// The list contains references, because it is moved while it is built.
 #[derive(Debug)]
 pub struct Cons<'l, C, L> {
     head: Pin<&'l mut C>,
@@ -78,13 +80,13 @@ pub struct Cons<'l, C, L> {
 }
 
 impl<'l, C, L> Cons<'l, C, L> {
-    /// Puts `head` before `tail`.
+    /// Adds `head` before `tail`.
     #[inline]
     pub fn new(head: Pin<&'l mut C>, tail: L) -> Self {
         Self { head, tail }
     }
 
-    /// The cases after the first.
+    /// Returns the cases after the first.
     #[inline]
     pub fn tail(&mut self) -> &mut L {
         &mut self.tail
@@ -92,7 +94,7 @@ impl<'l, C, L> Cons<'l, C, L> {
 }
 
 impl<C: Case, L> Cons<'_, C, L> {
-    /// What the first case gave. It was chosen.
+    /// Returns the output of the first case, which was chosen.
     #[inline]
     pub fn output(&mut self) -> C::Output {
         self.head.as_mut().output()
@@ -118,7 +120,7 @@ unsafe impl List for Nil {
     }
 }
 
-// SAFETY: number 0 is the head, the others are those of the tail; the cases are pinned.
+// SAFETY: index 0 is the head, the others are those of the tail; the cases are pinned.
 unsafe impl<C: Arm, L: List + Unpin> List for Cons<'_, C, L> {
     #[inline]
     fn count(&self) -> usize {

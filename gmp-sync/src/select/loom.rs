@@ -1,7 +1,7 @@
-//! Models of select: who wins, and that losing leaves no trace.
+//! Models of select: which case wins, and that the other cases have no effect.
 //!
-//! Loom explores the interleavings. The orders in which the selects try their cases are explored by
-//! [`model`]: it runs each model once for every script of random choices.
+//! Loom explores the interleavings. [`model`] explores the orders in which the selects try their
+//! cases: it runs each model once for every script of random choices.
 
 use crate::{TryRecvError, chan};
 use ::loom::future::block_on;
@@ -11,18 +11,18 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Waker};
 
-/// How many scripts there are: all of three choices between two.
+/// Number of scripts: all sequences of three binary choices.
 ///
 /// A model has at most two selects of two cases, and one more shuffle when one of them begins
 /// again.
 const SCRIPTS: u32 = 8;
 
 std::thread_local! {
-    /// The choices that are left. All threads of a model are on one thread of the system.
+    /// The remaining choices. All threads of a model run on one OS thread.
     static SCRIPT: Cell<u32> = const { Cell::new(0) };
 }
 
-/// The choices of the script, in place of random ones.
+/// The choices of the script, instead of random ones.
 #[derive(Debug)]
 pub(super) struct Script;
 
@@ -31,7 +31,7 @@ impl Script {
         Self
     }
 
-    /// The next choice, below `bound`. The first of all after the end of the script.
+    /// Returns the next choice, below `bound`. Returns 0 after the end of the script.
     pub(super) fn below(&mut self, bound: u32) -> u32 {
         let script = SCRIPT.get();
         SCRIPT.set(script / bound);
@@ -39,7 +39,7 @@ impl Script {
     }
 }
 
-/// Runs a model for each script, with few switches between threads: all of them are too many.
+/// Runs a model for each script. Few preemptions, because all interleavings are too many.
 fn model(f: impl Fn() + Sync + Send + 'static) {
     let f = Arc::new(f);
     for script in 0..SCRIPTS {
@@ -74,8 +74,8 @@ fn loom_one_of_two() {
     });
 }
 
-/// Both sides select, each to send or to receive on the same channel: one sends, the other
-/// receives what was sent.
+/// Both sides select, each to send or to receive on the same channel: one sends, the other receives
+/// its value.
 #[test]
 fn loom_both_sides_select() {
     model(|| {
@@ -100,7 +100,7 @@ fn loom_both_sides_select() {
     });
 }
 
-/// A select that sends against a plain receive and one that is dropped: the value arrives.
+/// A send case against a dropped receive and a plain one: the value is received.
 #[test]
 fn loom_send_case_against_dropped_receive() {
     model(|| {
@@ -125,8 +125,8 @@ fn loom_send_case_against_dropped_receive() {
     });
 }
 
-/// A select to send that is dropped in any moment, after it may have been promised a receiver: the
-/// receiver gets the other sender's value.
+/// A send case that is dropped at any time, possibly after it was summoned: the receiver gets the
+/// other sender's value.
 #[test]
 fn loom_dropped_send_case() {
     model(|| {
@@ -158,8 +158,8 @@ fn restless() -> impl Future<Output = u32> {
     })
 }
 
-/// A future that is a case keeps the select away from its channels while it is polled: the value
-/// that comes meanwhile is taken all the same.
+/// The select is away from its channels while it polls a future: it still receives a value that is
+/// sent meanwhile.
 #[test]
 fn loom_away() {
     model(|| {
@@ -176,7 +176,7 @@ fn loom_away() {
     });
 }
 
-/// Somebody who found the select away and went on has not taken its place in the queue.
+/// A sender that finds the select away and waits itself is still received.
 #[test]
 fn loom_away_keeps_its_place() {
     model(|| {
@@ -197,8 +197,8 @@ fn loom_away_keeps_its_place() {
     });
 }
 
-/// A receiver that does not wait, and may leave at any moment, against a sender in a select: the
-/// sender has sent if and only if the value was received.
+/// A `try_recv`, which may give up at any time, against a send case: the sender has sent if and
+/// only if the value was received.
 #[test]
 fn loom_try_recv_vs_send_case() {
     model(|| {
@@ -244,7 +244,7 @@ fn loom_default_vs_send_case() {
     });
 }
 
-/// On a channel with one slot either a receive or a send is possible at every moment.
+/// On a channel with one slot either a receive or a send is possible at any time.
 #[test]
 fn loom_default_vs_both_ways_on_one_channel() {
     model(|| {

@@ -1,4 +1,4 @@
-//! A select whose cases are known at run time only (Go: `reflect.Select`).
+//! A select whose cases are known only at run time (Go: `reflect.Select`).
 
 use super::case::{Arm, Attempt, Case, FutureCase, Kind, RecvCase, SendCase, Will};
 use super::engine::{Chosen, choose};
@@ -10,31 +10,32 @@ use std::mem;
 use std::pin::Pin;
 use std::task::Context;
 
-/// A case for [`select_cases`]: an operation, and what to make of its result.
+/// A case for [`select_cases`]: an operation, and a function for its result.
 ///
-/// The results of different cases may be of different types; each is turned into an `O`.
+/// The results of different cases may have different types. Each function turns its result into an
+/// `O`.
 pub struct SelectCase<'a, O>(Slot<'a, O>);
 
-/// A case. An operation is made when it is tried, or when the select begins to wait.
+/// A case. Its operation is created when it is tried, or when the select begins to wait.
 enum Slot<'a, O> {
     Thunk(Thunk<'a, Boxed<'a, O>>),
     Made(Boxed<'a, O>),
     Default(Box<dyn FnOnce() -> O + Send + 'a>, Never),
-    /// It is being made, or that has panicked.
+    /// The operation is being created, or its creation has panicked.
     Empty,
 }
 
-/// The operation of a default case: it is never possible.
+/// The operation of a default case, which is never possible.
 struct Never;
 
-// SAFETY: it is never in a queue.
+// SAFETY: it never joins a queue.
 unsafe impl Arm for Never {
     fn kind(&self) -> Kind {
         Kind::Off
     }
 }
 
-/// A case together with what to make of its output.
+/// A case together with the function for its output.
 trait Made<'a, O> {
     fn arm(self: Pin<&mut Self>) -> Pin<&mut (dyn Arm + 'a)>;
     fn look(&self) -> &(dyn Arm + 'a);
@@ -77,7 +78,7 @@ impl<O> fmt::Debug for SelectCase<'_, O> {
 }
 
 impl<'a, O> SelectCase<'a, O> {
-    /// A case that is made when it is tried.
+    /// Creates a case whose operation is created when it is tried.
     #[inline]
     fn arm<C: Case + Send + 'a>(
         case: impl FnOnce() -> C + Send + 'a,
@@ -90,7 +91,7 @@ impl<'a, O> SelectCase<'a, O> {
         Self(Slot::Thunk(Thunk::new(boxed)))
     }
 
-    /// A receive.
+    /// Creates a receive case.
     pub fn recv<T: Send>(
         receiver: &'a Receiver<T>,
         make: impl FnOnce(Result<T, RecvError>) -> O + Send + 'a,
@@ -101,7 +102,7 @@ impl<'a, O> SelectCase<'a, O> {
         Self::arm(move || RecvCase::new(receiver), make)
     }
 
-    /// A send. The value is made when this case is chosen.
+    /// Creates a send case. `value` is called when this case is chosen.
     pub fn send<T: Send>(
         sender: &'a Sender<T>,
         value: impl FnOnce() -> T + Send + 'a,
@@ -113,7 +114,7 @@ impl<'a, O> SelectCase<'a, O> {
         Self::arm(move || SendCase::new(sender), move |permit| make(permit.send(value())))
     }
 
-    /// Any future.
+    /// Creates a case from any future.
     pub fn future<F>(future: F, make: impl FnOnce(F::Output) -> O + Send + 'a) -> Self
     where
         F: Future<Output: Send> + Send + 'a,
@@ -122,7 +123,7 @@ impl<'a, O> SelectCase<'a, O> {
         Self::arm(move || FutureCase::new(future), make)
     }
 
-    /// What to do if none of the others is possible now.
+    /// Creates the default case, which is chosen if no other case is possible now.
     pub fn default(make: impl FnOnce() -> O + Send + 'a) -> Self {
         Self(Slot::Default(Box::new(make), Never))
     }
@@ -131,7 +132,7 @@ impl<'a, O> SelectCase<'a, O> {
 type Boxed<'a, O> = Pin<Box<dyn Made<'a, O> + Send + 'a>>;
 
 impl<'a, O> Slot<'a, O> {
-    /// Makes the operation, if it is not there.
+    /// Creates the operation, if it does not exist yet.
     fn prepare(&mut self) {
         if let Self::Thunk(_) = self
             && let Self::Thunk(thunk) = mem::replace(self, Self::Empty)
@@ -140,7 +141,7 @@ impl<'a, O> Slot<'a, O> {
         }
     }
 
-    /// The result of the case that was chosen.
+    /// Returns the result of the chosen case.
     fn result(self) -> O {
         match self {
             Self::Made(mut made) => made.as_mut().make(),
@@ -155,8 +156,8 @@ const NOT_MADE: &str = "a case of a select was not made";
 /// The cases.
 struct Arms<'a, O>(Vec<SelectCase<'a, O>>);
 
-// SAFETY: the vector is private, and not changed while the engine has it; each operation is pinned
-// in its box, which its slot keeps once it is made.
+// SAFETY: the vector is private, and not changed while the engine uses it. Each operation is pinned
+// in its box, which its slot keeps once it is created.
 unsafe impl<O> List for Arms<'_, O> {
     fn count(&self) -> usize {
         self.0.len()
@@ -189,9 +190,10 @@ unsafe impl<O> List for Arms<'_, O> {
     }
 }
 
-/// Waits for the first of the cases that is possible, and does it: [`select!`](macro@crate::select) for
-/// cases that are known at run time only. Returns the place of the chosen case, and what it made
-/// of its result. Without any case it waits for ever.
+/// Waits for the first of the cases that is possible, and executes it.
+///
+/// This is [`select!`](macro@crate::select) for cases that are known only at run time. Returns the
+/// index of the chosen case, and the result of its function. Without any case it waits forever.
 ///
 /// # Panics
 ///
@@ -229,7 +231,7 @@ pub fn select_cases<'a, O>(
         };
         let Some(place) = place else { unreachable!("no default case to choose") };
         let chosen = arms.0.swap_remove(place);
-        // The others are dropped first, as in the macro.
+        // The other cases are dropped first, as in the macro.
         drop(arms);
         (place, chosen.0.result())
     }

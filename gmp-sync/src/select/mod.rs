@@ -1,8 +1,8 @@
-//! `select!`: the first of several operations that is possible.
+//! `select!`: executes the first of several operations that is possible.
 //!
-//! [`engine`] chooses; `case` is what it chooses among; `list` the cases of one select; `probe`
-//! finds out what kind of case an expression is; `many` is the form for cases that are known at
-//! run time only. The macro's grammar is in `gmp-macros`.
+//! [`engine`] makes the choice; `case` has the cases; `list` is the list of the cases of one
+//! select; `probe` finds the kind of a case by the type of its expression; `many` is the variant
+//! for cases that are known only at run time. The macro's grammar is in `gmp-macros`.
 
 mod case;
 mod engine;
@@ -14,7 +14,7 @@ mod thunk;
 
 pub use self::many::{SelectCase, select_cases};
 
-/// What the expansion of `select!` uses. Not for people.
+/// Items that the expansion of `select!` uses. Not public API.
 #[doc(hidden)]
 pub mod __expansion {
     pub use super::case::{
@@ -33,7 +33,7 @@ pub mod __expansion {
     pub use gmp_macros::select;
 }
 
-/// Waits for the first of several operations that is possible, and does it (Go: `select`).
+/// Waits for the first of several operations that is possible, and executes it (Go: `select`).
 ///
 /// ```text
 /// select! {
@@ -45,33 +45,33 @@ pub mod __expansion {
 /// }
 /// ```
 ///
-/// - If several are possible, each is as likely to be chosen as the others.
-/// - All channel cases are looked at in one instant: `default` is chosen only if there was a
-///   moment at which none was possible.
-/// - The cases that are not chosen leave no trace: no value is taken from a channel, and the
-///   value of a send is not even evaluated, so it can be used again.
-/// - Other futures are dropped when they are not chosen. To keep one for the next time around a
-///   loop, pass `&mut future`, pinned.
-/// - A condition is evaluated first; if it is false, the operation is not.
-/// - The value of a send is evaluated when that case is chosen, just before its body, and the receiver waits for
-///   it: keep it short. The sender is a variable or a reference, not made in the case.
-///   A `.send(…)` of anything but a channel is a future like any other if written as
-///   `async { sink.send(x).await }`.
-/// - Bodies run after all the cases are dropped; `break`, `continue`, `return` and `?` mean what they
-///   mean around the `select!`. Its value is the value of the body.
-/// - Without any case it waits for ever.
-/// - A receiver that finds a select which waits to send wakes it, and waits for its value and for
-///   nothing else, even if it is itself a select with a `default`. The select has sent if that
-///   receiver is still there when it runs. Otherwise it waits on, before all other senders. So a
-///   select that is polled by hand, beside other things, must be polled when it is woken, or
-///   dropped. A receive that is given up in less time than the select needs to run, such as
-///   [`gmp::timeout`](gmp_rt::timeout()) with a limit of zero in a loop, may never receive from it.
+/// - If several cases are possible, each is chosen with the same probability.
+/// - All channel cases are checked at one instant. So `default` is chosen only if at that instant
+///   no case was possible.
+/// - Cases that are not chosen have no effect. No value is taken from a channel. The value of a
+///   send is not even evaluated, so it can be used again.
+/// - Other futures are dropped when they are not chosen. To keep one for the next round of a loop,
+///   pass `&mut future`, pinned.
+/// - A condition is evaluated first. If it is false, the operation is not evaluated.
+/// - The value of a send is evaluated when its case is chosen, just before the body. The receiver
+///   waits for it, so keep it short. The sender is a variable or a reference, not an expression
+///   that creates one. To use a `.send(…)` that is not a channel's as a future, write `async {
+///   sink.send(x).await }`.
+/// - Bodies run after all cases are dropped. `break`, `continue`, `return` and `?` act on the code
+///   around the `select!`. The value of the `select!` is the value of the body.
+/// - Without any case it waits forever.
+/// - A receiver that finds a select that waits to send wakes it, and waits only for its value, even
+///   if the receiver is itself a select with a `default`. The select sends if that receiver is
+///   still there when the select runs. Otherwise it continues to wait, before all other senders. So
+///   a select that is polled by hand must be polled when it is woken, or dropped. A receive that is
+///   cancelled before the select can run, such as [`gmp::timeout`](gmp_rt::timeout()) with a limit
+///   of zero in a loop, may never receive from it.
 ///
 /// # Cancel safety
 ///
 /// A select that is dropped while it waits sends nothing. A value that was handed to one of its
 /// receive cases, and that it has not returned yet, goes to the next receive, as with
-/// [`Receiver::recv`](crate::Receiver::recv). Futures in it are dropped.
+/// [`Receiver::recv`](crate::Receiver::recv). The futures of its cases are dropped.
 ///
 /// # Examples
 ///

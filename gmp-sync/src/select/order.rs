@@ -1,19 +1,19 @@
-//! Orders in which the cases of a select are looked at and locked.
+//! The orders in which the cases of a select are tried and locked.
 
 #[cfg(all(test, gmp_loom))]
 use super::loom::Script as Random;
 #[cfg(not(all(test, gmp_loom)))]
 use gmp_rt::park::Random;
 
-/// So many cases need no allocation.
+/// Number of cases that need no allocation. Chosen.
 const INLINE: usize = 16;
 
-/// Indices of cases, in the order in which they are to be locked.
+/// Indices of cases, in the order in which they are locked.
 #[derive(Debug, Default)]
 pub(super) struct Order {
     inline: [u32; INLINE],
     len: usize,
-    /// All of them, if they are too many to lie inline.
+    /// All indices, if they do not fit inline.
     heap: Vec<u32>,
 }
 
@@ -39,17 +39,17 @@ impl Order {
     }
 }
 
-/// The indices of cases in a random order, each permutation as likely as the others.
+/// The indices of cases in a random order. All permutations have the same probability.
 ///
 /// The order is drawn step by step: a select whose first case is ready draws one number. Up to 16
 /// indices are the digits of one word, and more are on the heap from the second step on.
 #[derive(Debug)]
 pub(super) struct Shuffle {
     len: usize,
-    /// How many indices are drawn. They are the first ones.
+    /// Number of drawn indices. They are the first ones.
     drawn: usize,
     digits: u64,
-    /// All indices, if they are more than there are digits and more than one is drawn.
+    /// All indices, if there are more than `DIGITS` and more than one is drawn.
     heap: Vec<u32>,
     /// The first index, while the heap is empty.
     first: u32,
@@ -59,7 +59,7 @@ pub(super) struct Shuffle {
 impl Shuffle {
     const DIGITS: usize = 16;
 
-    /// The indices below `len`, none of them drawn.
+    /// Creates an order of the indices below `len`, none of them drawn.
     #[inline]
     pub(super) fn new(len: usize) -> Self {
         let (digits, heap, random) = (0xFEDC_BA98_7654_3210, Vec::new(), Random::new());
@@ -107,14 +107,14 @@ impl Shuffle {
         (self.heap[at], self.heap[other]) = (self.heap[other], self.heap[at]);
     }
 
-    /// The indices below `len`, all of them drawn.
+    /// Creates an order of the indices below `len`, all of them drawn.
     pub(super) fn drawn(len: usize) -> Self {
         let mut order = Self::new(len);
         while order.draw().is_some() {}
         order
     }
 
-    /// All indices, in their order. All of them are drawn.
+    /// Returns all indices in order. The caller has drawn all of them.
     pub(super) fn iter(&self) -> impl Iterator<Item = usize> {
         debug_assert_eq!(self.drawn, self.len, "an order that is not drawn");
         let is_large = self.len > Self::DIGITS;
@@ -127,7 +127,7 @@ mod tests {
     use super::Shuffle;
     use std::collections::HashMap;
 
-    /// Each index once, for few and for many.
+    /// Each index occurs once, for few and for many indices.
     #[test]
     fn a_shuffle_is_a_permutation() {
         for len in [0, 1, 2, 3, 15, 16, 17, 100] {
@@ -139,18 +139,18 @@ mod tests {
         }
     }
 
-    /// The first of many is each as often as the others.
+    /// Of many indices, each is first equally often.
     #[test]
     fn all_of_many_are_as_likely_to_be_first() {
         let mut seen = [0u32; 100];
         for _ in 0..200_000 {
             seen[Shuffle::new(100).draw().expect("an index")] += 1;
         }
-        // 2000 each; the deviation of a count is 44.
+        // The expected count is 2000, its standard deviation 44.
         assert!(seen.iter().all(|count| (1_700..2_300).contains(count)), "{seen:?}");
     }
 
-    /// All permutations of four, about as often.
+    /// All permutations of four indices are equally frequent.
     #[test]
     fn all_are_as_likely() {
         let mut seen: HashMap<Vec<usize>, u32> = HashMap::new();
@@ -158,7 +158,7 @@ mod tests {
             *seen.entry(Shuffle::drawn(4).iter().collect()).or_default() += 1;
         }
         assert_eq!(seen.len(), 24);
-        // 2000 each; the deviation of a count is 44.
+        // The expected count is 2000, its standard deviation 44.
         assert!(seen.values().all(|count| (1_700..2_300).contains(count)), "{seen:?}");
     }
 }

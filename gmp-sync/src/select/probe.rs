@@ -1,8 +1,9 @@
-//! Which kind of case an expression is, by its type.
+//! Finds the kind of a case by the type of its expression.
 //!
-//! A receive takes part in the select itself; anything else is polled. The macro can not see
-//! types, so it asks for `(&Probe(&value)).tag()`: for a receive that is [`AsRecv::tag`], which fits without
-//! taking another reference and is therefore preferred; for all else [`AsFuture::tag`].
+//! The engine handles a receive itself and polls any other future. The macro does not know types,
+//! so it calls `(&Probe(&value)).tag()`. For a receive this resolves to [`AsRecv::tag`], which
+//! needs no further reference and is therefore preferred. For anything else it resolves to
+//! [`AsFuture::tag`].
 
 use super::case::{FutureCase, RecvCase, SendCase, Will};
 use super::engine::choose;
@@ -14,29 +15,29 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// An expression to be told apart.
+/// An expression whose kind is to be found.
 #[derive(Debug)]
 pub struct Probe<'v, V>(pub &'v V);
 
-/// A receive.
+/// Tag of a receive.
 #[derive(Debug)]
 pub struct RecvTag;
 
-/// Any future.
+/// Tag of any other future.
 #[derive(Debug)]
 pub struct FutureTag;
 
-/// A receive is told by this.
+/// Implemented for receives.
 pub trait AsRecv {
-    /// Says so.
+    /// Returns the tag.
     fn tag(&self) -> RecvTag {
         RecvTag
     }
 }
 
-/// Anything else is told by this.
+/// Implemented for any type.
 pub trait AsFuture {
-    /// Says so.
+    /// Returns the tag.
     fn tag(&self) -> FutureTag {
         FutureTag
     }
@@ -46,11 +47,11 @@ impl<T> AsRecv for Probe<'_, Recv<'_, T>> {}
 impl<V> AsFuture for &Probe<'_, V> {}
 
 impl RecvTag {
-    /// The case.
+    /// Creates the case.
     #[inline(always)]
     pub fn case<'a, T>(self, recv: Recv<'a, T>) -> RecvCase<'a, T> {
-        // A new one: `recv` is not pinned, so it was never polled. Most of it is empty room, and it
-        // has nothing to drop.
+        // Creates a new receive: `recv` is not pinned, so it was never polled. It has nothing to
+        // drop, and most of it is unused space that would be copied.
         let receiver = recv.receiver;
         std::mem::forget(recv);
         RecvCase::new(receiver)
@@ -58,23 +59,23 @@ impl RecvTag {
 }
 
 impl FutureTag {
-    /// The case.
+    /// Creates the case.
     pub fn case<F: IntoFuture>(self, future: F) -> FutureCase<F::IntoFuture, F::Output> {
         FutureCase::new(future.into_future())
     }
 }
 
-/// A [`Sender`], or what leads to one: what stands before the `.send(…)` of a send case.
+/// A [`Sender`], or a pointer to one: the expression before the `.send(…)` of a send case.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the sender of a gmp channel, so its `send` is not a send case",
     label = "not a `gmp::sync::Sender`",
     note = "a future is a case as well, if it is written as `async {{ sink.send(value).await }}`"
 )]
 pub trait AsSender {
-    /// What the channel carries.
+    /// Type of the channel's values.
     type Item;
 
-    /// The sender.
+    /// Returns the sender.
     fn sender(&self) -> &Sender<Self::Item>;
 }
 
@@ -100,7 +101,8 @@ macro_rules! leads_to_sender {
 
 leads_to_sender!(&S, &mut S, Box<S>, Rc<S>, Arc<S>);
 
-/// What leads to a [`Sender`] without having to be there itself: a reference.
+/// A reference to a [`Sender`], possibly through other pointers. The reference itself may be a
+/// temporary.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a reference to the sender of a gmp channel",
     label = "neither a variable nor a reference to a `gmp::sync::Sender`",
@@ -108,10 +110,10 @@ leads_to_sender!(&S, &mut S, Box<S>, Rc<S>, Arc<S>);
     note = "a future is a case as well, if it is written as `async {{ sink.send(value).await }}`"
 )]
 pub trait LeadsToSender<'a> {
-    /// What the channel carries.
+    /// Type of the channel's values.
     type Item;
 
-    /// The sender.
+    /// Returns the sender.
     fn to_sender(self) -> &'a Sender<Self::Item>;
 }
 
@@ -131,17 +133,17 @@ impl<'a, S: AsSender + ?Sized> LeadsToSender<'a> for &'a mut S {
     }
 }
 
-/// A send case whose sender was named by a temporary.
+/// Creates a send case whose sender is given by a temporary reference.
 pub fn send_case_of<'a, S: LeadsToSender<'a>>(sender: S) -> SendCase<'a, S::Item> {
     SendCase::new(sender.to_sender())
 }
 
-/// A send case, without its value.
+/// Creates a send case, without its value.
 pub fn send_case<S: AsSender + ?Sized>(sender: &S) -> SendCase<'_, S::Item> {
     SendCase::new(sender.sender())
 }
 
-/// A select without cases.
+/// Waits forever: a select without cases.
 pub async fn forever() -> Infallible {
     let _ = choose(Pin::new(&mut Nil), Will::Wait).await;
     unreachable!("a select without cases has chosen one")

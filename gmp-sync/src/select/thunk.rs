@@ -1,7 +1,7 @@
-//! A function to be called once, or never, without an allocation if it is small.
+//! A function that is called at most once, without an allocation if it is small.
 //!
-//! A select over many cases is done after it has tried one or two of them. So a case is made when
-//! it is tried, by its thunk, and most thunks are dropped uncalled.
+//! A select over many cases usually ends after it has tried one or two of them. So a case is
+//! created by its thunk when it is tried, and most thunks are dropped without a call.
 //!
 //! # Invariants
 //!
@@ -34,7 +34,7 @@ impl<R> fmt::Debug for Thunk<'_, R> {
 }
 
 impl<'a, R> Thunk<'a, R> {
-    /// Keeps `function`, on the heap if it is large.
+    /// Stores `function`, on the heap if it is large.
     #[inline]
     pub(super) fn new<F: FnOnce() -> R + Send + 'a>(function: F) -> Self {
         let fits = size_of::<F>() <= size_of::<Data>() && align_of::<F>() <= align_of::<Data>();
@@ -56,7 +56,7 @@ impl<'a, R> Thunk<'a, R> {
     unsafe fn inline<F: FnOnce() -> R + Send + 'a>(function: F) -> Self {
         /// # Safety
         ///
-        /// `data` holds an `F`, which this takes.
+        /// `data` holds an `F`, which this function takes.
         unsafe fn call<R, F: FnOnce() -> R>(data: *mut Data) -> R {
             // SAFETY: guaranteed by the caller.
             let function = unsafe { data.cast::<F>().read() };
@@ -64,13 +64,13 @@ impl<'a, R> Thunk<'a, R> {
         }
         /// # Safety
         ///
-        /// `data` holds an `F`, which this takes.
+        /// `data` holds an `F`, which this function takes.
         unsafe fn drop<F>(data: *mut Data) {
             // SAFETY: guaranteed by the caller.
             unsafe { data.cast::<F>().drop_in_place() };
         }
         let mut data = Data::uninit();
-        // SAFETY: it fits, as the caller guarantees.
+        // SAFETY: it fits, guaranteed by the caller.
         unsafe { data.as_mut_ptr().cast::<F>().write(function) };
         let drop = mem::needs_drop::<F>().then_some(drop::<F> as unsafe fn(*mut Data));
         Self { data, call: call::<R, F>, drop, _value: PhantomData }
@@ -79,7 +79,7 @@ impl<'a, R> Thunk<'a, R> {
     /// Calls the function.
     pub(super) fn call(self) -> R {
         let mut this = ManuallyDrop::new(self);
-        // SAFETY: I1 — there since `new`, and not dropped by `this`.
+        // SAFETY: I1 — stored by `new`, and `this` does not drop it.
         unsafe { (this.call)(&raw mut this.data) }
     }
 }
@@ -88,7 +88,7 @@ impl<R> Drop for Thunk<'_, R> {
     #[inline]
     fn drop(&mut self) {
         if let Some(drop) = self.drop {
-            // SAFETY: I1 — there since `new`: `call` does not drop it.
+            // SAFETY: I1 — stored by `new`; `call` does not run this drop.
             unsafe { drop(&raw mut self.data) };
         }
     }

@@ -1,9 +1,8 @@
-//! `Call`: one call in flight, with its leader and those who follow it.
+//! `Call`: one call in flight, with its leader and its followers.
 //!
-//! The leader runs it. If the leader is dropped the lead passes to the first follower that
-//! waits; if none does, the call is *leaderless* until somebody comes: a follower that had not
-//! looked yet, or a new caller. A follower that is dropped just as it was given the lead passes
-//! it on.
+//! The leader runs the call. If the leader is dropped, the lead passes to the first waiting
+//! follower. If none waits, the call is *leaderless* until a follower is polled for the first time
+//! or a new caller joins. A follower that is dropped after it was given the lead passes it on.
 
 use crate::waiter::{Abandoned, Home};
 use crate::waitq::Queue;
@@ -19,10 +18,10 @@ pub(super) struct Call<K, V> {
     state: Mutex<State<V>>,
 }
 
-/// What the lock of a call guards.
+/// The data that the lock of a call guards.
 pub(super) struct State<V> {
     phase: Phase<V>,
-    /// Those who wait, or will when they are polled.
+    /// Followers, including those that have not been polled yet.
     followers: usize,
     waiting: Queue<Told<V>>,
 }
@@ -33,21 +32,21 @@ enum Phase<V> {
     Done(Arc<V>),
 }
 
-/// What a follower was told.
+/// What a follower was fired with.
 pub(super) enum Told<V> {
     Nothing,
     Turn(Turn<V>),
 }
 
-/// What a follower is to do.
+/// What a follower has to do.
 pub(super) enum Turn<V> {
-    /// Run the call: the one who did is gone.
+    /// Run the call, because the leader is gone.
     Lead,
-    /// Take this.
+    /// Return this value.
     Value(Arc<V>),
 }
 
-/// What one who comes is.
+/// The role of a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Leader,
@@ -56,7 +55,7 @@ pub(super) enum Role {
     Settled,
 }
 
-/// Whether anybody has part in a call.
+/// Whether any caller takes part in a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a deserted call has to be forgotten"]
 pub(super) enum Crew {
@@ -80,14 +79,14 @@ unsafe impl<K, V> Home for Call<K, V> {
     fn abandoned(&self, state: &mut State<V>, told: &mut Told<V>, _: Abandoned) -> Wakers {
         match told {
             Told::Turn(Turn::Lead) => state.pass_lead(),
-            // A value is everybody's.
+            // All followers have the value already.
             _ => Wakers::None,
         }
     }
 }
 
 impl<K, V> Call<K, V> {
-    /// A call whose leader is the caller.
+    /// Creates a call whose leader is the caller.
     pub(super) fn new(hash: u64, key: K) -> Arc<Self> {
         let state = State { phase: Phase::Led, followers: 0, waiting: Queue::default() };
         Arc::new(Self { hash, key, state: Mutex::new(state) })
@@ -105,7 +104,7 @@ impl<K, V> Call<K, V> {
         f(&mut self.state.lock())
     }
 
-    /// Takes part.
+    /// Joins the call and returns the role.
     pub(super) fn join(&self) -> Role {
         self.with(|state| match state.phase {
             Phase::Leaderless => {
@@ -119,7 +118,7 @@ impl<K, V> Call<K, V> {
         })
     }
 
-    /// Gives `value` to all who follow; `Err` if nobody does.
+    /// Gives `value` to all followers. Returns it as the error if there are none.
     pub(super) fn finish(&self, value: V) -> Result<Arc<V>, V> {
         if self.with(|state| state.followers) == 0 {
             return Err(value);
@@ -135,7 +134,7 @@ impl<K, V> Call<K, V> {
 }
 
 impl<V> State<V> {
-    /// What a follower that looks for the first time finds.
+    /// Returns what a follower finds when it is first polled. `Continue` if it has to wait.
     pub(super) fn look(&mut self) -> ControlFlow<Turn<V>> {
         match &self.phase {
             Phase::Led => ControlFlow::Continue(()),
@@ -147,12 +146,12 @@ impl<V> State<V> {
         }
     }
 
-    /// A follower has become the leader.
+    /// Counts a follower that has become the leader.
     pub(super) fn promote(&mut self) {
         self.followers -= 1;
     }
 
-    /// One who took part is gone without a value.
+    /// Removes a caller that leaves without a value.
     pub(super) fn quit(&mut self, role: Role) -> (Crew, Wakers) {
         let wakers = match role {
             Role::Leader => self.pass_lead(),

@@ -17,7 +17,7 @@ impl<K, V> Default for Calls<K, V> {
 }
 
 impl<K, V> Calls<K, V> {
-    /// The calls with this hash.
+    /// Returns the calls with this hash.
     fn with_hash(&self, hash: u64) -> &[Arc<Call<K, V>>] {
         self.0.get(&hash).map_or(&[], Vec::as_slice)
     }
@@ -41,8 +41,8 @@ impl<K, V> Calls<K, V> {
         all_known
     }
 
-    /// Removes `call` if it is there. The result is to be dropped after the lock is released: it
-    /// may be the last reference to the key.
+    /// Removes `call` if it is there. The caller drops the result after it has released the lock,
+    /// because it may be the last reference to the key.
     pub(super) fn remove(&mut self, call: &Arc<Call<K, V>>) -> Option<Arc<Call<K, V>>> {
         let calls = self.0.get_mut(&call.hash())?;
         let at = calls.iter().position(|other| Arc::ptr_eq(other, call))?;

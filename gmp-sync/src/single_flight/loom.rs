@@ -1,4 +1,4 @@
-//! Models of a call: a leader that is dropped or finishes against followers that come and go.
+//! Models of a call: a leader that is dropped or finishes, against followers.
 
 use super::SingleFlight;
 use ::loom::future::block_on;
@@ -8,8 +8,7 @@ use std::task::{Context, Waker};
 
 type Flights = SingleFlight<u8, u8>;
 
-/// Three threads and two locks: all orders with up to two preemptions. Without a bound they pass
-/// as well, in three minutes.
+/// Runs a model of up to three threads and two locks, in all orders with up to two preemptions.
 fn model(f: impl Fn() + Send + Sync + 'static) {
     let mut builder = ::loom::model::Builder::new();
     builder.preemption_bound = Some(2);
@@ -20,7 +19,7 @@ fn is_empty(flights: &Flights) -> bool {
     flights.shared.with(|calls| calls.len() == 0)
 }
 
-/// A leader is dropped while another comes: that one runs the call, and nothing is left.
+/// A leader is dropped while another caller arrives: that one runs the call, and no call is left.
 #[test]
 fn loom_leader_dropped_against_follower() {
     model(|| {
@@ -37,7 +36,7 @@ fn loom_leader_dropped_against_follower() {
     });
 }
 
-/// A leader is dropped while the follower next in line is: the one behind runs the call.
+/// A leader is dropped while the first follower is: the second one runs the call.
 #[test]
 fn loom_leader_and_follower_dropped() {
     model(|| {
@@ -56,8 +55,8 @@ fn loom_leader_and_follower_dropped() {
     });
 }
 
-/// A leader finishes while one follower leaves and another comes: that gets a value, of this call
-/// or of its own.
+/// A leader finishes while one follower leaves and a caller arrives: that one gets a value, of this
+/// call or of its own.
 #[test]
 fn loom_landing_against_followers() {
     model(|| {

@@ -1,14 +1,16 @@
-//! `SingleFlight`.
+//! `SingleFlight`: shares one call among concurrent callers with the same key.
 //!
-//! The [calls] in flight, under one lock, and a lock for each [call]. Go runs the
-//! call in the goroutine of the first caller, and so do we: nothing need be `Send` or `'static`. But
-//! here a caller can be dropped. Since each caller brings a function of its own, the lead then
-//! passes to another caller, who runs his; the same goes for a call that panics. Go lets the panic
-//! hit all callers: here it hits the one whose function panicked, and the next tries.
+//! One lock guards the [calls] in flight, and each [call] has a lock. As in Go, the call runs in
+//! the goroutine of the first caller, so nothing need be `Send` or `'static`. But here a caller can
+//! be dropped. Each caller has a function of its own. So if the leading caller is dropped, another
+//! caller takes the lead and runs its own function. The same happens if a call panics. In Go the
+//! panic reaches all callers. Here it reaches only the caller whose function panicked, and the next
+//! one tries.
 //!
-//! Keys are hashed and compared without a lock: that is user code, which may panic or use the same
-//! group. A caller clones the calls with the same hash under the lock and compares their keys
-//! without it. Then it checks under the lock that no other call with this hash was added meanwhile.
+//! Keys are hashed and compared without a lock, because that is user code, which may panic or use
+//! the same group. A caller clones the calls with the same hash under the lock and compares their
+//! keys without it. Then it checks under the lock that no other call with this hash was added
+//! meanwhile.
 //!
 //! Lock order: the calls, then a call.
 
@@ -26,13 +28,13 @@ use std::fmt;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::Arc;
 
-/// Lets many who want the same do it once (Go: `x/sync/singleflight`).
+/// Merges concurrent calls with the same key into one (Go: `x/sync/singleflight`).
 ///
-/// While a call for a key is in flight, others that come with the same key wait for its result.
-/// Nothing is kept after that: the next call runs again. Clones are the same group.
+/// While a call for a key is in flight, other callers with the same key wait for its result. The
+/// result is not kept after that: the next call runs again. Clones are the same group.
 ///
-/// The value is cloned for each caller; an error is a value as any, such as
-/// `Result<Arc<Page>, Arc<Error>>`.
+/// The value is cloned for each caller. To share errors, use a value such as `Result<Arc<Page>,
+/// Arc<Error>>`.
 ///
 /// # Examples
 ///
@@ -69,12 +71,12 @@ struct Shared<K, V> {
     calls: Mutex<Calls<K, V>>,
 }
 
-/// What a call gave.
+/// The result of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallResult<V> {
     /// The value.
     pub value: V,
-    /// Whether it was given to several callers.
+    /// Whether several callers got the value.
     pub shared: bool,
 }
 
@@ -97,7 +99,7 @@ impl<K, V> Shared<K, V> {
         f(&mut self.calls.lock())
     }
 
-    /// Takes `call` out, if it is what new callers would find.
+    /// Removes `call`, so that new callers do not find it.
     fn remove(&self, call: &Arc<Call<K, V>>) {
         // Dropped after the lock is released.
         let _removed = self.with(|calls| calls.remove(call));
@@ -126,26 +128,26 @@ impl<K, V> Shared<K, V> {
 }
 
 impl<K: Hash + Eq, V: Clone> SingleFlight<K, V> {
-    /// A group without calls.
+    /// Creates a group without calls.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The value of the call for `key`: of the one in flight, or of `f`, run here.
+    /// Returns the value of the call for `key`: of the one in flight, or of `f`, which runs here.
     ///
-    /// A caller that waits runs its own `f` if the one that ran the call is dropped or panics
-    /// before it has a value, in the order in which they came. A call must not wait for one of
-    /// the same key: it would wait for itself.
+    /// If the caller that runs the call is dropped or panics before it has a value, the next
+    /// waiting caller runs its own `f`, in arrival order. A call must not wait for a call with the
+    /// same key: it would wait for itself.
     ///
     /// # Panics
     ///
-    /// If `f` or its future does.
+    /// If `f` or its future panics.
     ///
     /// # Cancel safety
     ///
-    /// Nothing is lost for others: who waits just leaves, and one that ran the call passes it on.
-    /// What `f` had done by then is dropped with its future.
+    /// Other callers are not affected. A waiting caller just leaves, and the caller that runs the
+    /// call passes the lead on. The progress of its `f` is lost with its future.
     pub async fn do_call<F, R>(&self, key: K, f: F) -> CallResult<V>
     where
         F: FnOnce() -> R,
@@ -154,11 +156,11 @@ impl<K: Hash + Eq, V: Clone> SingleFlight<K, V> {
         self.join(key).fly(f).await
     }
 
-    /// [`do_call`](Self::do_call) that blocks the thread.
+    /// As [`do_call`](Self::do_call), but blocks the thread.
     ///
     /// # Panics
     ///
-    /// If `f` or its future does.
+    /// If `f` or its future panics.
     pub fn do_call_blocking<F, R>(&self, key: K, f: F) -> CallResult<V>
     where
         F: FnOnce() -> R,
@@ -167,12 +169,14 @@ impl<K: Hash + Eq, V: Clone> SingleFlight<K, V> {
         gmp_rt::block_on(self.do_call(key, f))
     }
 
-    /// [`do_call`](Self::do_call) in a goroutine of its own, beginning now: it has its part in the
-    /// call when this returns (Go: `DoChan`).
+    /// As [`do_call`](Self::do_call), in a new goroutine (Go: `DoChan`).
+    ///
+    /// It takes part in the call at once, before this function returns.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the handle does not end the call. Aborting it is as dropping a `do_call`.
+    /// Dropping the handle does not end the call. Aborting it has the effect of dropping a
+    /// `do_call`.
     #[doc(alias = "do_chan")]
     #[track_caller]
     pub fn spawn_call<F, R>(&self, key: K, f: F) -> gmp_rt::JoinHandle<CallResult<V>>
@@ -185,8 +189,9 @@ impl<K: Hash + Eq, V: Clone> SingleFlight<K, V> {
         gmp_rt::spawn(self.join(key).fly(f))
     }
 
-    /// Lets the next call for `key` begin anew, whether one is in flight or not. Those who follow
-    /// that one still get its value.
+    /// Lets the next call for `key` run again, whether one is in flight or not.
+    ///
+    /// Callers that wait for the one in flight still get its value.
     pub fn forget<Q>(&self, key: &Q)
     where
         K: Borrow<Q>,
@@ -198,7 +203,7 @@ impl<K: Hash + Eq, V: Clone> SingleFlight<K, V> {
         }
     }
 
-    /// Takes part in the call for `key`.
+    /// Joins the call for `key`, or begins one.
     fn join(&self, key: K) -> Ticket<K, V> {
         let shared = &self.shared;
         let own = Call::new(shared.hasher.hash_one(&key), key);
@@ -206,9 +211,9 @@ impl<K: Hash + Eq, V: Clone> SingleFlight<K, V> {
         loop {
             let found = shared.find((own.hash(), own.key()), &mut different);
             let role = shared.with(|calls| match &found {
-                // It may have landed meanwhile.
+                // It may have been removed meanwhile.
                 Some(call) => calls.contains(call).then(|| call.join()),
-                // Another caller with this key may have come meanwhile.
+                // Another caller with this key may have begun a call meanwhile.
                 None => calls.insert(&own, &different).then_some(Role::Leader),
             });
             if let Some(role) = role {

@@ -1,4 +1,4 @@
-//! Callers dropped at every moment: the others get a value, and nothing is left.
+//! Callers that are dropped at any time: the others get a value, and no call is left.
 
 use super::SingleFlight;
 use std::cell::Cell;
@@ -11,8 +11,8 @@ fn is_empty(flights: &Flights) -> bool {
     flights.shared.with(|calls| calls.len() == 0)
 }
 
-/// Four callers, of whom any set is dropped after any number of polls, in any order of two: the
-/// first that is left runs the call, the others follow it.
+/// Of four callers, any subset is dropped after any number of polls, in both orders. One of the
+/// others runs the call, and the rest get its value.
 #[test]
 fn callers_dropped_at_every_moment() {
     let mut cx = Context::from_waker(Waker::noop());
@@ -43,7 +43,7 @@ fn callers_dropped_at_every_moment() {
                 }
                 open.set(true);
                 let mut values = Vec::new();
-                // Some follow one that has not been polled yet.
+                // Some callers follow one that has not been polled yet.
                 for _ in 0..2 {
                     for slot in &mut callers {
                         let Some(caller) = slot else { continue };
@@ -61,7 +61,7 @@ fn callers_dropped_at_every_moment() {
     }
 }
 
-/// A call that was forgotten lands for those who follow it, and leaves the new one alone.
+/// A forgotten call gives its value to its followers, and does not affect the new one.
 #[test]
 fn forgotten_calls_land() {
     let flights = Flights::new();

@@ -9,7 +9,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-/// A part in a call.
+/// A caller's part in a call.
 pub(super) struct Ticket<K, V> {
     pub(super) shared: Arc<Shared<K, V>>,
     pub(super) call: Arc<Call<K, V>>,
@@ -17,7 +17,7 @@ pub(super) struct Ticket<K, V> {
 }
 
 impl<K, V: Clone> Ticket<K, V> {
-    /// Follows, or leads with `f`, until there is a value.
+    /// Follows the call, or leads it with `f`, until there is a value.
     pub(super) async fn fly<F, R>(mut self, f: F) -> CallResult<V>
     where
         F: FnOnce() -> R,
@@ -41,10 +41,10 @@ impl<K, V: Clone> Ticket<K, V> {
         self.call.with(|state| state.promote());
     }
 
-    /// The call has given `value`: new callers begin a new call, followers take this.
+    /// Ends the call with `value`: followers get it, and new callers begin a new call.
     fn land(mut self, value: V) -> CallResult<V> {
         self.role = Role::Settled;
-        // From here on nobody joins.
+        // From here on no caller joins.
         self.shared.remove(&self.call);
         match self.call.finish(value) {
             Ok(value) => CallResult { value: Arc::unwrap_or_clone(value), shared: true },
@@ -53,8 +53,8 @@ impl<K, V: Clone> Ticket<K, V> {
     }
 }
 
-/// Waits for its turn. Gone before the ticket is, so that a lead it was given is passed on before
-/// the call is looked at.
+/// Waits for the value or the lead. The waiter is dropped before the ticket, so that it passes on a
+/// lead that it was given before the ticket checks the call.
 async fn follow<K, V>(call: Arc<Call<K, V>>) -> Turn<V> {
     let mut waiter = pin!(Waiter::new(call, Told::Nothing));
     poll_fn(|cx| poll_follow(waiter.as_mut(), cx)).await
@@ -88,7 +88,7 @@ impl<K, V> Drop for Ticket<K, V> {
         if self.role == Role::Settled {
             return;
         }
-        // The map first: so nobody joins a call that is found deserted.
+        // Locks the map first, so that no caller joins a call that is found deserted.
         let (wakers, _forgotten) = self.shared.with(|calls| {
             let (crew, wakers) = self.call.with(|state| state.quit(self.role));
             (wakers, (crew == Crew::Deserted).then(|| calls.remove(&self.call)))
