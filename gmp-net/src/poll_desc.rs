@@ -13,7 +13,7 @@
 //! | bits | meaning | set by | cleared by |
 //! |------|---------|--------|------------|
 //! | [`WAITERS`] | the list may have entries | [`Side::wait`] | an edge, a failure |
-//! | [`DRAINED`] | the last try took everything: the next would block | [`Side::drained`] | an edge |
+//! | [`DRAINED`] | the last try took everything, the next blocks | [`Side::drained`] | an edge |
 //! | [`EAGER`] | ignore `DRAINED`, always try | an edge with a hang-up; [`Side::reset`] | |
 //! | [`EXPIRED`] | the deadline has passed | [`Side::fail`] | [`Side::revive`] |
 //! | [`CLOSED`] [`ENDED`] | see [`Fault`] | [`Side::fail`] | |
@@ -42,7 +42,7 @@
 //!
 //! | id | op | pairs with | makes visible |
 //! |----|----|-----------|----------------|
-//! | O1 | AcqRel CAS in `edge` and `fail` | Acquire load in `look`, AcqRel CAS in `wait` | the cause |
+//! | O1 | AcqRel CAS in `edge`, `fail` | Acquire load in `look`, AcqRel CAS in `wait` | the cause |
 //!
 //! The cause of an edge is the data in the kernel. The cause of a failure is the deadline, the
 //! close or the end of the runtime.
