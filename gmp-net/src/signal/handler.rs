@@ -21,7 +21,7 @@
 //!
 //! | id | op | pairs with | makes visible |
 //! |----|----|-----------|----------------|
-//! | O1 | SeqCst add in [`on_signal`], then the write | its event, then the SeqCst load in [`count`] | the add |
+//! | O1 | SeqCst add in [`on_signal`], write | its event, SeqCst load in [`count`] | the signal |
 
 use super::bell::Bell;
 use super::kind::{MAX, SignalKind};
