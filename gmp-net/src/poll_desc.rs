@@ -16,7 +16,8 @@
 //! | [`DRAINED`] | the last try took everything, the next blocks | [`Side::drained`] | an edge |
 //! | [`EAGER`] | ignore `DRAINED`, always try | an edge with a hang-up; [`Side::reset`] | |
 //! | [`EXPIRED`] | the deadline has passed | [`Side::fail`] | [`Side::revive`] |
-//! | [`CLOSED`] [`ENDED`] | see [`Fault`] | [`Side::fail`] | |
+//! | [`CLOSED`] | all operations fail | [`Side::fail`] | |
+//! | [`ENDED`] | operations that would wait fail | [`Side::fail`] | |
 //! | count from [`EDGE`] up | the number of edges, failures and resets | all three | |
 //!
 //! Go's four states of `rg` and `wg` correspond to this word as follows. *nil* is a word that is

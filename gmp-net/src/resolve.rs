@@ -5,7 +5,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 
 /// Resolves a host name and port to addresses by the OS (`getaddrinfo`).
 ///
-/// The call of the OS blocks. Other goroutines run meanwhile.
+/// The call of the OS blocks. Other goroutines run during the call.
 ///
 /// # Errors
 ///
