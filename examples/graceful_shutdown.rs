@@ -1,6 +1,8 @@
-//! A server that, told to end by Ctrl-C or SIGTERM, takes no new connections, lets those it has finish,
-//! and ends. By itself it is its own client and sends itself a SIGTERM; with `LISTEN=127.0.0.1:8080` in the
-//! environment it listens there until it is told.
+//! A server with a graceful shutdown. On Ctrl-C or SIGTERM it accepts no more connections, waits
+//! until the open ones have finished, and ends.
+//!
+//! By default it runs three clients and sends itself a SIGTERM. With `LISTEN=127.0.0.1:8080` in the
+//! environment it listens there until it gets a signal.
 
 use gmp::net::{TcpListener, TcpStream};
 use gmp::signal::{SignalKind, ctrl_c, signal};
@@ -9,10 +11,10 @@ use gmp::{WaitGroup, go, select};
 use std::io;
 use std::time::Duration;
 
-/// How long connections may take to finish.
+/// Maximum time for connections to finish.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Echoes until the client finishes. When told to end it answers what has come, and says goodbye.
+/// Echoes until the client finishes. At a shutdown it sends a goodbye and ends.
 async fn serve(stream: TcpStream, ending: Context) -> io::Result<()> {
     let mut buf = [0; 1024];
     loop {
@@ -26,7 +28,7 @@ async fn serve(stream: TcpStream, ending: Context) -> io::Result<()> {
     }
 }
 
-/// Three clients, and then the signal.
+/// Runs three clients, and then sends the signal.
 async fn demo(addr: std::net::SocketAddr) -> io::Result<()> {
     let mut clients = Vec::new();
     for n in 0..3u8 {
@@ -44,7 +46,7 @@ async fn demo(addr: std::net::SocketAddr) -> io::Result<()> {
     Ok(())
 }
 
-// The tests run it too.
+// The integration tests call it too.
 #[gmp::main]
 pub(crate) async fn main() -> io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;

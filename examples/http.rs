@@ -1,5 +1,5 @@
-//! An HTTP/1 server with hyper, keep-alive and all: `cargo run --release --features hyper --example http`,
-//! then `curl http://127.0.0.1:8080/you`. An address to listen at may be given.
+//! An HTTP/1 server with hyper and keep-alive: `cargo run --release --features hyper --example
+//! http`, then `curl http://127.0.0.1:8080/you`. An argument sets the address to listen at.
 
 use gmp::go;
 use gmp::net::hyper::Timer;

@@ -1,4 +1,4 @@
-//! Two goroutines hand a ball back and forth over channels without a buffer.
+//! Two goroutines pass a ball back and forth over unbuffered channels.
 
 use gmp::sync::{Receiver, Sender};
 use gmp::{chan, go};
@@ -13,7 +13,7 @@ async fn player(name: &'static str, from: Receiver<u32>, to: Sender<u32>) -> u32
         if ball < 4 {
             println!("{name} {ball}");
         }
-        // The other one has stopped playing when this fails.
+        // The send fails if the other player has stopped.
         if ball == ROUNDS || to.send(ball + 1).await.is_err() {
             break;
         }

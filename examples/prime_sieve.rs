@@ -1,11 +1,11 @@
-//! The prime sieve: each prime is a goroutine that lets through what it does not divide.
+//! The prime sieve: each prime has a goroutine that drops the multiples of its prime.
 
 use gmp::sync::{Receiver, Sender};
 use gmp::{chan, go};
 
 async fn numbers(tx: Sender<u32>) {
     for n in 2.. {
-        // Nobody listens any more.
+        // All receivers are gone.
         if tx.send(n).await.is_err() {
             return;
         }

@@ -1,4 +1,4 @@
-//! `select!`: whatever comes first, of a value, the time, and the wish to stop.
+//! `select!` over a value, a time limit and a stop signal.
 
 use gmp::{chan, go, select};
 use std::time::Duration;
@@ -28,7 +28,7 @@ async fn main() {
             }
         }
     }
-    // Nothing is ready now: the default.
+    // Nothing is ready now, so the default runs.
     select! {
         word = words.recv() => panic!("{word:?}"),
         default => println!("and nothing at this very moment"),

@@ -1,4 +1,4 @@
-//! A tour of gmp: each stop shows one thing, checks it, and says how long it took.
+//! A tour of gmp. Each part shows one feature, checks it, and prints how long it took.
 //!
 //! `cargo run --release --example tour`
 

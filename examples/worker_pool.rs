@@ -5,7 +5,7 @@ use gmp::{WaitGroup, chan, go};
 const WORKERS: usize = 4;
 const JOBS: u64 = 20;
 
-/// How many steps until 1, if an even number is halved and an odd one tripled plus one.
+/// Returns the number of Collatz steps from `n` to 1.
 fn collatz(mut n: u64) -> u32 {
     let mut steps = 0;
     while n != 1 {
@@ -33,9 +33,9 @@ async fn main() {
         for n in 1..=JOBS {
             jobs.send(n).await.unwrap();
         }
-        // The last sender goes here, which closes the channel: the workers end.
+        // The only sender is dropped here. This closes the channel, and the workers end.
     });
-    // The workers have theirs; when they end, so does the loop below.
+    // The workers have their own senders. When the workers end, the loop below ends.
     drop(results);
     let mut count = 0;
     while let Ok((worker, n, steps)) = done.recv().await {

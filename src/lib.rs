@@ -1,8 +1,9 @@
 //! Goroutines for Rust.
 //!
-//! `go!(f(x))` starts a goroutine, a stackless future, on a G-M-P scheduler as Go has it: Gs are
-//! goroutines, Ms are threads, Ps are the right to run. Each P has a queue; a thread whose queue
-//! is empty steals from the others; a thread that blocks hands its P on.
+//! `go!(f(x))` starts a goroutine, a stackless future, on a G-M-P scheduler like Go's. A G is a
+//! goroutine, an M is a worker thread, and an M needs a P to run Gs. Each P has a run queue. An M
+//! whose queue is empty steals from other Ps. The P of a blocked thread is handed off to another
+//! thread.
 //!
 //! ```
 //! use gmp::go;
@@ -24,14 +25,15 @@
 //! }
 //! ```
 //!
-//! # Where to look
+//! # Overview
 //!
-//! - Starting and joining: [`go!`], [`spawn`], [`JoinHandle`], [`block_on`], [`blocking`], [`yield_now`].
-//! - Waiting for each other: [`chan`], [`select!`], [`WaitGroup`], and in [`sync`] the rest of Go's:
-//!   [`sync::Mutex`], [`sync::RwLock`], [`sync::Cond`], [`sync::Once`], [`sync::OnceCell`], [`sync::Lazy`],
-//!   [`sync::Semaphore`], [`sync::Barrier`].
-//! - Ending work early: [`sync::Context`], [`sync::ErrGroup`].
-//! - The network: [`net::TcpListener`], [`net::TcpStream`], [`net::UdpSocket`], [`net::UnixStream`],
+//! - Starting and joining: [`go!`], [`spawn`], [`JoinHandle`], [`block_on`], [`blocking`],
+//!   [`yield_now`].
+//! - Synchronisation: [`chan`], [`select!`], [`WaitGroup`]. The rest of Go's primitives are in
+//!   [`sync`]: [`sync::Mutex`], [`sync::RwLock`], [`sync::Cond`], [`sync::Once`],
+//!   [`sync::OnceCell`], [`sync::Lazy`], [`sync::Semaphore`], [`sync::Barrier`].
+//! - Cancellation: [`sync::Context`], [`sync::ErrGroup`].
+//! - Network: [`net::TcpListener`], [`net::TcpStream`], [`net::UdpSocket`], [`net::UnixStream`],
 //!   [`net::Async`] for any descriptor, [`net::resolve`].
 //! - Input and output: [`io::copy`], [`io::copy_bidirectional`], [`io::Blocking`] for files,
 //!   [`io::stdin`], [`io::stdout`].
@@ -39,35 +41,35 @@
 //! - Time: [`sleep`], [`timeout`], [`Ticker`], [`Timer`], [`after_func`].
 //! - Blocking and long work: [`blocking`], [`spawn_blocking`], [`checkpoint`],
 //!   [`macro@preemptible`], [`preemptible_block!`].
-//! - Seeing inside: [`runtime::dump`], [`runtime::stats`], [`runtime::on_stall`].
+//! - Observation: [`runtime::dump`], [`runtime::stats`], [`runtime::on_stall`].
 //! - The runtime: [`macro@main`], [`macro@test`], [`Runtime`], [`Builder`], [`set_max_procs`].
-//! - Building primitives: [`park`].
+//! - New primitives: [`park`].
 //!
 //! # Features
 //!
-//! | feature | what |
-//! |---------|------|
-//! | `tokio-io` | sockets implement tokio's `AsyncRead` and `AsyncWrite`; its runtime is not used |
-//! | `hyper` | sockets implement hyper's `Read` and `Write`; `net::hyper` has an executor, a timer, and an adapter for what wraps a socket |
+//! - `tokio-io`: sockets implement tokio's `AsyncRead` and `AsyncWrite`. tokio's runtime is not
+//!   used.
+//! - `hyper`: sockets implement hyper's `Read` and `Write`. `net::hyper` has an executor, a timer,
+//!   and an adapter for wrapped sockets.
 //!
 //! # Environment
 //!
-//! | variable | meaning |
-//! |----------|---------|
-//! | `GMPMAXPROCS` | how many goroutines run in parallel: see [`Builder::max_procs`] |
-//! | `GMPDEBUG` | `key=value,…` of the keys below |
+//! - `GMPMAXPROCS`: the number of goroutines that run in parallel. See [`Builder::max_procs`].
+//! - `GMPDEBUG`: a list `key=value,…` with the keys below.
 //!
-//! | key | meaning |
-//! |-----|---------|
-//! | `panic=abort` | a panic in a goroutine ends the process, as in Go |
-//! | `deadlock=fatal` | when all goroutines are asleep the process ends with status 2, as in Go; `report`, the default for `#[gmp::main]`, tells once; `off` |
-//! | `stall=1` | a goroutine that blocks or hogs its thread is named, once per spawn site |
-//! | `schedtrace=N` | a line about the scheduler every N milliseconds, in Go's format |
-//! | `scheddetail=1` | with it, a line for each P and goroutine |
-//! | `pause=0` | threads of goroutines that compute without an await are not paused: see [`Builder::pause_cpu_bound`] |
-//! | `adaptive=0` | all of `GMPMAXPROCS` run, also where fewer would get more done |
+//! Keys of `GMPDEBUG`:
 //!
-//! An unknown key or a bad value is named on stderr and ignored.
+//! - `panic=abort`: a panic in a goroutine ends the process, as in Go.
+//! - `deadlock=fatal`: when all goroutines are asleep, the process ends with status 2, as in Go.
+//!   `report`, the default for `#[gmp::main]`, prints one report. `off` does nothing.
+//! - `stall=1`: reports a goroutine that blocks its thread or computes for long, once per spawn
+//!   site.
+//! - `schedtrace=N`: prints a line about the scheduler every N milliseconds, in Go's format.
+//! - `scheddetail=1`: adds a line for each P, M and goroutine to `schedtrace`.
+//! - `pause=0`: does not pause threads of CPU-bound goroutines. See [`Builder::pause_cpu_bound`].
+//! - `adaptive=0`: always runs on all Ps. See [`Builder::adaptive`].
+//!
+//! An unknown key or an invalid value is reported on stderr and ignored.
 #![forbid(unsafe_code)]
 
 pub use gmp_macros::{main, preemptible, test};
@@ -90,13 +92,13 @@ pub mod io {
     };
 }
 
-/// Signals of the OS: listeners that are told of each, wherever they wait.
+/// Signals of the OS. Each listener receives every signal of its kind.
 #[cfg(unix)]
 pub mod signal {
     pub use gmp_net::signal::{Signal, SignalKind, ctrl_c, signal};
 }
 
-/// The network.
+/// Sockets and name resolution.
 pub mod net {
     #[cfg(target_os = "linux")]
     pub use gmp_net::UCred;
@@ -110,7 +112,7 @@ pub mod net {
     pub use gmp_net::{Closed, DeadlineExceeded, RuntimeEnded, resolve};
 }
 
-/// Primitives for goroutines to wait for each other.
+/// Synchronisation primitives for goroutines.
 pub mod sync {
     pub use gmp_sync::{
         Acquire, AcquireOwned, Barrier, BarrierWait, BarrierWaitResult, Cond, CondWait, Lazy, Lock,

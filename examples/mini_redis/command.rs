@@ -1,10 +1,10 @@
-//! What a request does to the store and what is said to it.
+//! Executes requests on the store and writes the replies.
 
 use super::resp;
 use super::store::{Condition, Life, Store};
 use std::time::{Duration, Instant};
 
-/// What becomes of the connection.
+/// What happens to the connection after a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     Serve,
@@ -14,7 +14,7 @@ pub(crate) enum Next {
 const SYNTAX: &str = "ERR syntax error";
 const NO_INTEGER: &str = "ERR value is not an integer or out of range";
 
-/// Carries out a request and puts the reply into `out`.
+/// Executes a request and appends the reply to `out`.
 pub(crate) fn execute(store: &Store, words: &[&[u8]], out: &mut Vec<u8>) -> Next {
     let Some((name, args)) = words.split_first() else { return Next::Serve };
     let mut upper = [0; 16];
@@ -44,7 +44,7 @@ pub(crate) fn execute(store: &Store, words: &[&[u8]], out: &mut Vec<u8>) -> Next
             store.clear();
             resp::simple(out, "OK");
         }
-        // Clients ask at the start: nothing is configured, and there is nothing to tell about commands.
+        // Clients send these at the start. There is no configuration and no list of commands.
         (b"CONFIG", [_, name]) => resp::array(out, &[name, b""]),
         (b"COMMAND", _) => resp::array(out, &[]),
         (b"QUIT", _) => {
@@ -102,7 +102,7 @@ fn set(store: &Store, key: &[u8], value: &[u8], options: &[&[u8]], out: &mut Vec
     }
 }
 
-/// How many milliseconds the option counts in.
+/// Returns the unit of the option in milliseconds.
 fn unit(option: &[u8]) -> Option<u64> {
     match option {
         _ if option.eq_ignore_ascii_case(b"EX") => Some(1000),
@@ -111,7 +111,8 @@ fn unit(option: &[u8]) -> Option<u64> {
     }
 }
 
-/// That many units from now; a time that is over is now, one beyond the clock is none.
+/// Returns the instant `number` units from now. A negative number counts as 0. Returns `None` if
+/// the instant is beyond the range of the clock.
 fn instant(number: i64, millis: u64) -> Option<Instant> {
     let span = Duration::from_millis(u64::try_from(number).unwrap_or(0).checked_mul(millis)?);
     Instant::now().checked_add(span)
@@ -124,7 +125,8 @@ fn expire(store: &Store, key: &[u8], time: &[u8], millis: u64, out: &mut Vec<u8>
     }
 }
 
-/// What is left, rounded as Redis does; -1 without an end, -2 without a key.
+/// Replies with the remaining time, rounded as in Redis, -1 if the key does not expire, -2 if there
+/// is no such key.
 fn life(store: &Store, key: &[u8], millis: u128, out: &mut Vec<u8>) {
     let left = match store.life(key) {
         Life::Gone => -2,

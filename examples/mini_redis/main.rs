@@ -1,7 +1,7 @@
-//! A small Redis, a goroutine per client: `cargo run --release --example mini_redis`, then
-//! `redis-cli -p 6380 set k v ex 10` or `redis-benchmark -p 6380 -t ping,set,get -P 16`. An address to
-//! listen at may be given. It knows PING, ECHO, GET, SET (NX, XX, EX, PX), DEL, EXISTS, EXPIRE, PEXPIRE,
-//! PERSIST, TTL, PTTL, DBSIZE, FLUSHALL and QUIT, and pipelining.
+//! A small Redis with one goroutine per client: `cargo run --release --example mini_redis`, then
+//! `redis-cli -p 6380 set k v ex 10` or `redis-benchmark -p 6380 -t ping,set,get -P 16`. An
+//! argument sets the address to listen at. It supports PING, ECHO, GET, SET (NX, XX, EX, PX), DEL,
+//! EXISTS, EXPIRE, PEXPIRE, PERSIST, TTL, PTTL, DBSIZE, FLUSHALL and QUIT, and pipelining.
 
 mod command;
 mod resp;
@@ -37,7 +37,7 @@ async fn serve(stream: TcpStream, store: Arc<Store>) -> io::Result<()> {
     }
 }
 
-/// Frees keys that are over.
+/// Frees expired keys every second.
 async fn sweep(store: Arc<Store>) {
     let mut ticker = gmp::Ticker::new(Duration::from_secs(1));
     loop {

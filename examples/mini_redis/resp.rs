@@ -1,30 +1,31 @@
-//! The Redis protocol: requests out of a buffer, replies into one.
+//! The Redis protocol: parses requests and writes replies.
 //!
-//! A request is an array of bulk strings (`*2\r\n$3\r\nGET\r\n$1\r\nk\r\n`) or a line of words, as people
-//! type it. It is not copied: its words stay where they were read to. What is not there yet is asked
-//! for again with more bytes; what can never become a request is an error, after which a connection ends.
+//! A request is an array of bulk strings (`*2\r\n$3\r\nGET\r\n$1\r\nk\r\n`) or a line of words, as
+//! typed by a person. It is not copied: its words are ranges of the input buffer. An incomplete
+//! request is parsed again with more bytes. Input that can never become a request is an error,
+//! which ends the connection.
 
 use std::ops::Range;
 
-/// As Redis: more words than this in a request are refused.
+/// Maximum number of words in a request, as in Redis.
 const MOST_WORDS: usize = 1024 * 1024;
-/// As Redis: a longer word than this is refused.
+/// Maximum length of a word, as in Redis.
 const LONGEST_WORD: usize = 512 * 1024 * 1024;
-/// As Redis: a longer line than this is refused.
+/// Maximum length of a line, as in Redis.
 const LONGEST_LINE: usize = 64 * 1024;
 
-/// What the bytes read so far hold.
+/// What the input begins with.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Parsed {
-    /// A request of this many bytes; its words are in the list.
+    /// A request of this many bytes. Its words are in the list.
     Request(usize),
-    /// The beginning of one.
+    /// The beginning of a request.
     Incomplete,
-    /// None, and there will be none.
+    /// Bytes that can never become a request.
     Broken(&'static str),
 }
 
-/// Looks for a request at the start of `buf` and puts where its words are into `words`.
+/// Parses the request at the start of `buf` and puts the ranges of its words into `words`.
 pub(crate) fn parse(buf: &[u8], words: &mut Vec<Range<usize>>) -> Parsed {
     words.clear();
     match buf.first() {
@@ -34,7 +35,7 @@ pub(crate) fn parse(buf: &[u8], words: &mut Vec<Range<usize>>) -> Parsed {
     }
 }
 
-/// A line's end, and where the next one starts.
+/// Returns the end of the line at `from` and the start of the next line.
 fn line(buf: &[u8], from: usize) -> Result<Option<(usize, usize)>, &'static str> {
     let rest = &buf[from..];
     match rest.iter().take(LONGEST_LINE).position(|byte| *byte == b'\n') {
@@ -76,7 +77,7 @@ fn parse_array(buf: &[u8], words: &mut Vec<Range<usize>>) -> Parsed {
     Parsed::Request(at)
 }
 
-/// The number after the sign at `from`, and where the next line starts.
+/// Returns the number after the sign at `from` and the start of the next line.
 fn number(buf: &[u8], from: usize) -> Result<Option<(i64, usize)>, &'static str> {
     let Some((end, next)) = line(buf, from)? else { return Ok(None) };
     let digits = buf.get(from + 1..end).unwrap_or_default();
@@ -99,7 +100,7 @@ fn parse_line(buf: &[u8], words: &mut Vec<Range<usize>>) -> Parsed {
     Parsed::Request(next)
 }
 
-/// A whole decimal number, as Redis wants it: nothing before or after it.
+/// Parses a decimal number, with nothing before or after it, as Redis does.
 pub(crate) fn parse_int(digits: &[u8]) -> Option<i64> {
     std::str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'))?.parse().ok()
 }
@@ -114,7 +115,7 @@ pub(crate) fn simple(out: &mut Vec<u8>, text: &str) {
 /// `-ERR …`.
 pub(crate) fn error(out: &mut Vec<u8>, text: &str) {
     out.push(b'-');
-    // A reply is one line, whatever a client sent that is quoted in it.
+    // A reply is one line, even if it quotes input of the client.
     out.extend(text.bytes().map(|byte| if byte < b' ' { b' ' } else { byte }));
     out.extend_from_slice(b"\r\n");
 }
@@ -131,7 +132,7 @@ pub(crate) fn bulk(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// No value.
+/// `$-1`, no value.
 pub(crate) fn nil(out: &mut Vec<u8>) {
     out.extend_from_slice(b"$-1\r\n");
 }

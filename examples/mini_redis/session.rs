@@ -1,22 +1,23 @@
-//! One client: bytes in, bytes out, whatever carries them.
+//! The state of one client, independent of the transport.
 //!
-//! All requests that have arrived are answered in one go, so a client that sends many at once (a pipeline)
-//! costs one read and one write for all of them. [`Session::answer`] stops at [`OUT_ENOUGH`], so that
-//! a client that sends and never reads cannot make the server hold all its replies.
+//! All requests that have arrived are answered together. So a client that sends many at once (a
+//! pipeline) costs one read and one write for all of them. [`Session::answer`] stops at
+//! [`OUT_ENOUGH`]. So a client that sends and never reads cannot make the server hold all its
+//! replies.
 
 use super::command::{Next, execute};
 use super::resp::{Parsed, error, parse};
 use super::store::Store;
 use std::ops::Range;
 
-/// As many bytes of replies are sent before more requests are looked at.
+/// Bytes of replies that are sent before more requests are executed.
 const OUT_ENOUGH: usize = 64 * 1024;
-/// What a read may fill at least.
+/// Minimum room for a read.
 const READ_ROOM: usize = 16 * 1024;
-/// What is kept of a buffer that had to grow for one large request.
+/// Maximum size of an input buffer that is kept after a large request.
 const KEEP: usize = 1024 * 1024;
 
-/// What has been read and not answered yet, and the replies.
+/// Bytes that were read and not yet answered, and the replies.
 #[derive(Debug, Default)]
 pub(crate) struct Session {
     input: Vec<u8>,
@@ -28,16 +29,16 @@ pub(crate) struct Session {
 /// What to do after the replies have been sent.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Then {
-    /// Read: no whole request is left.
+    /// Read: there is no complete request.
     Read,
-    /// Answer more.
+    /// Answer more requests.
     Answer,
     /// End the connection.
     HangUp,
 }
 
 impl Session {
-    /// Where to read to.
+    /// Returns the free part of the input buffer.
     pub(crate) fn room(&mut self) -> &mut [u8] {
         if self.input.len() - self.filled < READ_ROOM {
             let len = (self.filled + READ_ROOM).max(self.filled * 2);
@@ -46,12 +47,12 @@ impl Session {
         &mut self.input[self.filled..]
     }
 
-    /// That many bytes have been read.
+    /// Records that `n` bytes were read.
     pub(crate) fn advance(&mut self, n: usize) {
         self.filled += n;
     }
 
-    /// Answers the requests that are there, into `out`.
+    /// Answers the complete requests into `out`.
     pub(crate) fn answer(&mut self, store: &Store) -> Then {
         self.out.clear();
         let mut at = 0;
@@ -85,7 +86,7 @@ impl Session {
     }
 }
 
-/// The words as slices; without an allocation for the few of an ordinary request.
+/// Calls `f` with the words as slices. Needs no allocation for up to 8 words.
 fn with_words<R>(buf: &[u8], words: &[Range<usize>], f: impl FnOnce(&[&[u8]]) -> R) -> R {
     let mut few = [&[][..]; 8];
     if let Some(few) = few.get_mut(..words.len()) {

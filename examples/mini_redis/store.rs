@@ -1,7 +1,8 @@
-//! Keys, values and when they end.
+//! Keys, values and their expiry.
 //!
-//! Shards with a lock each, held for one look or one change and never across an await, so a plain lock
-//! is right. A key whose time is over is gone for every look at it; [`Store::sweep`] frees what nobody looks at.
+//! The keys are in shards with a lock each. A lock is held for one lookup or one change, never
+//! across an await, so a lock of std is sufficient. An expired key is invisible at once;
+//! [`Store::sweep`] frees it later.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -31,18 +32,18 @@ pub(crate) struct Store {
     shards: [Mutex<Shard>; SHARDS],
 }
 
-/// Whether a key has an end.
+/// The remaining life of a key.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Life {
     /// There is no such key.
     Gone,
-    /// It stays.
+    /// The key does not expire.
     Forever,
-    /// It goes after this time.
+    /// The key expires after this time.
     Left(Duration),
 }
 
-/// When a key may be set.
+/// The condition under which a key is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Condition {
     Always,
@@ -55,7 +56,7 @@ impl Store {
         lock(&self.shards[self.hasher.hash_one(key) as usize % SHARDS])
     }
 
-    /// Shows the value of a key.
+    /// Calls `show` with the value of a key.
     pub(crate) fn get<R>(&self, key: &[u8], show: impl FnOnce(Option<&[u8]>) -> R) -> R {
         let shard = self.shard(key);
         let entry =
@@ -63,7 +64,7 @@ impl Store {
         show(entry.map(|entry| &*entry.value))
     }
 
-    /// Sets a key, with an end or none; `false` if the condition does not hold.
+    /// Sets a key, with or without an expiry. Returns `false` if the condition does not hold.
     pub(crate) fn set(
         &self,
         key: &[u8],
@@ -90,20 +91,20 @@ impl Store {
         }
     }
 
-    /// Removes a key; `true` if there was one.
+    /// Removes a key. Returns `true` if it existed.
     pub(crate) fn remove(&self, key: &[u8]) -> bool {
         let old = self.shard(key).remove(key);
         old.is_some_and(|entry| !entry.is_over(Instant::now()))
     }
 
-    /// Gives a key an end, or none; `false` if there is no such key.
+    /// Sets or clears the expiry of a key. Returns `false` if there is no such key.
     pub(crate) fn set_end(&self, key: &[u8], ends: Option<Instant>) -> bool {
         let mut shard = self.shard(key);
         let entry = shard.get_mut(key).filter(|entry| !entry.is_over(Instant::now()));
         entry.map(|entry| entry.ends = ends).is_some()
     }
 
-    /// How long a key has.
+    /// Returns the remaining life of a key.
     pub(crate) fn life(&self, key: &[u8]) -> Life {
         let (shard, now) = (self.shard(key), Instant::now());
         match shard.get(key).filter(|entry| !entry.is_over(now)) {
@@ -113,24 +114,24 @@ impl Store {
         }
     }
 
-    /// How many keys there are, those that are over and not swept yet included, as in Redis.
+    /// Returns the number of keys, including expired ones that are not yet swept, as in Redis.
     pub(crate) fn len(&self) -> usize {
         self.shards.iter().map(|shard| lock(shard).len()).sum()
     }
 
-    /// Removes all.
+    /// Removes all keys.
     pub(crate) fn clear(&self) {
         self.shards.iter().for_each(|shard| lock(shard).clear());
     }
 
-    /// Frees the keys whose time is over, a shard at a time.
+    /// Frees the expired keys, one shard at a time.
     pub(crate) fn sweep(&self) {
         let now = Instant::now();
         self.shards.iter().for_each(|shard| lock(shard).retain(|_, entry| !entry.is_over(now)));
     }
 }
 
-/// A panic under the lock leaves a map whole: each change is one call.
+/// Ignores poisoning: each change is one call, so a panic under the lock leaves the map consistent.
 fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }

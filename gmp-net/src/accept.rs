@@ -1,10 +1,11 @@
-//! Accepting connections, and not giving up.
+//! Accepts connections and recovers from errors.
 //!
-//! A connection that its client has given up by the time it is taken, and errors of the network that
-//! were pending on it, concern that one only: the next is taken. If the process or the system is out of
-//! descriptors or memory there is nothing to be done but to wait until some are given back. Asking again at
-//! once would be a busy loop, because the connection stays in the queue; so there is a nap between tries,
-//! from 5 ms doubled up to a second, as in Go's `net/http`. A close and a deadline end it.
+//! Some errors concern one connection only: its client gave up before the accept, or a network
+//! error was pending on it. Then the next connection is accepted. If the process or the system is
+//! out of descriptors or memory, the accept has to wait until some are released. An immediate retry
+//! would be a busy loop, because the connection stays in the queue. So there is a sleep between
+//! tries. It doubles from `FIRST_NAP` to `LONGEST_NAP`, as in Go's `net/http`. A close and a
+//! deadline end it.
 
 use crate::fd::{Direction, Fd, Left};
 use crate::poll_desc::Ticket;
@@ -21,23 +22,23 @@ use std::time::Duration;
 const FIRST_NAP: Duration = Duration::from_millis(5);
 const LONGEST_NAP: Duration = Duration::from_secs(1);
 
-/// One who accepts, between two connections.
+/// The state of an accept operation, also between two connections.
 #[derive(Debug, Default)]
 pub(crate) struct Accepting {
     ticket: Ticket,
     nap: Option<Sleep>,
-    /// How long the last nap in a row was.
+    /// The length of the last sleep, or zero after a connection was accepted.
     last: Duration,
 }
 
 /// What to do about an error of `accept`.
 #[derive(Debug, PartialEq, Eq)]
 enum Remedy {
-    /// Take the next.
+    /// Accept the next connection.
     Next,
-    /// Wait until something is given back.
+    /// Sleep, then try again.
     Nap,
-    /// Tell the caller.
+    /// Return the error to the caller.
     Tell,
 }
 
@@ -59,7 +60,7 @@ fn remedy(error: &io::Error) -> Remedy {
 }
 
 impl Accepting {
-    /// Takes the next connection.
+    /// Accepts the next connection.
     pub(crate) fn poll_accept<T: AsFd>(
         &mut self,
         fd: &Fd<T>,
@@ -95,7 +96,7 @@ impl Accepting {
         self.nap = Some(gmp_rt::sleep(self.last));
     }
 
-    /// Goes away.
+    /// Leaves the waiter list.
     pub(crate) fn leave<T: AsFd>(&self, fd: &Fd<T>) {
         fd.leave(Direction::Read, self.ticket);
     }

@@ -1,14 +1,14 @@
-//! What can name the addresses of a peer.
+//! Values that name the addresses of a peer.
 
 use crate::addr_errors::Failures;
 use crate::resolve::resolve;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
-/// What can be turned into addresses: one, several, or a name to look up.
+/// A value that can be turned into addresses: one address, several, or a name to resolve.
 ///
-/// `"host:port"`, `("host", port)`, an address with a port, or a list of such. The set is closed. Names
-/// are looked up by the OS, while other goroutines go on.
+/// It is `"host:port"`, `("host", port)`, an address with a port, or a list of these. The trait is
+/// sealed. The OS resolves names, while other goroutines run.
 ///
 /// # Examples
 ///
@@ -22,7 +22,7 @@ pub trait ToAddrs: sealed::Sealed {}
 
 impl<T: sealed::Sealed + ?Sized> ToAddrs for T {}
 
-/// The addresses of `addrs`, at least one.
+/// Returns the addresses of `addrs`, at least one.
 pub(crate) async fn all(addrs: impl ToAddrs) -> io::Result<Vec<SocketAddr>> {
     let found = match addrs.wanted() {
         sealed::Wanted::Known(found) => found,
@@ -34,7 +34,7 @@ pub(crate) async fn all(addrs: impl ToAddrs) -> io::Result<Vec<SocketAddr>> {
     Ok(found)
 }
 
-/// Tries `f` with each address in turn; the first success, or what [`Failures`] makes of the errors.
+/// Calls `f` with each address in order. Returns the first success, or the error of [`Failures`].
 pub(crate) async fn each<T>(
     addrs: impl ToAddrs,
     f: impl Fn(SocketAddr) -> io::Result<T>,
@@ -53,7 +53,7 @@ pub(crate) async fn each<T>(
 mod sealed {
     use super::*;
 
-    /// What is to be done to get at addresses.
+    /// Addresses, or a name to resolve.
     #[derive(Debug)]
     pub enum Wanted {
         Known(Vec<SocketAddr>),
@@ -77,7 +77,7 @@ mod sealed {
 
     impl Sealed for str {
         fn wanted(&self) -> Wanted {
-            // An address written out needs no look-up.
+            // A literal address needs no resolution.
             match self.parse() {
                 Ok(addr) => Wanted::Known(vec![addr]),
                 Err(_) => Wanted::Named(self.to_owned()),

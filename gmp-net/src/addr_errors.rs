@@ -1,24 +1,25 @@
-//! Why none of several addresses would do.
+//! Errors of several addresses that all failed.
 //!
-//! An [`io::Error`] holds either the number of the OS or an error of ours, never both, and who matches on
-//! `raw_os_error` must find it wherever there is one answer. So the number goes to the caller bare, as with
-//! std, if there was one address or if all said the same (`localhost`, refused on IPv6 and on IPv4). Only if
-//! they differ is there something to tell that no number can: then each address is listed with its error.
+//! An [`io::Error`] holds either an OS error number or an error of gmp, never both. Callers that
+//! match on `raw_os_error` must find the number if there is a single answer. So the caller gets the
+//! plain OS error, as with std, if there was one address or if all addresses gave the same number
+//! (`localhost`, refused on IPv6 and on IPv4). If the errors differ, the caller gets a list of the
+//! addresses with their errors.
 
 use std::net::SocketAddr;
 use std::{error, fmt, io};
 
-/// What was said to each of several addresses, none of which would do.
+/// The errors of several addresses, none of which worked.
 ///
-/// It travels inside an [`io::Error`] whose kind is that of the first address, and comes out by `get_ref`
-/// and a downcast. There is one only if the OS gave different answers; else the error is the answer itself,
-/// with its `raw_os_error`.
+/// It is inside an [`io::Error`] whose kind is that of the first address. Get it by `get_ref` and a
+/// downcast. It is used if several addresses failed and not all with the same OS error number.
+/// Otherwise the caller gets the plain error, with its `raw_os_error`.
 ///
 /// # Examples
 ///
 /// ```
 /// # gmp_rt::block_on(async {
-/// // Nobody can listen where somebody listens already, nor at an address that is not of this machine.
+/// // The first address is in use, and the second is not of this machine.
 /// let listener = gmp_net::TcpListener::bind("127.0.0.1:0").await.unwrap();
 /// let addrs = [listener.local_addr().unwrap(), "192.0.2.1:80".parse().unwrap()];
 /// let error = gmp_net::TcpListener::bind(&addrs[..]).await.unwrap_err();
@@ -37,7 +38,7 @@ pub struct AddrErrors {
 }
 
 impl AddrErrors {
-    /// The addresses, in the order in which they failed, and why.
+    /// Returns the addresses and their errors, in the order in which they failed.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (SocketAddr, &io::Error)> {
         self.failed.iter().map(|(addr, error)| (*addr, error))
     }
@@ -53,13 +54,13 @@ impl fmt::Display for AddrErrors {
 }
 
 impl error::Error for AddrErrors {
-    /// That of the first address.
+    /// The error of the first address.
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         self.failed.first().map(|(_, error)| error as _)
     }
 }
 
-/// The failures so far, of addresses that are tried one by one or beside each other.
+/// The errors so far, of addresses that are tried in order or concurrently.
 #[derive(Debug, Default)]
 pub(crate) struct Failures(Vec<(SocketAddr, io::Error)>);
 
@@ -68,7 +69,7 @@ impl Failures {
         self.0.push((addr, error));
     }
 
-    /// The error for the caller.
+    /// Returns the error for the caller.
     ///
     /// # Panics
     ///
@@ -91,7 +92,7 @@ mod tests {
     use std::error::Error;
     use std::io;
 
-    /// Of addresses that end in 1, 2 and so on.
+    /// Returns the error of addresses that end in 1, 2 and so on.
     fn of(errors: impl IntoIterator<Item = io::Error>) -> io::Error {
         let mut failures = Failures::default();
         for (n, error) in (1u8..).zip(errors) {
@@ -125,7 +126,7 @@ mod tests {
         assert_eq!(numbers, [Some(101), Some(111)]);
     }
 
-    /// Two errors of ours have no number to agree in.
+    /// Two errors of gmp have no number in common.
     #[test]
     fn errors_without_a_number_are_listed() {
         let error = of([crate::Closed.into(), crate::Closed.into()]);

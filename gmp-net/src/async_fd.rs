@@ -1,4 +1,4 @@
-//! Any descriptor the OS can wait for.
+//! A wrapper for any descriptor that the OS can wait for.
 
 use crate::fd::{Direction, Fd, Left, common_calls};
 use crate::poll_desc::Trust;
@@ -9,11 +9,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Any descriptor that the OS can wait for: a pipe, an eventfd, a timerfd, inotify, a socket of a kind
-/// that has no type here.
+/// Any descriptor that the OS can wait for: a pipe, an eventfd, a timerfd, inotify, or a socket of
+/// a kind that has no type here.
 ///
-/// Made non-blocking as it goes in. `T` must not swap its descriptor for another while it is in
-/// here: an operation on the other one would not be woken.
+/// The descriptor becomes non-blocking. `T` must not swap its descriptor for another while it is
+/// wrapped: an operation on the other one would not be woken.
 ///
 /// # Examples
 ///
@@ -45,7 +45,7 @@ impl<T: AsFd> Async<T> {
     ///
     /// # Errors
     ///
-    /// `Unsupported` for what the OS cannot wait for: regular files and directories.
+    /// `Unsupported` if the OS cannot wait for it: regular files and directories.
     pub fn new(io: T) -> io::Result<Self> {
         let set_nonblocking = |fd: BorrowedFd<'_>| {
             let flags = fcntl_getfl(fd)?;
@@ -57,23 +57,23 @@ impl<T: AsFd> Async<T> {
         Ok(Self { fd: Fd::prepared(io, Trust::WouldBlock, set_nonblocking)? })
     }
 
-    /// What it is made of.
+    /// Returns a reference to the wrapped value.
     pub fn get_ref(&self) -> &T {
         self.fd.get()
     }
 
-    /// Gives it back, still non-blocking.
+    /// Returns the wrapped value, still non-blocking.
     #[must_use]
     pub fn into_inner(self) -> T {
         self.fd.into_inner()
     }
 
-    /// Calls `op` until it does anything but fail with `WouldBlock`, and waits for the descriptor to be
-    /// readable in between.
+    /// Calls `op` until it returns anything but `WouldBlock`. Waits between two calls until the
+    /// descriptor is readable.
     ///
     /// # Cancel safety
     ///
-    /// That of `op`: it is dropped between two calls.
+    /// As cancel-safe as `op`. The future is dropped only between two calls.
     pub async fn read_with<R>(
         &self,
         mut op: impl FnMut(&T) -> io::Result<R> + Unpin,
@@ -81,11 +81,11 @@ impl<T: AsFd> Async<T> {
         self.fd.io(Direction::Read, |io| op(io).map(more)).await
     }
 
-    /// [`read_with`](Self::read_with) for what writes.
+    /// [`read_with`](Self::read_with) for an operation that writes.
     ///
     /// # Cancel safety
     ///
-    /// That of `op`: it is dropped between two calls.
+    /// As cancel-safe as `op`. The future is dropped only between two calls.
     pub async fn write_with<R>(
         &self,
         mut op: impl FnMut(&T) -> io::Result<R> + Unpin,
@@ -103,8 +103,8 @@ impl<T: AsFd> Async<T> {
         self.fd.ready(Direction::Write).await
     }
 
-    /// [`read_with`](Self::read_with) for a future written by hand. The task is woken when it is worth
-    /// another call.
+    /// [`read_with`](Self::read_with) for a hand-written future. Its task is woken when another
+    /// call may succeed.
     pub fn poll_read_with<R>(
         &self,
         cx: &mut Context<'_>,
@@ -113,7 +113,7 @@ impl<T: AsFd> Async<T> {
         self.fd.poll_once(Direction::Read, cx, |io| op(io).map(more))
     }
 
-    /// [`write_with`](Self::write_with) for a future written by hand.
+    /// [`write_with`](Self::write_with) for a hand-written future.
     pub fn poll_write_with<R>(
         &self,
         cx: &mut Context<'_>,
@@ -122,12 +122,13 @@ impl<T: AsFd> Async<T> {
         self.fd.poll_once(Direction::Write, cx, |io| op(io).map(more))
     }
 
-    /// Of `close`: what it is cannot be told, so nothing more can be done.
+    /// Called by `close`. Does nothing, because the kind of the descriptor is unknown.
     #[expect(clippy::unused_self, reason = "the same call for all sockets")]
     fn closed(&self) {}
 }
 
-/// What is behind the descriptor is not known: that one call did something says nothing of the next.
+/// Marks a result as "there may be more": for an unknown kind of descriptor, one success says
+/// nothing about the next call.
 fn more<R>(done: R) -> (R, Left) {
     (done, Left::Maybe)
 }
@@ -161,7 +162,7 @@ where
         self.poll_write_with(cx, |mut io| io.flush())
     }
 
-    /// Flushes. What ends a descriptor of an unknown kind is dropping it.
+    /// Flushes. Only a drop closes a descriptor of an unknown kind.
     fn poll_close(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.poll_flush(cx)
     }

@@ -1,17 +1,18 @@
 //! The deadlines of a socket (Go: `setDeadline`).
 //!
-//! A deadline is a moment for each direction, and an alarm that goes off then or before. Programs move
-//! it with every message, nearly always to later; so an alarm that is set too early is left alone, and
-//! sets itself anew when it goes off. Moving a deadline is then a store.
+//! Each direction has a deadline and an alarm that fires no later than the deadline. Programs move
+//! the deadline with every message, nearly always to a later instant. So an alarm that is set too
+//! early stays as it is, and sets itself again when it fires. Moving a deadline then costs an
+//! uncontended lock, a clock reading and a CAS, but no change of a timer.
 //!
-//! An alarm that goes off does not say which deadline it was set for: the one that holds now decides, under
-//! the lock. So one that goes off while the deadline is being moved can do no harm, and Go's sequence
-//! numbers against such are not needed.
+//! An alarm that fires does not say which deadline it was set for. The current deadline decides,
+//! under the lock. So an alarm that fires while the deadline is being moved is harmless, and Go's
+//! sequence numbers are not needed.
 //!
 //! This file has no loom model: an alarm needs a runtime, which this crate cannot make without its
 //! threads. All state here is behind one lock. The races of a deadline with an edge and with a
-//! waiter are on the word of the descriptor, and have models in `poll_desc_loom.rs`. The races of
-//! an alarm with sleeping Ms have models in `sched/loom.rs` of `gmp-rt`.
+//! waiter are on the word of the descriptor and have models in `poll_desc_loom.rs`. The races of an
+//! alarm with sleeping Ms have models in `sched/loom.rs` of `gmp-rt`.
 
 use crate::fd::Direction;
 use crate::poll_cache::Index;
@@ -23,19 +24,20 @@ use std::sync::Arc;
 use std::task::{Wake, Waker};
 use std::time::Instant;
 
-/// Whether the socket is still there.
+/// Whether the socket still exists.
 #[derive(Debug, Default, PartialEq, Eq)]
 enum Life {
     #[default]
     Alive,
-    /// Its descriptor may be another's by now.
+    /// The descriptor may belong to another socket by now.
     Gone,
 }
 
 #[derive(Debug, Default)]
 struct Timer {
     deadline: Option<Instant>,
-    /// The alarm, and when it goes off: not after the deadline.
+    /// The alarm and the instant at which it fires, which is not after the deadline that it was set
+    /// for.
     alarm: Option<(Instant, Alarm)>,
 }
 
@@ -46,7 +48,7 @@ struct State {
     write: Timer,
 }
 
-/// The deadlines of one socket; made when the first is set.
+/// The deadlines of one socket, created when the first one is set.
 #[derive(Debug)]
 pub(crate) struct Deadlines {
     poller: Arc<Poller>,
@@ -63,20 +65,20 @@ impl Deadlines {
         direction.side(self.poller.desc(self.index))
     }
 
-    /// Sets the deadline of a direction; `None` is none. Who waits is woken if it has passed.
+    /// Sets or clears the deadline of a direction. Wakes the waiters if the deadline has passed.
     pub(crate) fn set(self: &Arc<Self>, direction: Direction, deadline: Option<Instant>) {
         let mut wakers = Vec::new();
         let mut state = self.state.lock();
         state.timer(direction).deadline = deadline;
         let old = self.apply(&mut state, direction, Instant::now(), &mut wakers);
-        // A waker is dropped and woken without the lock: it may run any code.
+        // Without the lock: a waker that is dropped or woken may run any code.
         drop(state);
         drop(old);
         wake_all(wakers);
     }
 
-    /// Makes the descriptor and the alarm agree with the deadline. Returns an alarm that is not needed
-    /// any more.
+    /// Makes the descriptor and the alarm agree with the deadline. Returns an alarm that is no
+    /// longer needed.
     fn apply(
         self: &Arc<Self>,
         state: &mut State,
@@ -108,7 +110,7 @@ impl Deadlines {
         }
     }
 
-    /// The socket goes away: nothing goes off any more.
+    /// Drops both alarms, because the socket is about to be dropped.
     pub(crate) fn end(&self) {
         let state = std::mem::replace(
             &mut *self.state.lock(),
@@ -127,7 +129,7 @@ impl State {
     }
 }
 
-/// An alarm went off.
+/// Called when an alarm fires.
 impl Wake for Deadlines {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
@@ -142,7 +144,7 @@ impl Wake for Deadlines {
         }
         for direction in [Direction::Read, Direction::Write] {
             let timer = state.timer(direction);
-            // Which of the two it was does not matter: one that is due has gone off.
+            // Which of the two alarms fired does not matter: each alarm that is due has fired.
             if timer.alarm.as_ref().is_some_and(|(at, _)| *at <= now) {
                 old.extend(timer.alarm.take().map(|(_, alarm)| alarm));
             }

@@ -1,6 +1,6 @@
-//! Why an operation on a socket failed that the OS had nothing against.
+//! Errors that gmp returns and not the OS.
 //!
-//! Each travels inside an [`io::Error`] and can be told from the others by `get_ref` and a downcast.
+//! Each one is inside an [`io::Error`]. `get_ref` and a downcast distinguish them.
 
 use std::{fmt, io};
 
@@ -29,7 +29,7 @@ pub struct Closed;
 #[non_exhaustive]
 pub struct DeadlineExceeded;
 
-/// The runtime that the socket belongs to has ended: there is nobody to wait for its events.
+/// The runtime of the socket has ended, so no thread waits for its events.
 ///
 /// A socket belongs to the runtime in which it was made. The kind of the [`io::Error`] around it is
 /// `Other`.

@@ -1,11 +1,11 @@
-//! A descriptor that goroutines wait for (Go: `internal/poll.FD`): what all sockets are made of.
+//! A descriptor that goroutines wait for (Go: `internal/poll.FD`). All sockets are built on it.
 //!
-//! An operation tries first and waits after. The one loop that does so is [`Fd::poll_io`].
+//! An operation first tries the system call and waits if it would block. [`Fd::poll_io`] is the
+//! loop that does so.
 //!
-//! The OS's descriptor is owned by the [`Fd`] and closed when that is dropped, that is when nobody
-//! uses it: an operation borrows it. So a number can never be used again under a running operation, and
-//! no count of users is kept, which Go needs. [`Fd::close`] lets every operation fail from now on, and
-//! wakes those that wait.
+//! The [`Fd`] owns the OS's descriptor and closes it when it is dropped. An operation borrows the
+//! `Fd`, so the OS cannot reuse the number during an operation. Go needs a count of users for that.
+//! [`Fd::close`] makes every later operation fail and wakes the waiting ones.
 
 use crate::deadline::Deadlines;
 use crate::poll_cache::Index;
@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-/// Which of the two semaphores of a descriptor.
+/// One of the two [`Side`]s of a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     Read,
@@ -39,29 +39,29 @@ impl Direction {
     }
 }
 
-/// What a successful try left behind.
+/// What a successful try left in the OS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Left {
-    /// Perhaps more.
+    /// There may be more.
     Maybe,
-    /// Nothing: it got, or could put, less than it asked for.
+    /// There is no more: the try got, or could put, less than it asked for.
     Nothing,
 }
 
 impl Left {
-    /// After `n` bytes of `wanted` from or to a stream.
+    /// Returns the rest after `n` bytes of `wanted` from or to a stream.
     #[inline]
     pub(crate) fn of(n: usize, wanted: usize) -> Self {
         if n < wanted && n > 0 { Self::Nothing } else { Self::Maybe }
     }
 }
 
-/// What a try gives.
+/// The result of a try.
 pub(crate) type Tried<R> = io::Result<(R, Left)>;
 
 /// A registered descriptor. See the [module](self).
 pub(crate) struct Fd<T: AsFd> {
-    /// Taken out only by [`Fd::into_inner`] and on drop.
+    /// Taken out only by [`Fd::into_inner`].
     io: Option<T>,
     /// The number of the descriptor that is registered. `AsFd` is a safe trait, so `io` may name
     /// another one at each call.
@@ -78,13 +78,13 @@ impl<T: AsFd + fmt::Debug> fmt::Debug for Fd<T> {
 }
 
 impl<T: AsFd> Fd<T> {
-    /// Registers `io`, which must be non-blocking, with the runtime around the caller.
+    /// Registers `io`, which must be non-blocking, with the caller's runtime.
     pub(crate) fn new(io: T, trust: Trust) -> io::Result<Self> {
         Self::prepared(io, trust, |_| Ok(()))
     }
 
-    /// [`new`](Self::new) for what `prepare` makes non-blocking: the descriptor that is registered,
-    /// whatever `io` names later.
+    /// [`new`](Self::new) for an `io` that `prepare` makes non-blocking. `prepare` gets the
+    /// descriptor that is registered, even if `io` names another one later.
     pub(crate) fn prepared(
         io: T,
         trust: Trust,
@@ -97,9 +97,9 @@ impl<T: AsFd> Fd<T> {
         Ok(Self { io: Some(io), registered, poller, index, deadlines: OnceLock::new() })
     }
 
-    /// Takes the descriptor out of the netpoller. If `io` names another descriptor now, that one is
-    /// left alone: it may be registered by another socket. Events of the first one, if it is still
-    /// open, then wake somebody in vain.
+    /// Removes the descriptor from the netpoller. If `io` names another descriptor now, that one is
+    /// left alone: another socket may have registered it. Events of the first descriptor, if it is
+    /// still open, then cause spurious wake-ups.
     fn silence(&self) {
         let fd = self.get().as_fd();
         if fd.as_raw_fd() == self.registered {
@@ -107,13 +107,13 @@ impl<T: AsFd> Fd<T> {
         }
     }
 
-    /// What it is made of.
+    /// Returns the wrapped value.
     #[inline]
     pub(crate) fn get(&self) -> &T {
         self.io.as_ref().expect("taken out only when it is dropped")
     }
 
-    /// Takes it out of the netpoller.
+    /// Removes the descriptor from the netpoller and returns the wrapped value.
     pub(crate) fn into_inner(mut self) -> T {
         self.unregister();
         self.io.take().expect("taken out only here")
@@ -128,7 +128,7 @@ impl<T: AsFd> Fd<T> {
         direction.side(self.desc())
     }
 
-    /// Lets all operations fail from now on, and wakes those that wait. `true` if it was open.
+    /// Makes all later operations fail and wakes the waiting ones. Returns `true` if it was open.
     pub(crate) fn close(&self) -> bool {
         let mut wakers = Vec::new();
         let was_open = self.desc().fail(Fault::Closed, |waker| wakers.push(waker));
@@ -144,7 +144,7 @@ impl<T: AsFd> Fd<T> {
         self.desc().read.look().fault() == Some(Fault::Closed)
     }
 
-    /// Sets the deadline of a direction.
+    /// Sets or clears the deadline of a direction.
     pub(crate) fn set_deadline(&self, direction: Direction, deadline: Option<Instant>) {
         if deadline.is_none() && self.deadlines.get().is_none() {
             return;
@@ -157,7 +157,7 @@ impl<T: AsFd> Fd<T> {
 
     /// Tries `op`, and waits while it would block.
     ///
-    /// `ticket` is the waiter's own, for [`leave`](Self::leave), or [`Ticket::POLL`].
+    /// `ticket` is the waiter's own, to pass to [`leave`](Self::leave), or [`Ticket::POLL`].
     #[inline]
     pub(crate) fn poll_io<R>(
         &self,
@@ -210,9 +210,9 @@ impl<T: AsFd> Fd<T> {
         }
     }
 
-    /// Notes that the budget has deferred an operation: the budget never changes a result, so a
-    /// deadline that passes before the next poll does not count. A task that keeps nothing between
-    /// polls cannot keep this note.
+    /// Records that the budget has deferred an operation. The budget never changes a result, so a
+    /// deadline that passes before the next poll does not apply. A task with [`Ticket::POLL`] keeps
+    /// nothing between polls, so it cannot keep this record.
     #[cold]
     fn defer(&self, direction: Direction, ticket: &mut Ticket) {
         if *ticket != Ticket::POLL {
@@ -232,7 +232,7 @@ impl<T: AsFd> Fd<T> {
         self.poll_io(direction, &mut Ticket::POLL.clone(), cx, op)
     }
 
-    /// Tries `op`, without waiting.
+    /// Tries `op` without waiting.
     pub(crate) fn try_io<R>(
         &self,
         direction: Direction,
@@ -257,7 +257,7 @@ impl<T: AsFd> Fd<T> {
         }
     }
 
-    /// [`poll_io`](Self::poll_io) as a future, which leaves nothing behind when it is dropped.
+    /// [`poll_io`](Self::poll_io) as a future that leaves the list when it is dropped.
     #[inline]
     pub(crate) fn io<R, F>(&self, direction: Direction, op: F) -> Io<'_, T, F>
     where
@@ -266,7 +266,7 @@ impl<T: AsFd> Fd<T> {
         Io { fd: self, direction, ticket: Ticket::NONE, op }
     }
 
-    /// Waits until the direction fails, without trying anything.
+    /// Waits until the direction fails, without trying an operation.
     pub(crate) fn poll_fault(
         &self,
         direction: Direction,
@@ -290,7 +290,7 @@ impl<T: AsFd> Fd<T> {
         }
     }
 
-    /// Waits until the OS says that an operation in this direction would not block.
+    /// Waits until an operation in this direction would not block, according to `poll(2)`.
     pub(crate) fn ready(&self, direction: Direction) -> impl Future<Output = io::Result<()>> {
         let events = match direction {
             Direction::Read => PollFlags::IN,
@@ -305,12 +305,12 @@ impl<T: AsFd> Fd<T> {
         })
     }
 
-    /// A waiter goes away.
+    /// Removes a waiter from the list.
     pub(crate) fn leave(&self, direction: Direction, ticket: Ticket) {
         self.side(direction).leave(ticket);
     }
 
-    /// What a dump says it waits for.
+    /// Returns the number that a goroutine dump shows for this wait.
     fn resource(&self) -> usize {
         usize::try_from(self.registered).unwrap_or(0)
     }
@@ -327,8 +327,8 @@ impl<T: AsFd> Fd<T> {
 
 impl<T: AsFd> Drop for Fd<T> {
     fn drop(&mut self) {
-        /// Gives the index back, also if the user's `as_fd` panics. Nobody waits on it: a waiter
-        /// borrows the `Fd`.
+        /// Gives the index back, also if the user's `as_fd` panics. No task waits on it, because a
+        /// waiter borrows the `Fd`.
         struct GiveBack<'a>(&'a Poller, Index);
         impl Drop for GiveBack<'_> {
             fn drop(&mut self) {
@@ -348,10 +348,10 @@ impl<T: AsFd> AsFd for Fd<T> {
     }
 }
 
-/// A descriptor of whatever kind: for who moves bytes without looking at them.
+/// A descriptor of any kind, for code that moves bytes in the kernel.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "for calls that Linux has"))]
 pub(crate) trait Descriptor {
-    /// [`Fd::poll_once`] with nothing but the descriptor's number.
+    /// [`Fd::poll_once`] with an operation on the bare descriptor.
     fn poll_fd(
         &self,
         direction: Direction,
@@ -371,7 +371,7 @@ impl<T: AsFd> Descriptor for Fd<T> {
     }
 }
 
-/// What is made of a descriptor.
+/// A socket that can be used as a [`Descriptor`].
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "for calls that Linux has"))]
 pub(crate) trait Described {
     fn descriptor(&self) -> &dyn Descriptor;
@@ -408,16 +408,16 @@ impl<T: AsFd, F> Drop for Io<'_, T, F> {
     }
 }
 
-/// The calls that all sockets have: closing, deadlines, the descriptor itself.
+/// Implements the methods that all sockets have: closing, deadlines, access to the descriptor.
 macro_rules! common_calls {
     ($type:ident $(<$param:ident>)?, $close:literal) => {
         impl $(<$param: std::os::fd::AsFd>)? $type $(<$param>)? {
             #[doc = $close]
             ///
-            /// Goroutines that wait in one of its operations are woken, and get an error that is
-            /// [`Closed`](crate::Closed), as does every operation from now on. The descriptor itself
-            /// is given back to the OS when the last owner is dropped: never under a running operation.
-            /// Dropping the only owner is enough to close it; this is for those who share it.
+            /// Wakes the goroutines that wait in one of its operations. Those operations and all
+            /// later ones return an error that wraps [`Closed`](crate::Closed). The OS's descriptor
+            /// is closed when the last owner is dropped, so never during an operation. Dropping the
+            /// only owner is enough to close it. Use this method if the socket is shared.
             pub fn close(&self) {
                 if self.fd.close() {
                     self.closed();
@@ -430,21 +430,21 @@ macro_rules! common_calls {
                 self.fd.is_closed()
             }
 
-            /// Sets the deadline of all operations, those that wait now included; `None` for none.
+            /// Sets the deadline of all operations, waiting ones included. `None` removes it.
             ///
-            /// When it has passed they fail with an error of the kind `TimedOut`, until another
-            /// deadline is set. One in the past lets them fail at once.
+            /// After the deadline they fail with an error of the kind `TimedOut`, until another
+            /// deadline is set. With a deadline in the past they fail at once.
             pub fn set_deadline(&self, deadline: Option<std::time::Instant>) {
                 self.set_read_deadline(deadline);
                 self.set_write_deadline(deadline);
             }
 
-            /// [`set_deadline`](Self::set_deadline) for what receives.
+            /// [`set_deadline`](Self::set_deadline) for the operations that receive.
             pub fn set_read_deadline(&self, deadline: Option<std::time::Instant>) {
                 self.fd.set_deadline($crate::fd::Direction::Read, deadline);
             }
 
-            /// [`set_deadline`](Self::set_deadline) for what sends.
+            /// [`set_deadline`](Self::set_deadline) for the operations that send.
             pub fn set_write_deadline(&self, deadline: Option<std::time::Instant>) {
                 self.fd.set_deadline($crate::fd::Direction::Write, deadline);
             }

@@ -112,7 +112,7 @@ macro_rules! halves {
     };
 }
 
-/// Implements what both kinds of halves have; `self.$path` is the stream.
+/// Implements what both kinds of halves have. `self.$path` is the stream.
 macro_rules! common_half_calls {
     ($half:ty, $path:tt, $stream:ident, $addr:ty) => {
         impl AsRef<$stream> for $half {
@@ -141,27 +141,27 @@ macro_rules! common_half_calls {
     };
 }
 
-/// Implements the operations of a reading half; `self.$path` is the stream.
+/// Implements the operations of a reading half. `self.$path` is the stream.
 macro_rules! read_calls {
     ($half:ty, $path:tt, $stream:ident, $addr:ty) => {
         $crate::half::common_half_calls!($half, $path, $stream, $addr);
         $crate::stream::futures_read!($half, $path);
 
         impl $half {
-            /// Receives at most `buf.len()` bytes; 0 if the other end has finished.
+            /// Receives at most `buf.len()` bytes. Returns 0 if the other end has finished.
             ///
             /// # Cancel safety
             ///
-            /// A dropped read has received nothing.
+            /// Cancel-safe. A dropped read has received nothing.
             pub async fn read(&self, buf: &mut [u8]) -> std::io::Result<usize> {
                 self.$path.read(buf).await
             }
 
-            /// Receives into several buffers, one after the other.
+            /// Receives into several buffers, in order.
             ///
             /// # Cancel safety
             ///
-            /// A dropped read has received nothing.
+            /// Cancel-safe. A dropped read has received nothing.
             pub async fn read_vectored(
                 &self,
                 bufs: &mut [std::io::IoSliceMut<'_>],
@@ -177,12 +177,12 @@ macro_rules! read_calls {
             ///
             /// # Cancel safety
             ///
-            /// If it is dropped, the bytes that it has received are lost.
+            /// Not cancel-safe. A dropped future loses the bytes that it has received.
             pub async fn read_exact(&self, buf: &mut [u8]) -> std::io::Result<()> {
                 self.$path.read_exact(buf).await
             }
 
-            /// Receives without waiting; the error is `WouldBlock` if there is nothing to receive.
+            /// Receives without waiting. The error is `WouldBlock` if there is nothing to receive.
             pub fn try_read(&self, buf: &mut [u8]) -> std::io::Result<usize> {
                 self.$path.try_read(buf)
             }
@@ -191,12 +191,12 @@ macro_rules! read_calls {
             ///
             /// # Cancel safety
             ///
-            /// A dropped wait leaves nothing behind.
+            /// Cancel-safe.
             pub async fn readable(&self) -> std::io::Result<()> {
                 self.$path.readable().await
             }
 
-            /// Sets the deadline of all reads, waiting ones included; `None` removes it.
+            /// Sets the deadline of all reads, waiting ones included. `None` removes it.
             ///
             /// After the deadline reads fail with an error of the kind `TimedOut`, until another
             /// deadline is set.
@@ -207,27 +207,27 @@ macro_rules! read_calls {
     };
 }
 
-/// Implements the operations of a writing half; `self.$path` is the stream.
+/// Implements the operations of a writing half. `self.$path` is the stream.
 macro_rules! write_calls {
     ($half:ty, $path:tt, $stream:ident, $addr:ty) => {
         $crate::half::common_half_calls!($half, $path, $stream, $addr);
         $crate::stream::futures_write!($half, $path);
 
         impl $half {
-            /// Sends a part of `buf`, as much as the OS takes; waits only if that is nothing.
+            /// Sends a part of `buf`, as much as the OS takes. Waits only if the OS takes nothing.
             ///
             /// # Cancel safety
             ///
-            /// A dropped write has sent nothing.
+            /// Cancel-safe. A dropped write has sent nothing.
             pub async fn write(&self, buf: &[u8]) -> std::io::Result<usize> {
                 self.$path.write(buf).await
             }
 
-            /// Sends from several buffers, one after the other.
+            /// Sends from several buffers, in order.
             ///
             /// # Cancel safety
             ///
-            /// A dropped write has sent nothing.
+            /// Cancel-safe. A dropped write has sent nothing.
             pub async fn write_vectored(
                 &self,
                 bufs: &[std::io::IoSlice<'_>],
@@ -239,12 +239,12 @@ macro_rules! write_calls {
             ///
             /// # Cancel safety
             ///
-            /// If it is dropped, a part of `buf` may have been sent.
+            /// Not cancel-safe. A dropped future may have sent a part of `buf`.
             pub async fn write_all(&self, buf: &[u8]) -> std::io::Result<()> {
                 self.$path.write_all(buf).await
             }
 
-            /// Sends without waiting; the error is `WouldBlock` if the OS takes nothing now.
+            /// Sends without waiting. The error is `WouldBlock` if the OS takes nothing now.
             pub fn try_write(&self, buf: &[u8]) -> std::io::Result<usize> {
                 self.$path.try_write(buf)
             }
@@ -253,12 +253,12 @@ macro_rules! write_calls {
             ///
             /// # Cancel safety
             ///
-            /// A dropped wait leaves nothing behind.
+            /// Cancel-safe.
             pub async fn writable(&self) -> std::io::Result<()> {
                 self.$path.writable().await
             }
 
-            /// Sets the deadline of all writes, waiting ones included; `None` removes it.
+            /// Sets the deadline of all writes, waiting ones included. `None` removes it.
             ///
             /// After the deadline writes fail with an error of the kind `TimedOut`, until another
             /// deadline is set.

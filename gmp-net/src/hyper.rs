@@ -1,4 +1,4 @@
-//! hyper on gmp: its traits for the streams here and for what wraps them, an executor and a timer.
+//! hyper on gmp: its traits for sockets and for wrapped sockets, an executor and a timer.
 //!
 //! # Examples
 //!
@@ -46,10 +46,10 @@ macro_rules! streams {
                 cx: &mut Context<'_>,
                 mut buf: ReadBufCursor<'_>,
             ) -> Poll<io::Result<()>> {
-                // SAFETY: it is only written to, by the OS.
+                // SAFETY: the OS only writes to it.
                 let spare = unsafe { buf.as_mut() };
                 let n = ready!(self.poll_op(Direction::Read, cx, |io| uninit::read(io, spare)))?;
-                // SAFETY: the OS has filled in that many.
+                // SAFETY: the OS has initialised `n` bytes.
                 unsafe { buf.advance(n) };
                 Poll::Ready(Ok(()))
             }
@@ -89,7 +89,7 @@ macro_rules! streams {
 
 streams!(TcpStream, UnixStream);
 
-/// Runs what hyper starts in the background as goroutines.
+/// Runs hyper's background tasks as goroutines.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Executor;
 
@@ -103,11 +103,11 @@ where
     }
 }
 
-/// gmp's timers for hyper. A deadline that hyper moves is moved in place.
+/// gmp's timers for hyper. Resetting a sleep reuses its timer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Timer;
 
-/// A sleep as hyper wants it.
+/// A sleep with hyper's trait.
 struct TimerSleep(gmp_rt::Sleep);
 
 impl Future for TimerSleep {

@@ -1,13 +1,13 @@
 //! The network for goroutines. Use it through the facade crate `gmp`.
 //!
-//! A socket here is an ordinary non-blocking one of the OS and a descriptor in the netpoller of its
-//! runtime. Reading tries first and waits after; while it waits the goroutine is parked, and no thread
-//! is set aside for it.
+//! A socket is a non-blocking socket of the OS and a descriptor in the netpoller of its runtime. An
+//! operation first makes the system call. If the call would block, the goroutine parks until the
+//! netpoller reports an event. No thread is reserved for I/O.
 //!
-//! Where to find what, from the bottom up: `sys` how the OS is asked, `poll_desc` the state of a
-//! descriptor, `poll_cache` where they are kept, `poller` what the scheduler calls, `deadline`, `fd` a
-//! descriptor with its operations, `tcp` `udp` `unix` `async_fd` what programs use, `io` and `signal` what
-//! is no socket.
+//! The modules, from the bottom up: `sys` calls the OS, `poll_desc` is the state of a descriptor,
+//! `poll_cache` stores these states, `poller` is the interface to the scheduler, `deadline` has the
+//! deadlines of a socket, `fd` is a descriptor with its operations. `tcp`, `udp`, `unix` and
+//! `async_fd` are the public sockets. `io` and `signal` are for everything that is not a socket.
 
 mod error;
 mod resolve;

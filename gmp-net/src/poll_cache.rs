@@ -1,9 +1,9 @@
-//! Where descriptors are kept (Go: `pollCache`).
+//! Storage of descriptors (Go: `pollCache`).
 //!
-//! They are *type-stable*: made in chunks that grow, used again, and never freed while the poller lives.
-//! So an event, which carries nothing but a number, needs no lock and no count to get at its descriptor,
-//! and one that comes late, when the number belongs to another socket, does no harm: somebody tries
-//! in vain. That is why events carry no generation as Go's do.
+//! Descriptors are *type-stable*: they are allocated in growing chunks, reused, and never freed
+//! while the poller lives. So an event, which carries only a number, finds its descriptor without a
+//! lock and without a reference count. A late event, whose number belongs to another socket by now,
+//! causes one spurious try. That is why events carry no generation as Go's do.
 
 use crate::poll_desc::{Fault, PollDesc, Trust};
 use gmp_rt::park::StoredWaker;
@@ -12,10 +12,10 @@ use gmp_rt::prim::SleepMutex;
 use gmp_rt::prim::fixed::AtomicU64;
 use gmp_rt::prim::fixed::OnceLock;
 
-/// Descriptors in the first chunk; each further one has twice as many.
+/// Descriptors in the first chunk. Each further chunk has twice as many as the one before.
 #[cfg(not(gmp_loom))]
 pub(crate) const FIRST: usize = 64;
-/// In the models one descriptor is enough.
+/// One descriptor is enough for the models.
 #[cfg(gmp_loom)]
 pub(crate) const FIRST: usize = 1;
 
@@ -27,13 +27,13 @@ const CHUNKS: usize = 26;
 pub(crate) struct Index(u32);
 
 impl Index {
-    /// As an event carries it.
+    /// Returns the number as an event carries it.
     pub(crate) fn key(self) -> usize {
         self.0 as usize
     }
 }
 
-/// Whether descriptors are still given out.
+/// Whether the cache still gives out descriptors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Life {
     #[default]
@@ -44,9 +44,10 @@ enum Life {
 
 #[derive(Debug, Default)]
 struct Free {
-    /// Those that were used and are not; the last one freed is still in cache.
+    /// Descriptors that are free again. The last one freed is taken first, because it is still in
+    /// the CPU cache.
     list: Vec<u32>,
-    /// How many were ever given out.
+    /// The number of descriptors ever given out.
     made: u32,
     life: Life,
 }
@@ -56,7 +57,7 @@ struct Free {
 pub(crate) struct PollCache {
     chunks: [OnceLock<Box<[PollDesc]>>; CHUNKS],
     free: SleepMutex<Free>,
-    /// How many are in use. Written under the lock.
+    /// The number of descriptors in use. Written under the lock.
     used: AtomicU64,
 }
 
@@ -69,20 +70,20 @@ impl PollCache {
         }
     }
 
-    /// Whether any is in use.
+    /// Whether a descriptor is in use.
     #[inline]
     pub(crate) fn is_used(&self) -> bool {
         self.used.load(Relaxed) > 0 // Relaxed: a hint
     }
 
-    /// The descriptor with this number, if one was ever given out.
+    /// Returns the descriptor with this number, if its chunk exists.
     #[inline]
     pub(crate) fn get(&self, key: usize) -> Option<&PollDesc> {
         let (chunk, at) = place(key);
         self.chunks.get(chunk)?.get()?.get(at)
     }
 
-    /// Takes a descriptor into use; `None` once [`end`](Self::end) was called.
+    /// Takes a descriptor into use. Returns `None` after [`end`](Self::end).
     pub(crate) fn take(&self, trust: Trust) -> Option<Index> {
         let mut free = self.free.lock();
         if free.life == Life::Ended {
@@ -100,7 +101,7 @@ impl PollCache {
         Some(Index(index))
     }
 
-    /// Gives a descriptor back. Nobody waits on it any more.
+    /// Gives a descriptor back. No task waits on it any more.
     pub(crate) fn give_back(&self, index: Index) {
         let mut free = self.free.lock();
         free.list.push(index.0);
@@ -112,15 +113,15 @@ impl PollCache {
         self.used.store(used, Relaxed); // Relaxed: a hint, written under the lock
     }
 
-    /// All that were ever given out.
+    /// Iterates over all descriptors that were ever given out.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &PollDesc> {
         let made = self.free.lock().made as usize;
         (0..made).filter_map(|key| self.get(key))
     }
 
-    /// Gives out no more, and lets every operation fail that waits or will wait.
+    /// Stops giving out descriptors, and makes every operation fail that waits or will wait.
     pub(crate) fn end(&self, mut tell: impl FnMut(StoredWaker)) {
-        // First: a descriptor that is taken before this is among those that fail.
+        // Comes first, so that a descriptor that was taken before is among those that fail.
         self.free.lock().life = Life::Ended;
         for desc in self.iter() {
             desc.fail(Fault::Ended, &mut tell);
@@ -128,7 +129,7 @@ impl PollCache {
     }
 }
 
-/// The chunk of a number, and where in it.
+/// Returns the chunk of a number and the position in that chunk.
 fn place(key: usize) -> (usize, usize) {
     let chunk = (key / FIRST + 1).ilog2() as usize;
     (chunk, key - FIRST * ((1 << chunk) - 1))

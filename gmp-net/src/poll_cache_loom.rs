@@ -1,6 +1,6 @@
-//! Models of the poll cache: a descriptor that is used again, and the end of the runtime.
+//! Models of the poll cache: reuse of a descriptor, and the end of the runtime.
 //!
-//! Each of these mutations was made to the shipped code and seen to fail in the model beside it.
+//! Each mutation below was applied to the code, and the model in its row failed.
 //!
 //! | mutation | model |
 //! |----------|-------|
@@ -33,7 +33,7 @@ fn counted() -> (std::sync::Arc<Counted>, Waker) {
     (counted.clone(), counted.into())
 }
 
-/// Waits for the read side as a read does that finds nothing.
+/// Waits on the read side, as a read without data does.
 fn wait(cache: &PollCache, index: Index, ticket: &mut Ticket, waker: &Waker) -> (Seen, Wait) {
     let side = &cache.get(index.key()).unwrap().read;
     loop {
@@ -45,15 +45,15 @@ fn wait(cache: &PollCache, index: Index, ticket: &mut Ticket, waker: &Waker) -> 
     }
 }
 
-/// Delivers an edge of descriptor `key`, as the kernel does.
+/// Delivers an edge to descriptor `key`, as the kernel does.
 fn edge(cache: &PollCache, key: usize) {
     if let Some(desc) = cache.get(key) {
         desc.read.edge(Tells::Data, StoredWaker::wake);
     }
 }
 
-/// An edge that was meant for the last socket comes while the descriptor is given to another: the
-/// other has no fault of the last one, and is woken by its own edge.
+/// An edge for the previous socket arrives while its descriptor is given to another socket. The new
+/// socket has no fault of the previous one, and its own edge wakes it.
 #[test]
 fn loom_late_edge_vs_reuse() {
     ::loom::model(|| {
@@ -77,7 +77,8 @@ fn loom_late_edge_vs_reuse() {
     });
 }
 
-/// The runtime ends while a socket is registered and waits: it is not registered, or it is woken.
+/// The runtime ends while a socket is registered and waits: the registration fails, or the waiter
+/// is woken.
 #[test]
 fn loom_end_vs_take() {
     ::loom::model(|| {
@@ -96,7 +97,7 @@ fn loom_end_vs_take() {
     });
 }
 
-/// Two threads take and give back: never is one descriptor with both.
+/// Two threads take and give back descriptors: they never hold the same one.
 #[test]
 fn loom_take_vs_take() {
     ::loom::model(|| {

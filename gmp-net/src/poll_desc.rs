@@ -1,42 +1,52 @@
-//! The state of a registered descriptor (Go: `pollDesc`), a [`Side`] for reading and one for writing.
+//! The state of a registered descriptor (Go: `pollDesc`): one [`Side`] for reads, one for writes.
 //!
-//! A side is one word and the wakers of those who wait. The kernel tells of *edges*: that something
-//! came since it last told. An operation looks at the word, tries, and if it would block, waits *as of
-//! that look*: if anything has happened to the word since, it tries again. So nothing gets lost between
-//! trying and waiting, and no readiness has to be kept or cleared.
+//! A side is one atomic word and the wakers of the waiting tasks. The kernel reports *edges*:
+//! something has changed since its last report. An operation reads the word, tries the system call,
+//! and waits if the call would block. The wait succeeds only if the word has not changed since it
+//! was read. Otherwise the operation tries again. So no event is lost between the try and the wait,
+//! and no readiness has to be stored or cleared.
 //!
 //! # The word
 //!
+//! [`Side::reset`] clears all flags.
+//!
 //! | bits | meaning | set by | cleared by |
 //! |------|---------|--------|------------|
-//! | [`WAITERS`] | somebody may be on the list | [`Side::wait`] | whoever takes the list |
-//! | [`DRAINED`] | the last try took all there was: another would block | [`Side::drained`] | an edge |
-//! | [`EAGER`] | an edge may have said more than "data": always try | an edge with a hang-up; registration | never |
+//! | [`WAITERS`] | the list may have entries | [`Side::wait`] | an edge, a failure |
+//! | [`DRAINED`] | the last try took everything, the next blocks | [`Side::drained`] | an edge |
+//! | [`EAGER`] | ignore `DRAINED`, always try | an edge with a hang-up; [`Side::reset`] | |
 //! | [`EXPIRED`] | the deadline has passed | [`Side::fail`] | [`Side::revive`] |
-//! | [`CLOSED`] [`ENDED`] | no operation succeeds any more | [`Side::fail`] | never |
-//! | count from [`EDGE`] up | how many edges and failures there were | both | never |
+//! | [`CLOSED`] | all operations fail | [`Side::fail`] | |
+//! | [`ENDED`] | operations that would wait fail | [`Side::fail`] | |
+//! | count from [`EDGE`] up | the number of edges, failures and resets | all three | |
 //!
-//! Go's four states of `rg` and `wg` in these terms: *nil* is a word that is as the waiter saw it, *ready*
-//! one whose count has changed since, *wait* and the pointer are `WAITERS`. Go has one slot for one
-//! waiter and a mutex around each operation to guarantee that; here any number may wait (many
-//! goroutines accept on one listener), and all of them are woken by an edge: each tries again for itself,
-//! so one that is dropped after it was woken takes nothing from the others.
+//! Go's four states of `rg` and `wg` correspond to this word as follows. *nil* is a word that is
+//! equal to the one that the waiter read. *ready* is a word whose count has changed since. *wait*
+//! and the pointer are `WAITERS`.
 //!
-//! `DRAINED` saves a system call for each message: a read that got less than it asked for has emptied
-//! the socket, so the next one need not ask. A FIN that came with the data would be overlooked that way,
-//! and so would data behind an urgent mark; edges that tell of such are `EAGER`. Nothing tells of
-//! descriptors that are passed over a Unix stream, behind which a read stops too: there a short read is not
-//! trusted.
+//! Go has one slot for one waiter, and a mutex around each operation guarantees that there is only
+//! one. Here any number of tasks may wait, for example many goroutines that accept on one listener.
+//! An edge wakes all of them and each tries again. So a waiter that is dropped after its wake-up
+//! takes nothing from the others.
+//!
+//! `DRAINED` saves one system call per message. A read that got less than it asked for has emptied
+//! the socket, so the next read can wait without a system call. This would miss a FIN that came
+//! with the data, and data behind an urgent mark. Edges that report one of these set `EAGER`. No
+//! edge reports file descriptors that are passed over a Unix stream, and a read stops behind those
+//! too. So a Unix stream does not trust a short read ([`Trust::WouldBlock`]).
 //!
 //! # Orderings
 //!
-//! Every change is a read-modify-write of the one word, so all agree on the order of changes. A waiter
-//! is on the list before the lock is released under which it set `WAITERS`; whoever sees the bit takes the
-//! lock.
+//! Every change is a read-modify-write of the one word, so all threads agree on the order of
+//! changes. A waiter sets `WAITERS` and joins the list under the same lock. The thread that clears
+//! the bit takes that lock before it takes the list.
 //!
 //! | id | op | pairs with | makes visible |
 //! |----|----|-----------|----------------|
-//! | O1 | AcqRel exchange in [`Side::edge`] and [`Side::fail`] | Acquire load in [`Side::look`], AcqRel exchange in [`Side::wait`] | what led to it: the data in the kernel, the deadline |
+//! | O1 | AcqRel CAS in `edge`, `fail` | Acquire load in `look`, AcqRel CAS in `wait` | the cause |
+//!
+//! The cause of an edge is the data in the kernel. The cause of a failure is the deadline, the
+//! close or the end of the runtime.
 
 use crate::error::{Closed, DeadlineExceeded, RuntimeEnded};
 use gmp_rt::park::{StorableWaker, StoredWaker};
@@ -53,24 +63,24 @@ const CLOSED: u64 = 1 << 4;
 const ENDED: u64 = 1 << 5;
 const EDGE: u64 = 1 << 8;
 
-/// Most wakers kept of tasks that poll without a ticket.
+/// Maximum number of wakers kept for tasks that poll without a ticket of their own. Chosen.
 const POLLERS: usize = 4;
 
-/// What an edge tells beside that something came.
+/// What an edge reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tells {
-    /// Nothing.
+    /// Only data.
     Data,
-    /// That the other end hung up, or anything else after which to always try.
+    /// A hang-up of the other end, or another reason to ignore `DRAINED` from now on.
     More,
 }
 
 /// Why a side fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Its deadline has passed.
+    /// The deadline has passed.
     Expired,
-    /// It was closed.
+    /// The descriptor was closed.
     Closed,
     /// The runtime has ended.
     Ended,
@@ -96,12 +106,13 @@ impl From<Fault> for io::Error {
     }
 }
 
-/// The word as somebody saw it, before trying.
+/// The word as it was before a try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seen(u64);
 
 impl Seen {
-    /// Why an operation fails at once, if it does. A runtime's end is no reason until it would wait.
+    /// Returns the reason why an operation fails before its try, if there is one. The end of the
+    /// runtime is not one: operations fail with it only when they would wait.
     pub(crate) fn fault(self) -> Option<Fault> {
         match self.0 {
             word if word & CLOSED != 0 => Some(Fault::Closed),
@@ -110,38 +121,38 @@ impl Seen {
         }
     }
 
-    /// Whether a try would block.
+    /// Whether a try would block, so that the caller can wait at once.
     pub(crate) fn is_drained(self) -> bool {
         self.0 & (DRAINED | EAGER) == DRAINED
     }
 }
 
-/// What came of the wish to wait.
+/// The result of [`Side::wait`].
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
     /// The waker is on the list.
     Parked,
-    /// Something has happened since: try again.
+    /// The word has changed: try again.
     Changed,
-    /// The runtime has ended: nothing will ever happen.
+    /// The runtime has ended: no event will come.
     Ended,
 }
 
-/// The name of a waiter on the list of a side.
+/// Identifies a waiter on the list of a side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ticket(u64);
 
 impl Ticket {
-    /// Nobody's yet.
+    /// A waiter that has not been on the list yet.
     pub(crate) const NONE: Self = Self(0);
-    /// Of tasks that poll without keeping anything, and so cannot leave the list.
+    /// Tasks that keep nothing between polls, and so cannot leave the list.
     pub(crate) const POLL: Self = Self(u64::MAX);
-    /// Of an operation that the budget of its goroutine has deferred before it was tried. It is on
-    /// no list. A deadline that passes meanwhile does not prevent the try.
+    /// An operation that the budget of its goroutine has deferred before the first try. It is on no
+    /// list. A deadline that passes meanwhile does not prevent the try.
     pub(crate) const DEFERRED: Self = Self(u64::MAX - 1);
 
-    /// Notes that a deferred operation was tried: from now on the deadline counts.
+    /// Records that a deferred operation was tried: from now on the deadline applies.
     #[inline]
     pub(crate) fn tried(&mut self) {
         if *self == Self::DEFERRED {
@@ -152,7 +163,7 @@ impl Ticket {
 
 #[derive(Debug, Default)]
 struct Waiters {
-    /// Almost always there is at most one.
+    /// Usually there is at most one waiter. It needs no allocation.
     first: Option<(Ticket, StoredWaker)>,
     more: Vec<(Ticket, StoredWaker)>,
     last_ticket: u64,
@@ -173,8 +184,8 @@ impl Waiters {
         self.first.is_none() && self.more.is_empty()
     }
 
-    /// Adds `waker`, or puts it in the place of the one that `ticket` has there. What it displaces is to
-    /// be dropped, or if it was another task's woken, after the lock is released.
+    /// Adds `waker`, or replaces the waker that `ticket` has on the list. The caller settles the
+    /// replaced waker after it has released the lock.
     fn put(&mut self, ticket: &mut Ticket, waker: &mut StorableWaker<'_>) -> Displaced {
         if *ticket == Ticket::POLL {
             return self.put_poller(waker);
@@ -189,8 +200,9 @@ impl Waiters {
         Displaced::Nothing
     }
 
-    /// One entry for each task. A task that polled and went away stays until the next edge; so that they
-    /// cannot pile up, one too many displaces the oldest, which is woken to poll again.
+    /// Adds one entry per task. The entry of a task that has been dropped stays until the next
+    /// edge. To bound the list, an entry beyond `POLLERS` replaces the oldest one, whose task is
+    /// woken to poll again.
     fn put_poller(&mut self, waker: &mut StorableWaker<'_>) -> Displaced {
         let mut pollers = 0;
         for (ticket, old) in self.iter_mut() {
@@ -218,7 +230,7 @@ impl Waiters {
 
     fn remove(&mut self, ticket: Ticket) -> Option<StoredWaker> {
         if let Some((_, waker)) = self.first.take_if(|(other, _)| *other == ticket) {
-            // The oldest stays first.
+            // Keeps the oldest entry first.
             self.first = (!self.more.is_empty()).then(|| self.more.remove(0));
             return Some(waker);
         }
@@ -227,13 +239,13 @@ impl Waiters {
     }
 }
 
-/// The waker whose place another took.
+/// A waker that another one replaced.
 #[must_use]
 enum Displaced {
     Nothing,
-    /// Of the same waiter.
+    /// A waker of the same waiter, to be dropped.
     Own(StoredWaker),
-    /// Of another task, which has to be woken.
+    /// A waker of another task, which has to be woken.
     Others(StoredWaker),
 }
 
@@ -254,12 +266,12 @@ pub(crate) struct Side {
     waiters: Mutex<Waiters>,
 }
 
-/// Whether a side may trust [`Side::drained`].
+/// When a side may set `DRAINED`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trust {
-    /// A short read or write means that there is no more.
+    /// After a short read or write: it means that there is no more.
     Short,
-    /// Only an error that says so does.
+    /// Never: only `WouldBlock` means that there is no more.
     WouldBlock,
 }
 
@@ -268,19 +280,20 @@ impl Side {
         Self { word: AtomicU64::new(EAGER), waiters: Mutex::new(Waiters::default()) }
     }
 
-    /// Begins a new life. Edges meant for the last one may still come: they wake somebody in vain.
+    /// Prepares the side for a new descriptor. Edges for the previous descriptor may still arrive:
+    /// they cause a spurious wake-up.
     fn reset(&self, trust: Trust) {
         let eager = if trust == Trust::Short { 0 } else { EAGER };
         self.change(|word| (word & !(EDGE - 1)).wrapping_add(EDGE) | eager);
     }
 
-    /// The word before a try.
+    /// Returns the word before a try.
     #[inline]
     pub(crate) fn look(&self) -> Seen {
         Seen(self.word.load(Acquire)) // O1
     }
 
-    /// Changes the word until `change` has succeeded; returns what it was.
+    /// Changes the word by a CAS loop and returns the previous word.
     fn change(&self, change: impl Fn(u64) -> u64) -> u64 {
         let mut word = self.word.load(Relaxed); // Relaxed: the exchange decides
         loop {
@@ -291,7 +304,7 @@ impl Side {
         }
     }
 
-    /// The kernel told of an edge: passes the wakers of all who wait to `tell`.
+    /// Records an edge and passes the wakers of all waiters to `tell`.
     pub(crate) fn edge(&self, tells: Tells, tell: impl FnMut(StoredWaker)) {
         let more = if tells == Tells::More { EAGER } else { 0 };
         let before = self.change(|word| (word & !(WAITERS | DRAINED)).wrapping_add(EDGE) | more);
@@ -300,7 +313,8 @@ impl Side {
         }
     }
 
-    /// Lets all operations fail, and passes the wakers of all who wait to `tell`; `true` if that is new.
+    /// Makes all operations fail and passes the wakers of all waiters to `tell`. Returns `false` if
+    /// the side had this fault already.
     pub(crate) fn fail(&self, fault: Fault, tell: impl FnMut(StoredWaker)) -> bool {
         let bit = fault.bit();
         let before = self.change(|word| (word & !WAITERS).wrapping_add(EDGE) | bit);
@@ -310,17 +324,17 @@ impl Side {
         before & bit == 0
     }
 
-    /// The deadline was moved: operations may succeed again.
+    /// Clears the expired deadline: operations may succeed again.
     pub(crate) fn revive(&self) {
         self.change(|word| word & !EXPIRED);
     }
 
-    /// The last try, made after `seen`, took all there was.
+    /// Records that a try after `seen` took everything.
     #[inline]
     pub(crate) fn drained(&self, seen: Seen) {
         if seen.0 & EAGER == 0 {
             let drained = seen.0 | DRAINED;
-            // Failed: something came meanwhile.
+            // A failed exchange means that the word has changed: then there may be more.
             let _ = self.word.compare_exchange(seen.0, drained, AcqRel, Relaxed);
         }
     }
@@ -333,12 +347,13 @@ impl Side {
         first.into_iter().chain(more).for_each(|(_, waker)| tell(waker));
     }
 
-    /// Puts `waker` on the list, unless something has happened since `seen`.
+    /// Puts `waker` on the list, unless the word has changed since `seen`.
     pub(crate) fn wait(&self, seen: Seen, ticket: &mut Ticket, waker: &Waker) -> Wait {
         if seen.0 & ENDED != 0 {
             return Wait::Ended;
         }
-        // Prepared before and dropped after the lock: a foreign waker may run any code.
+        // Prepared before the lock is taken and dropped after it is released: a foreign waker may
+        // run any code.
         let mut waker = StorableWaker::new(waker);
         let mut waiters = self.waiters.lock();
         if self.word.compare_exchange(seen.0, seen.0 | WAITERS, AcqRel, Acquire).is_err() {
@@ -350,9 +365,10 @@ impl Side {
         Wait::Parked
     }
 
-    /// A waiter with a ticket goes away.
+    /// Removes a waiter with a ticket from the list.
     pub(crate) fn leave(&self, ticket: Ticket) {
-        // Acquire: the bit is gone, so the list was taken or will be by who cleared it; else look.
+        // Acquire. If the bit is clear, the thread that cleared it takes the list. Otherwise the
+        // waiter may be on the list.
         let is_listed = !matches!(ticket, Ticket::NONE | Ticket::DEFERRED);
         if is_listed && self.word.load(Acquire) & WAITERS != 0 {
             let waker = self.waiters.lock().remove(ticket);
@@ -360,7 +376,7 @@ impl Side {
         }
     }
 
-    /// Whether anybody waits.
+    /// Whether a task waits.
     pub(crate) fn has_waiters(&self) -> bool {
         self.word.load(Acquire) & WAITERS != 0 && !self.waiters.lock().is_empty()
     }
@@ -374,18 +390,19 @@ pub(crate) struct PollDesc {
 }
 
 impl PollDesc {
-    /// One that is not in use.
+    /// Creates a descriptor that is not in use.
     pub(crate) fn new() -> Self {
         Self { read: Side::new(), write: Side::new() }
     }
 
-    /// Begins a new life.
+    /// Prepares both sides for a new descriptor.
     pub(crate) fn reset(&self, trust: Trust) {
         self.read.reset(trust);
         self.write.reset(trust);
     }
 
-    /// Lets all operations of both sides fail; returns whom to wake, and whether that is new.
+    /// Makes all operations of both sides fail and passes the wakers of all waiters to `tell`.
+    /// Returns `false` if the read side had this fault already.
     pub(crate) fn fail(&self, fault: Fault, mut tell: impl FnMut(StoredWaker)) -> bool {
         let new = self.read.fail(fault, &mut tell);
         self.write.fail(fault, tell);

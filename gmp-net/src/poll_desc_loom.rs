@@ -1,7 +1,6 @@
-//! Models of a descriptor's side: whatever happens while somebody tries and then waits, it tries again
-//! or is woken.
+//! Models of a [`Side`]: an operation that races with an event tries again or is woken.
 //!
-//! The one who waits is a spawned thread and the main one looks at the end, when all is settled.
+//! The waiter is a spawned thread. The main thread checks the result after all threads have ended.
 
 use super::{Fault, Side, Tells, Ticket, Trust, Wait};
 use ::loom::sync::Arc;
@@ -10,7 +9,7 @@ use gmp_rt::park::StoredWaker;
 use gmp_rt::prim::{AtomicUsize, Ordering};
 use std::task::{Wake, Waker};
 
-/// The types of the models are loom's, or they would prove nothing.
+/// The types of the models are loom's. Otherwise the models would prove nothing.
 #[test]
 fn loom_canary() {
     let _: fn(usize) -> ::loom::sync::atomic::AtomicUsize = AtomicUsize::new;
@@ -25,14 +24,15 @@ impl Wake for Counted {
     }
 }
 
-/// A socket: a side, and what the kernel has for it.
+/// A socket: a side, and the data that the kernel holds for it.
 struct Socket {
     side: Side,
-    /// What can be read. Relaxed: only the word makes it visible, as the kernel's memory is none of ours.
+    /// The number of messages that can be read. Relaxed: only the word may make it visible, because
+    /// the kernel's memory gives no ordering.
     data: AtomicUsize,
 }
 
-/// What became of an operation.
+/// The result of an operation.
 #[derive(Debug, PartialEq, Eq)]
 enum Op {
     Read,
@@ -47,13 +47,13 @@ impl Socket {
         Arc::new(Self { side, data: AtomicUsize::new(0) })
     }
 
-    /// Data comes, and the netpoller is told: `Poller::poll`.
+    /// Adds a message and reports the edge, as `Poller::poll` does.
     fn arrive(&self) {
         self.data.fetch_add(1, Ordering::Relaxed);
         self.side.edge(Tells::Data, StoredWaker::wake);
     }
 
-    /// `Fd::poll_io` with an operation that takes one.
+    /// `Fd::poll_io` with an operation that takes one message.
     fn poll(&self, ticket: &mut Ticket, waker: &Waker) -> Op {
         loop {
             let seen = self.side.look();
@@ -61,7 +61,7 @@ impl Socket {
                 return Op::Failed(fault);
             }
             if !seen.is_drained() {
-                // As a system call that takes what is there, in one step.
+                // Takes a message in one step, as a system call does.
                 let less = |had: usize| had.checked_sub(1);
                 let had = self.data.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
                 if let Ok(had) = had {
@@ -87,7 +87,7 @@ fn woken(counted: &Counted) -> usize {
     counted.0.load(Ordering::Relaxed)
 }
 
-/// Data comes while somebody tries and waits.
+/// Data arrives between the try and the wait.
 #[test]
 fn loom_edge_against_wait() {
     ::loom::model(|| {
@@ -101,8 +101,7 @@ fn loom_edge_against_wait() {
     });
 }
 
-/// Data comes while a read takes the last of what was there: the next one must not believe that there
-/// is nothing.
+/// Data arrives while a read takes the last message: the next read must not see a drained socket.
 #[test]
 fn loom_edge_against_drained() {
     ::loom::model(|| {
@@ -121,7 +120,7 @@ fn loom_edge_against_drained() {
     });
 }
 
-/// It is closed while somebody tries and waits.
+/// The socket is closed between the try and the wait.
 #[test]
 fn loom_close_against_wait() {
     ::loom::model(|| {
@@ -135,8 +134,8 @@ fn loom_close_against_wait() {
     });
 }
 
-/// A deadline passes while data comes and somebody waits; later it is moved. An edge between the two does
-/// not hide the first, and after the second reading works again.
+/// A deadline passes while data arrives and a reader waits. The edge does not hide the expired
+/// deadline. After the deadline is cleared, reads work again.
 #[test]
 fn loom_deadline_against_edge_and_wait() {
     ::loom::model(|| {
@@ -163,7 +162,7 @@ fn loom_deadline_against_edge_and_wait() {
     });
 }
 
-/// Two wait and one gives up, while data comes: the other is woken, or has read.
+/// Two readers wait and one leaves while data arrives: the other is woken, or one of them has read.
 #[test]
 fn loom_edge_against_two_of_whom_one_leaves() {
     let mut model = ::loom::model::Builder::new();

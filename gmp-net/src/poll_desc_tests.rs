@@ -1,4 +1,4 @@
-//! The list of waiters and the bits, one thread.
+//! Tests of the waiter list and of the flags, on one thread.
 
 use super::*;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The netpoller as the scheduler calls it: events in, wakers out.
+//! The netpoller that the scheduler calls: it turns events into wakers.
 
 use crate::error::RuntimeEnded;
 use crate::poll_cache::{Index, PollCache};
@@ -18,8 +18,9 @@ pub(crate) struct Poller {
 }
 
 impl Poller {
-    /// That of the runtime around the caller: of the goroutine, of the `block_on`, else the default
-    /// one's, which is started if need be. So a socket works under any executor.
+    /// Returns the netpoller of the caller's runtime: the runtime of the goroutine or of
+    /// `block_on`. Otherwise it is the default runtime, which is started if necessary. So a socket
+    /// works under any executor.
     pub(crate) fn of_runtime() -> io::Result<Arc<Self>> {
         let netpoll = park::netpoll(|| {
             let poller = Self { os: Os::new()?, descs: PollCache::new() };
@@ -31,7 +32,7 @@ impl Poller {
             .map_err(|_| io::Error::other("the runtime has a netpoller of another kind"))
     }
 
-    /// Registers `fd`; the caller gives the descriptor back with [`give_back`](Self::give_back).
+    /// Registers `fd`. The caller gives the descriptor back with [`give_back`](Self::give_back).
     pub(crate) fn register(&self, fd: BorrowedFd<'_>, trust: Trust) -> io::Result<Index> {
         let index = self.descs.take(trust).ok_or(RuntimeEnded)?;
         match self.os.add(fd, index.key(), trust) {
@@ -43,27 +44,27 @@ impl Poller {
         }
     }
 
-    /// No more events for `fd`.
+    /// Stops the events of `fd`.
     pub(crate) fn silence(&self, fd: BorrowedFd<'_>) {
         self.os.delete(fd);
     }
 
-    /// Gives a descriptor back that was silenced.
+    /// Gives a descriptor back after [`silence`](Self::silence).
     pub(crate) fn give_back(&self, index: Index) {
         self.descs.give_back(index);
     }
 
-    /// The descriptor with that number.
+    /// Returns the descriptor with this number.
     #[inline]
     pub(crate) fn desc(&self, index: Index) -> &PollDesc {
         self.descs.get(index.key()).expect("an index is given out with its descriptor")
     }
 }
 
-/// Says what to do about an error of registration.
+/// Adds a remedy to an error of registration.
 fn named(error: io::Error) -> io::Error {
     let text = match error.kind() {
-        // What epoll says of a regular file.
+        // epoll's error for a regular file.
         io::ErrorKind::PermissionDenied => {
             "cannot be waited for: a regular file or directory is always ready, read it with gmp::blocking"
         }
@@ -75,7 +76,7 @@ fn named(error: io::Error) -> io::Error {
 impl Netpoll for Poller {
     fn poll(&self, delay: Delay, limit: usize, ready: &mut Ready) -> Bell {
         self.os.wait(delay, limit, |edge| {
-            // `polling` has a key of its own, for which there is no descriptor.
+            // The key of `polling` itself has no descriptor.
             let Some(desc) = self.descs.get(edge.key) else { return };
             if let Some(tells) = edge.read {
                 desc.read.edge(tells, |waker| ready.push(waker));

@@ -3,17 +3,18 @@
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 
-/// Resolves a host name and port to addresses, as the OS does (`getaddrinfo`).
+/// Resolves a host name and port to addresses by the OS (`getaddrinfo`).
 ///
-/// The OS has only a blocking call for it; other goroutines go on meanwhile.
+/// The call of the OS blocks. Other goroutines run during the call.
 ///
 /// # Errors
 ///
-/// What the OS says, with the name in the text if it is about the name; an error too if there is no address at all.
+/// The error of the OS. If it has no error number, its text contains the name. `NotFound` if there
+/// is no address.
 ///
 /// # Cancel safety
 ///
-/// The call is not interrupted: it runs within one poll.
+/// The call runs within one poll and cannot be interrupted.
 ///
 /// # Examples
 ///
@@ -22,7 +23,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 /// assert_eq!(addresses, ["127.0.0.1:80".parse().unwrap()]);
 /// ```
 pub async fn resolve(host: &str) -> io::Result<Vec<SocketAddr>> {
-    // The number of the OS, if there is one (no descriptor left), tells more than the name would.
+    // An error number of the OS (no descriptor left) is more useful than the name.
     let named = |error: io::Error| match error.raw_os_error() {
         Some(_) => error,
         None => io::Error::new(error.kind(), format!("{host}: {error}")),
@@ -49,7 +50,7 @@ mod tests {
         });
     }
 
-    /// On one P: while the call runs, another goroutine does too.
+    /// With one P, another goroutine runs during the call.
     #[test]
     fn others_go_on_meanwhile() {
         let runtime = gmp_rt::Builder::new().max_procs(1).build().unwrap();

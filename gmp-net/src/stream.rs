@@ -1,29 +1,29 @@
-//! What streams of bytes have in common, TCP and Unix: reading, writing, and the traits for it.
+//! The methods and traits that TCP and Unix streams share.
 
-/// Implements reading and writing for a stream whose `fd` is an `Fd<$std>` and `&$std` reads and writes;
-/// `$trust` is what a short read or write says.
+/// Implements reads and writes for a stream whose `fd` is an `Fd<$std>`, where `&$std` implements
+/// `Read` and `Write`. `$trust` says whether a short read or write empties or fills the socket.
 macro_rules! stream_calls {
     ($type:ident, $std:ty, $trust:expr) => {
         impl $type {
-            /// Receives up to as many bytes as `buf` has room for; 0 when the other end has finished.
+            /// Receives at most `buf.len()` bytes. Returns 0 if the other end has finished.
             ///
             /// # Cancel safety
             ///
-            /// A dropped read has received nothing.
+            /// Cancel-safe. A dropped read has received nothing.
             pub async fn read(&self, buf: &mut [u8]) -> io::Result<usize> {
                 self.fd.io(Direction::Read, |mut io: &$std| read(&mut io, buf)).await
             }
 
-            /// Receives into several buffers, one after the other.
+            /// Receives into several buffers, in order.
             ///
             /// # Cancel safety
             ///
-            /// A dropped read has received nothing.
+            /// Cancel-safe. A dropped read has received nothing.
             pub async fn read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
                 self.fd.io(Direction::Read, |mut io: &$std| read_vectored(&mut io, bufs)).await
             }
 
-            /// Receives exactly as many bytes as `buf` has.
+            /// Receives exactly `buf.len()` bytes.
             ///
             /// # Errors
             ///
@@ -31,7 +31,7 @@ macro_rules! stream_calls {
             ///
             /// # Cancel safety
             ///
-            /// If it is dropped, bytes that it has received are lost.
+            /// Not cancel-safe. A dropped future loses the bytes that it has received.
             pub async fn read_exact(&self, buf: &mut [u8]) -> io::Result<()> {
                 let mut filled = 0;
                 while filled < buf.len() {
@@ -43,20 +43,20 @@ macro_rules! stream_calls {
                 Ok(())
             }
 
-            /// Sends some of `buf`, as many as the OS takes now; waits only if that is none.
+            /// Sends a part of `buf`, as much as the OS takes. Waits only if the OS takes nothing.
             ///
             /// # Cancel safety
             ///
-            /// A dropped write has sent nothing.
+            /// Cancel-safe. A dropped write has sent nothing.
             pub async fn write(&self, buf: &[u8]) -> io::Result<usize> {
                 self.fd.io(Direction::Write, |mut io: &$std| write(&mut io, buf)).await
             }
 
-            /// Sends from several buffers, one after the other.
+            /// Sends from several buffers, in order.
             ///
             /// # Cancel safety
             ///
-            /// A dropped write has sent nothing.
+            /// Cancel-safe. A dropped write has sent nothing.
             pub async fn write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
                 self.fd.io(Direction::Write, |io: &$std| write_vectored(io, bufs)).await
             }
@@ -65,7 +65,7 @@ macro_rules! stream_calls {
             ///
             /// # Cancel safety
             ///
-            /// If it is dropped, some of `buf` may have been sent.
+            /// Not cancel-safe. A dropped future may have sent a part of `buf`.
             pub async fn write_all(&self, mut buf: &[u8]) -> io::Result<()> {
                 while !buf.is_empty() {
                     match self.write(buf).await? {
@@ -76,12 +76,12 @@ macro_rules! stream_calls {
                 Ok(())
             }
 
-            /// Receives if there is something to receive now; else the error is `WouldBlock`.
+            /// Receives without waiting. The error is `WouldBlock` if there is nothing to receive.
             pub fn try_read(&self, buf: &mut [u8]) -> io::Result<usize> {
                 self.fd.try_io(Direction::Read, |mut io: &$std| read(&mut io, buf))
             }
 
-            /// Sends if the OS takes something now; else the error is `WouldBlock`.
+            /// Sends without waiting. The error is `WouldBlock` if the OS takes nothing now.
             pub fn try_write(&self, buf: &[u8]) -> io::Result<usize> {
                 self.fd.try_io(Direction::Write, |mut io: &$std| write(&mut io, buf))
             }
@@ -90,7 +90,7 @@ macro_rules! stream_calls {
             ///
             /// # Cancel safety
             ///
-            /// A dropped wait leaves nothing behind.
+            /// Cancel-safe.
             pub async fn readable(&self) -> io::Result<()> {
                 self.fd.ready(Direction::Read).await
             }
@@ -99,22 +99,23 @@ macro_rules! stream_calls {
             ///
             /// # Cancel safety
             ///
-            /// A dropped wait leaves nothing behind.
+            /// Cancel-safe.
             pub async fn writable(&self) -> io::Result<()> {
                 self.fd.ready(Direction::Write).await
             }
 
-            /// Ends one direction or both: for the other end a finished write is the end of the stream.
+            /// Shuts down one direction or both. After a shutdown of writes the other end reads the
+            /// end of the stream.
             pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
                 self.fd.get().shutdown(how)
             }
 
-            /// The pending error of the socket, which is then no longer pending (`SO_ERROR`).
+            /// Returns and clears the pending error of the socket (`SO_ERROR`).
             pub fn take_error(&self) -> io::Result<Option<io::Error>> {
                 self.fd.get().take_error()
             }
 
-            /// Takes over a stream of the standard library.
+            /// Wraps a stream of the standard library.
             ///
             /// # Errors
             ///
@@ -124,15 +125,16 @@ macro_rules! stream_calls {
                 Ok(Self { fd: Fd::new(stream, $trust)? })
             }
 
-            /// Gives it to the standard library, still non-blocking.
+            /// Returns the stream of the standard library, still non-blocking.
             #[must_use]
             pub fn into_std(self) -> $std {
                 self.fd.into_inner()
             }
 
-            /// Of `close`: the other end is to know at once, also if somebody still owns the descriptor.
+            /// Called by `close`. Informs the other end at once, even if the descriptor still has
+            /// owners.
             fn closed(&self) {
-                // It may not be connected, or not any more.
+                // The socket may not be connected.
                 let _ = self.fd.get().shutdown(Shutdown::Both);
             }
 
@@ -144,7 +146,8 @@ macro_rules! stream_calls {
                 self.poll_op(Direction::Read, cx, |mut io: &$std| read(&mut io, buf))
             }
 
-            /// Tries `op`, and waits while it would block: for a task that keeps nothing between polls.
+            /// Tries `op`, and waits while it would block, for a task that keeps nothing between
+            /// polls.
             pub(crate) fn poll_op<R>(
                 &self,
                 direction: Direction,
@@ -178,7 +181,7 @@ macro_rules! stream_calls {
                 self.fd.poll_once(Direction::Write, cx, |io: &$std| write_vectored(io, bufs))
             }
 
-            /// Ends the writing direction; that it has ended already is no error.
+            /// Shuts down writes. Succeeds also if the connection is gone.
             pub(crate) fn finish(&self) -> io::Result<()> {
                 match self.shutdown(Shutdown::Write) {
                     Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
@@ -189,7 +192,7 @@ macro_rules! stream_calls {
     };
 }
 
-/// Implements the traits of `futures` for `$type`; `self` followed by `$path` is the stream.
+/// Implements `AsyncRead` of `futures` for `$type`. The stream is `self` followed by `$path`.
 macro_rules! futures_read {
     ($type:ty $(, $path:tt)*) => {
         impl AsyncRead for $type {
@@ -212,7 +215,7 @@ macro_rules! futures_read {
     };
 }
 
-/// As `futures_read`, for writing.
+/// Like `futures_read`, for `AsyncWrite`.
 macro_rules! futures_write {
     ($type:ty $(, $path:tt)*) => {
         impl AsyncWrite for $type {
@@ -232,12 +235,12 @@ macro_rules! futures_write {
                 self$(.$path)*.poll_write_vectored_ref(cx, bufs)
             }
 
-            /// Nothing is kept back: what was written is with the OS.
+            /// Does nothing: there is no buffer.
             fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
                 Poll::Ready(Ok(()))
             }
 
-            /// Finishes writing: for the other end, that is the end of the stream.
+            /// Shuts down writes: the other end reads the end of the stream.
             fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
                 Poll::Ready(self$(.$path)*.finish())
             }
@@ -253,29 +256,29 @@ use rustix::net::{SendAncillaryBuffer, sendmsg};
 use std::io::{IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::AsFd;
 
-/// One try to read from a stream.
+/// Tries to read from a stream.
 pub(crate) fn read(io: &mut impl Read, buf: &mut [u8]) -> Tried<usize> {
     let n = io.read(buf)?;
     Ok((n, Left::of(n, buf.len())))
 }
 
-/// One try to read from a stream into several buffers.
+/// Tries to read from a stream into several buffers.
 pub(crate) fn read_vectored(io: &mut impl Read, bufs: &mut [IoSliceMut<'_>]) -> Tried<usize> {
     let n = io.read_vectored(bufs)?;
-    // The OS takes a limited number of buffers: what is beyond says nothing.
+    // The OS may ignore buffers beyond its limit, so only the length of the first one is a bound.
     Ok((n, Left::of(n, bufs.first().map_or(0, |buf| buf.len()))))
 }
 
-/// One try to write to a stream.
+/// Tries to write to a stream.
 pub(crate) fn write(io: &mut impl Write, buf: &[u8]) -> Tried<usize> {
     let n = io.write(buf)?;
     Ok((n, Left::of(n, buf.len())))
 }
 
-/// One try to write to a stream socket from several buffers. By `sendmsg`, which is one twentieth faster than the
-/// `writev` of std, and raises no signal.
+/// Tries to write to a stream socket from several buffers. Uses `sendmsg`, which is faster than the
+/// `writev` of std and raises no signal.
 pub(crate) fn write_vectored(io: impl AsFd, bufs: &[IoSlice<'_>]) -> Tried<usize> {
-    // More than the OS takes would be an error.
+    // More buffers than the OS takes would be an error.
     let bufs = &bufs[..bufs.len().min(sys::MOST_BUFFERS)];
     let n = sendmsg(io, bufs, &mut SendAncillaryBuffer::default(), sys::NO_SIGNAL)?;
     Ok((n, Left::of(n, bufs.first().map_or(0, |buf| buf.len()))))

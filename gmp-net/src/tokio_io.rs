@@ -1,5 +1,4 @@
-//! tokio's traits for reading and writing: for crates that are written against them. Nothing of tokio's
-//! runtime is used or needed.
+//! tokio's traits for reads and writes, for crates that need them. tokio's runtime is not used.
 
 use crate::fd::Direction;
 use crate::uninit;
@@ -18,10 +17,10 @@ macro_rules! read {
                 cx: &mut Context<'_>,
                 buf: &mut ReadBuf<'_>,
             ) -> Poll<io::Result<()>> {
-                // SAFETY: it is only written to, by the OS.
+                // SAFETY: the OS only writes to it.
                 let spare = unsafe { buf.unfilled_mut() };
                 let n = ready!(self$(.$get_mut().as_ref())?.poll_op(Direction::Read, cx, |io| uninit::read(io, spare)))?;
-                // SAFETY: the OS has filled in that many.
+                // SAFETY: the OS has initialised `n` bytes.
                 unsafe { buf.assume_init(n) };
                 buf.advance(n);
                 Poll::Ready(Ok(()))
@@ -80,7 +79,7 @@ where
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        // What `T` does with the memory is not known, so it gets it initialised.
+        // The memory is initialised, because `T` may read it.
         let space = buf.initialize_unfilled();
         let n = ready!(self.poll_read_with(cx, |mut io| io.read(space)))?;
         buf.advance(n);
@@ -104,7 +103,7 @@ where
         self.poll_write_with(cx, |mut io| io.flush())
     }
 
-    /// Flushes. What ends a descriptor of an unknown kind is dropping it.
+    /// Flushes. Only a drop closes a descriptor of an unknown kind.
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.poll_flush(cx)
     }

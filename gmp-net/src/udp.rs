@@ -1,4 +1,4 @@
-//! UDP.
+//! UDP sockets.
 
 use crate::addr::{self, ToAddrs};
 use crate::fd::{Direction, Fd, Left, common_calls};
@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// A UDP socket (Go: `net.UDPConn`).
 ///
-/// All calls take `&self`: any number of goroutines may send and receive on it at a time.
+/// All methods take `&self`: any number of goroutines may send and receive at the same time.
 ///
 /// # Examples
 ///
@@ -31,22 +31,23 @@ pub struct UdpSocket {
 
 common_calls!(UdpSocket, "Closes the socket.");
 
-/// Datagrams come and go one by one: that one did says nothing of the next.
+/// Marks a result as "there may be more": one datagram says nothing about the next.
 fn more<R>(done: R) -> (R, Left) {
     (done, Left::Maybe)
 }
 
 impl UdpSocket {
-    /// A socket at an address; at the first that works, if there are several. Port 0 lets the OS choose.
+    /// Creates a socket at the first address that works. Port 0 lets the OS choose.
     ///
     /// # Errors
     ///
-    /// What the OS says; [`AddrErrors`](crate::AddrErrors) if it says different things to different addresses.
+    /// The error of the OS, or [`AddrErrors`](crate::AddrErrors) if the addresses failed with
+    /// different errors.
     pub async fn bind(addr: impl ToAddrs) -> io::Result<Self> {
         addr::each(addr, |addr| Self::from_std(std::net::UdpSocket::bind(addr)?)).await
     }
 
-    /// Takes over a socket of the standard library.
+    /// Wraps a socket of the standard library.
     ///
     /// # Errors
     ///
@@ -56,13 +57,14 @@ impl UdpSocket {
         Ok(Self { fd: Fd::new(socket, Trust::WouldBlock)? })
     }
 
-    /// Gives it to the standard library, still non-blocking.
+    /// Returns the socket of the standard library, still non-blocking.
     #[must_use]
     pub fn into_std(self) -> std::net::UdpSocket {
         self.fd.into_inner()
     }
 
-    /// Sets the peer of [`send`](Self::send) and [`recv`](Self::recv): the first address that works.
+    /// Sets the peer of [`send`](Self::send) and [`recv`](Self::recv) to the first address that
+    /// works.
     ///
     /// # Errors
     ///
@@ -71,26 +73,27 @@ impl UdpSocket {
         addr::each(addr, |addr| self.fd.get().connect(addr)).await
     }
 
-    /// Sends a datagram to `addr`; the first, if it names several.
+    /// Sends a datagram to `addr`, or to the first address if it names several.
     ///
     /// # Cancel safety
     ///
-    /// A dropped send has sent nothing.
+    /// Cancel-safe. A dropped send has sent nothing.
     pub async fn send_to(&self, buf: &[u8], addr: impl ToAddrs) -> io::Result<usize> {
         let addr = addr::all(addr).await?[0];
         self.fd.io(Direction::Write, |io| io.send_to(buf, addr).map(more)).await
     }
 
-    /// Receives a datagram, and from whom. What does not fit into `buf` is lost.
+    /// Receives a datagram and the address of its sender. Bytes that do not fit into `buf` are
+    /// lost.
     ///
     /// # Cancel safety
     ///
-    /// A dropped receive has received nothing.
+    /// Cancel-safe. A dropped receive has received nothing.
     pub async fn recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.fd.io(Direction::Read, |io| io.recv_from(buf).map(more)).await
     }
 
-    /// [`recv_from`](Self::recv_from) without taking the datagram out.
+    /// [`recv_from`](Self::recv_from) without removing the datagram.
     pub async fn peek_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.fd.io(Direction::Read, |io| io.peek_from(buf).map(more)).await
     }
@@ -99,7 +102,7 @@ impl UdpSocket {
     ///
     /// # Cancel safety
     ///
-    /// A dropped send has sent nothing.
+    /// Cancel-safe. A dropped send has sent nothing.
     pub async fn send(&self, buf: &[u8]) -> io::Result<usize> {
         self.fd.io(Direction::Write, |io| io.send(buf).map(more)).await
     }
@@ -108,22 +111,22 @@ impl UdpSocket {
     ///
     /// # Cancel safety
     ///
-    /// A dropped receive has received nothing.
+    /// Cancel-safe. A dropped receive has received nothing.
     pub async fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.fd.io(Direction::Read, |io| io.recv(buf).map(more)).await
     }
 
-    /// [`recv`](Self::recv) without taking the datagram out.
+    /// [`recv`](Self::recv) without removing the datagram.
     pub async fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.fd.io(Direction::Read, |io| io.peek(buf).map(more)).await
     }
 
-    /// Sends a datagram if the OS takes it now; else the error is `WouldBlock`.
+    /// Sends a datagram without waiting. The error is `WouldBlock` if the OS does not take it now.
     pub fn try_send_to(&self, buf: &[u8], addr: SocketAddr) -> io::Result<usize> {
         self.fd.try_io(Direction::Write, |io| io.send_to(buf, addr).map(more))
     }
 
-    /// Receives a datagram if there is one now; else the error is `WouldBlock`.
+    /// Receives a datagram without waiting. The error is `WouldBlock` if there is none.
     pub fn try_recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.fd.try_io(Direction::Read, |io| io.recv_from(buf).map(more))
     }
@@ -138,37 +141,37 @@ impl UdpSocket {
         self.fd.ready(Direction::Write).await
     }
 
-    /// The address of this end.
+    /// Returns the address of this end.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.fd.get().local_addr()
     }
 
-    /// The address of the peer set by [`connect`](Self::connect).
+    /// Returns the address of the peer set by [`connect`](Self::connect).
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.fd.get().peer_addr()
     }
 
-    /// Whether it may send to broadcast addresses (`SO_BROADCAST`).
+    /// Whether the socket may send to broadcast addresses (`SO_BROADCAST`).
     pub fn broadcast(&self) -> io::Result<bool> {
         self.fd.get().broadcast()
     }
 
-    /// Lets it send to broadcast addresses (`SO_BROADCAST`).
+    /// Allows the socket to send to broadcast addresses (`SO_BROADCAST`).
     pub fn set_broadcast(&self, broadcast: bool) -> io::Result<()> {
         self.fd.get().set_broadcast(broadcast)
     }
 
-    /// How many routers a packet may pass (`IP_TTL`).
+    /// Returns the maximum number of routers a packet may pass (`IP_TTL`).
     pub fn ttl(&self) -> io::Result<u32> {
         self.fd.get().ttl()
     }
 
-    /// Sets how many routers a packet may pass (`IP_TTL`).
+    /// Sets the maximum number of routers a packet may pass (`IP_TTL`).
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         self.fd.get().set_ttl(ttl)
     }
 
-    /// Joins a multicast group, on the interface with that address.
+    /// Joins a multicast group on the interface with this address.
     pub fn join_multicast_v4(&self, group: Ipv4Addr, interface: Ipv4Addr) -> io::Result<()> {
         self.fd.get().join_multicast_v4(&group, &interface)
     }
@@ -178,7 +181,7 @@ impl UdpSocket {
         self.fd.get().leave_multicast_v4(&group, &interface)
     }
 
-    /// Joins a multicast group, on the interface with that number; 0 for any.
+    /// Joins a multicast group on the interface with this number, or on any interface if it is 0.
     pub fn join_multicast_v6(&self, group: &Ipv6Addr, interface: u32) -> io::Result<()> {
         self.fd.get().join_multicast_v6(group, interface)
     }
@@ -188,27 +191,27 @@ impl UdpSocket {
         self.fd.get().leave_multicast_v6(group, interface)
     }
 
-    /// Whether this host gets what it sends to a group itself (`IP_MULTICAST_LOOP`).
+    /// Sets whether this host receives its own packets to a group (`IP_MULTICAST_LOOP`).
     pub fn set_multicast_loop_v4(&self, on: bool) -> io::Result<()> {
         self.fd.get().set_multicast_loop_v4(on)
     }
 
-    /// Whether this host gets what it sends to a group itself (`IPV6_MULTICAST_LOOP`).
+    /// Sets whether this host receives its own packets to a group (`IPV6_MULTICAST_LOOP`).
     pub fn set_multicast_loop_v6(&self, on: bool) -> io::Result<()> {
         self.fd.get().set_multicast_loop_v6(on)
     }
 
-    /// How many routers a packet to a group may pass (`IP_MULTICAST_TTL`).
+    /// Sets the maximum number of routers a packet to a group may pass (`IP_MULTICAST_TTL`).
     pub fn set_multicast_ttl_v4(&self, ttl: u32) -> io::Result<()> {
         self.fd.get().set_multicast_ttl_v4(ttl)
     }
 
-    /// The pending error of the socket, which is then no longer pending (`SO_ERROR`).
+    /// Returns and clears the pending error of the socket (`SO_ERROR`).
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         self.fd.get().take_error()
     }
 
-    /// Of `close`: there is no other end to tell.
+    /// Called by `close`. Does nothing: there is no other end to inform.
     #[expect(clippy::unused_self, reason = "the same call for all sockets")]
     fn closed(&self) {}
 }

@@ -1,8 +1,8 @@
-//! Between the traits of `futures` and those of hyper, both ways.
+//! Adapter between the traits of `futures` and those of hyper, in both directions.
 //!
-//! What wraps a socket, TLS for one, implements the traits of `futures`, and hyper wants its own; what
-//! hyper gives away after an upgrade implements its own, and others want those of `futures`. Nothing is
-//! buffered here.
+//! A wrapper of a socket, such as a TLS stream, implements the traits of `futures`, and hyper needs
+//! its own. A connection that hyper hands out after an upgrade implements hyper's traits, and other
+//! crates need those of `futures`. The adapter has no buffer.
 
 use futures::io::{AsyncRead, AsyncWrite};
 use hyper::rt::{Read, ReadBuf, ReadBufCursor, Write};
@@ -13,14 +13,15 @@ use std::pin::Pin;
 use std::ptr;
 use std::task::{Context, Poll, ready};
 
-/// hyper's buffers are not initialised and can be hundreds of kilobytes, the traits of `futures` want
-/// them initialised: no more is, for one read, than a record of TLS can fill.
+/// Maximum number of bytes initialised for one read. hyper's buffers are uninitialised and can be
+/// hundreds of kilobytes, but the traits of `futures` need initialised ones. A TLS record has at
+/// most this size.
 const MOST_AT_ONCE: usize = 16 * 1024;
 
 pin_project! {
-    /// What reads and writes with the traits of `futures`, for hyper; and what does with hyper's, for others.
+    /// Adapts the traits of `futures` to hyper's, and hyper's to those of `futures`.
     ///
-    /// Sockets of gmp need it for neither.
+    /// gmp's own sockets need no adapter.
     ///
     /// # Examples
     ///
@@ -47,17 +48,17 @@ impl<T> FuturesIo<T> {
         Self { inner }
     }
 
-    /// What it wraps.
+    /// Returns a reference to the wrapped value.
     pub const fn get_ref(&self) -> &T {
         &self.inner
     }
 
-    /// What it wraps.
+    /// Returns a mutable reference to the wrapped value.
     pub const fn get_mut(&mut self) -> &mut T {
         &mut self.inner
     }
 
-    /// Gives back what it wraps.
+    /// Returns the wrapped value.
     pub fn into_inner(self) -> T {
         self.inner
     }
@@ -70,25 +71,26 @@ impl<T: AsyncRead> Read for FuturesIo<T> {
         mut buf: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
         let room = buf.remaining().min(MOST_AT_ONCE);
-        // SAFETY: it is only written to, and nothing that was initialised is uninitialised again.
+        // SAFETY: it is only written to, and initialised bytes stay initialised.
         let space = zeroed(unsafe { &mut buf.as_mut()[..room] });
         let n = ready!(self.project().inner.poll_read(cx, space))?;
         assert!(n <= room, "a reader says it has read {n} bytes into a buffer of {room}");
-        // SAFETY: `room` bytes are initialised, and `n` is not more.
+        // SAFETY: `room` bytes are initialised, and `n` is at most `room`.
         unsafe { buf.advance(n) };
         Poll::Ready(Ok(()))
     }
 }
 
-/// The buffer, which now can be lent to those who may read it.
+/// Initialises the buffer, so that code that may read it can borrow it.
 fn zeroed(buf: &mut [MaybeUninit<u8>]) -> &mut [u8] {
     buf.fill(MaybeUninit::new(0));
-    // SAFETY: a `MaybeUninit<u8>` is laid out as a `u8`, and all are initialised.
+    // SAFETY: a `MaybeUninit<u8>` has the layout of a `u8`, and all are initialised.
     unsafe { &mut *(ptr::from_mut(buf) as *mut [u8]) }
 }
 
-/// Not vectored: the traits of `futures` do not tell whether it would be more than the first buffer, and
-/// who wraps a socket mostly copies anyway. hyper then puts its buffers together before it writes.
+/// Not vectored. The traits of `futures` do not report whether a writer uses more than the first
+/// buffer, and most wrappers of a socket copy anyway. hyper then joins its buffers before it
+/// writes.
 impl<T: AsyncWrite> Write for FuturesIo<T> {
     fn poll_write(
         self: Pin<&mut Self>,

@@ -1,8 +1,8 @@
-//! A reader or writer of the standard library, as one for goroutines.
+//! Wraps a reader or writer of the standard library for goroutines.
 //!
-//! A call runs in place, inside [`gmp_rt::blocking`]: one that is over soon costs nanoseconds, one that
-//! takes longer costs its thread the right to run. There is no buffer and no other thread, so nothing is
-//! under way when a future is dropped, and nothing gets lost.
+//! Each call runs in place, inside [`gmp_rt::blocking`]. If it takes long, the scheduler hands off
+//! the P of its thread. There is no buffer and no other thread. So no call is in progress when a
+//! future is dropped, and no bytes are lost.
 
 use futures::io::{AsyncRead, AsyncSeek, AsyncWrite};
 use gmp_rt::park::poll_go_on;
@@ -10,12 +10,12 @@ use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write}
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// A reader or writer of the standard library whose calls may block, such as a [`File`](std::fs::File),
-/// for use in goroutines.
+/// A blocking reader or writer of the standard library, such as a [`File`](std::fs::File), for use
+/// in goroutines.
 ///
-/// Each call runs inside [`gmp::blocking`](gmp_rt::blocking): other goroutines go on meanwhile, this one
-/// does not, and a call that has begun cannot be cancelled. So it is for files, whose calls end. What can
-/// be waited for, as pipes and sockets can, goes into [`Async`](crate::Async).
+/// Each call runs inside [`gmp::blocking`](gmp_rt::blocking): other goroutines run meanwhile. A
+/// call that has begun cannot be cancelled. So use it for files, whose calls end. Wrap pipes and
+/// sockets, which can be waited for, in [`Async`](crate::Async).
 ///
 /// # Examples
 ///
@@ -40,22 +40,22 @@ impl<T> Blocking<T> {
         Self(io)
     }
 
-    /// What it is made of.
+    /// Returns a reference to the wrapped value.
     pub const fn get_ref(&self) -> &T {
         &self.0
     }
 
-    /// What it is made of.
+    /// Returns a mutable reference to the wrapped value.
     pub const fn get_mut(&mut self) -> &mut T {
         &mut self.0
     }
 
-    /// Gives it back.
+    /// Returns the wrapped value.
     pub fn into_inner(self) -> T {
         self.0
     }
 
-    /// Makes a call, and again if a signal came.
+    /// Makes a call, and repeats it if a signal interrupted it.
     fn call<R>(
         &mut self,
         cx: &mut Context<'_>,
@@ -110,7 +110,7 @@ impl<T: Write + Unpin> AsyncWrite for Blocking<T> {
         self.call(cx, Write::flush)
     }
 
-    /// Flushes. What ends it is dropping it.
+    /// Flushes. Only a drop closes it.
     fn poll_close(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.poll_flush(cx)
     }

@@ -1,11 +1,11 @@
-//! Copying through a buffer: for readers and writers of any kind.
+//! Copies through a buffer, for readers and writers of any kind.
 //!
-//! All that was read is written before more is read, so an error of the reader is told after everything
-//! in front of it has been passed on. The buffer begins small, since most of those who copy are idle
-//! connections, and doubles each time a read fills it.
+//! All bytes that were read are written before the next read. So an error of the reader is returned
+//! after everything before it has been written. The buffer starts small, because most copies are
+//! idle connections. It doubles each time a read fills it.
 //!
-//! A writer that keeps bytes back is flushed before the reader is waited for: whoever is to answer
-//! has then seen all there is.
+//! A buffering writer is flushed before the copy waits for the reader. So a peer that must answer
+//! has received everything.
 
 use super::tally::Tally;
 use futures::io::{AsyncRead, AsyncWrite};
@@ -13,31 +13,31 @@ use std::io::{self, ErrorKind};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// Size of the buffer in the beginning.
+/// Initial size of the buffer. Chosen.
 const FIRST: usize = 8 << 10;
 
-/// Most it grows to. Twice as much gave nothing more between sockets of one host.
+/// Maximum size of the buffer. Measured: twice as much is not faster between sockets of one host.
 const MOST: usize = 128 << 10;
 
-/// Whether the reader has more.
+/// Whether the reader is at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reader {
     Open,
     AtEnd,
 }
 
-/// Whether the writer may keep something back.
+/// Whether the writer may hold unflushed bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Writer {
     Flushed,
     Holds,
 }
 
-/// A copy under way. See the [module](self).
+/// A copy in progress. See the [module](self).
 #[derive(Debug)]
 pub(super) struct Buffered {
     buf: Vec<u8>,
-    /// What of the buffer is to be written.
+    /// The part of the buffer that has to be written.
     from: usize,
     to: usize,
     reader: Reader,
@@ -45,13 +45,13 @@ pub(super) struct Buffered {
 }
 
 impl Buffered {
-    /// A copy that begins with `rest`, which was read already.
+    /// Creates a copy that first writes `rest`, which was read already.
     pub(super) fn with(rest: Vec<u8>) -> Self {
         let to = rest.len();
         Self { buf: rest, from: 0, to, reader: Reader::Open, writer: Writer::Flushed }
     }
 
-    /// Goes on until the reader is at its end and all is written and flushed.
+    /// Copies until the reader is at its end and everything is written and flushed.
     pub(super) fn poll<R, W>(
         &mut self,
         mut reader: Pin<&mut R>,
@@ -68,7 +68,7 @@ impl Buffered {
             if self.reader == Reader::AtEnd {
                 return self.poll_flush(writer, cx);
             }
-            // Readers and writers that never wait are not to hold the goroutine here.
+            // Readers and writers that never wait must not keep the goroutine here.
             ready!(tally.poll_go_on(cx));
             match self.poll_fill(reader.as_mut(), cx)? {
                 Poll::Ready(()) => {}
@@ -80,7 +80,7 @@ impl Buffered {
         }
     }
 
-    /// Reads into the buffer, of which nothing is used.
+    /// Reads into the buffer, which must be empty.
     fn poll_fill<R>(&mut self, reader: Pin<&mut R>, cx: &mut Context<'_>) -> Poll<io::Result<()>>
     where
         R: AsyncRead + ?Sized,
@@ -100,7 +100,7 @@ impl Buffered {
         Poll::Ready(Ok(()))
     }
 
-    /// Writes what is in the buffer.
+    /// Writes the content of the buffer.
     fn poll_write_out<W>(
         &mut self,
         mut writer: Pin<&mut W>,
@@ -125,7 +125,7 @@ impl Buffered {
         }
         let was_full = self.to == self.buf.len() && self.to > 0;
         if was_full && self.buf.len() < MOST {
-            // Nothing of it is used, so nothing is copied.
+            // The buffer is empty, so nothing is copied.
             self.buf = vec![0; (2 * self.buf.len()).clamp(FIRST, MOST)];
         }
         (self.from, self.to) = (0, 0);

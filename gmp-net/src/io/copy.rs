@@ -1,28 +1,16 @@
-//! Copying from a reader to a writer (Go: `io.Copy`), in the kernel where that can.
+//! Copies from a reader to a writer (Go: `io.Copy`), in the kernel if possible.
 //!
-//! One function for all readers and writers, as in Go. There `io.Copy` asks the values whether they know
-//! a faster way; here [`probe`](super::probe) asks their types, so nobody has to know a second function, and
-//! programs written for any `AsyncRead` get it too. The alternatives: traits for sources and sinks would shut out
-//! every reader that has none; methods on the sockets would have to be chosen by hand, and get lost behind
-//! generic code.
+//! There is one function for all readers and writers, as in Go. Go's `io.Copy` asks the values for
+//! a faster way; here [`probe`](super::probe) checks their types. So there is no second function to
+//! know, and generic code over `AsyncRead` profits too. The alternatives are worse. Traits for
+//! sources and sinks would exclude every reader that does not implement them. Methods on the
+//! sockets would have to be chosen by hand and are not reachable from generic code.
 //!
-//! A copy that the kernel refuses goes on through a buffer, with what has been taken from the reader by then.
+//! If the kernel refuses a copy, it continues through a buffer, beginning with the bytes that were
+//! taken from the reader.
 //!
-//! # What it gives
-//!
-//! CPU time of the thread that copies, in seconds per gigabyte, over loopback on two cores with both ends and
-//! other work beside it (median of three; the ends are the limit of the throughput, 0.6 to 0.9 GB/s
-//! either way):
-//!
-//! | | in the kernel | through a buffer |
-//! |---|---|---|
-//! | TCP to TCP, pipe of 64 KiB | 0.55 | 0.74 |
-//! | TCP to TCP, pipe of 256 KiB, as it is | 0.51 | 0.78 |
-//! | TCP to TCP, pipe of 1 MiB | 0.46 | 0.80 |
-//! | file to TCP | 0.24 | 0.36 |
-//!
-//! For round trips of 64 bytes there is no difference that stands out of the noise: it takes one call
-//! more, since a short splice does not say that the socket is empty.
+//! A copy in the kernel saves CPU time for bulk data. For small messages there is no gain: a short
+//! splice does not mean that the socket is empty, so each message costs one more call.
 
 use super::buffered::Buffered;
 use super::direct::{Direct, Outcome};
@@ -33,14 +21,14 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// How bytes are moved.
+/// How the bytes are moved.
 #[derive(Debug)]
 enum Way {
     Direct(Direct),
     Buffered(Buffered),
 }
 
-/// A copy under way.
+/// A copy in progress.
 #[derive(Debug)]
 struct Transfer {
     way: Way,
@@ -52,7 +40,7 @@ impl Transfer {
         Self { way: Way::Direct(Direct::default()), tally: Tally::new(turns) }
     }
 
-    /// Goes on until the end; returns how much was copied.
+    /// Copies until the end and returns the number of bytes.
     fn poll<R, W>(
         &mut self,
         reader: &mut R,
@@ -77,23 +65,22 @@ impl Transfer {
     }
 }
 
-/// Copies from `reader` to `writer` until the end of `reader`, and returns how many bytes that were (Go:
-/// `io.Copy`).
+/// Copies from `reader` to `writer` until the end of `reader` (Go: `io.Copy`).
 ///
-/// The writer is flushed, and stays open.
+/// Returns the number of bytes. The writer is flushed and stays open.
 ///
-/// On Linux the bytes do not come to this process if both are descriptors: [`TcpStream`](crate::TcpStream) and its halves,
-/// [`UnixStream`](crate::UnixStream), [`Async`](crate::Async) around a pipe, and [`Blocking`](super::Blocking) around a
-/// [`File`](std::fs::File). The deadlines of sockets hold as ever.
+/// On Linux the kernel copies the bytes if both are descriptors: [`TcpStream`](crate::TcpStream),
+/// [`UnixStream`](crate::UnixStream) and their halves, [`Async`](crate::Async) around a pipe, and
+/// [`Blocking`](super::Blocking) around a [`File`](std::fs::File). The deadlines of sockets apply.
 ///
 /// # Errors
 ///
-/// The first error of either. When it is the reader's, all that was read before has been written.
+/// The first error of either. If it is the reader's, all bytes read before it have been written.
 ///
 /// # Cancel safety
 ///
-/// Bytes that were read and not yet written when it is dropped are lost, as they are after an error of the
-/// writer. Nothing else is: neither of the two is changed, and no descriptor is left open.
+/// Not cancel-safe. A dropped copy, or an error of the writer, loses the bytes that were read and
+/// not yet written. Reader and writer stay usable, and no descriptor leaks.
 ///
 /// # Examples
 ///
@@ -122,11 +109,11 @@ where
     poll_fn(|cx| transfer.poll(reader, writer, cx)).await
 }
 
-/// One direction of two.
+/// One of two directions.
 #[derive(Debug)]
 enum OneWay {
     Copies(Transfer),
-    /// The reader is at its end: the writer's other end is told.
+    /// The reader is at its end: closes the writer.
     Closes(u64),
     Done(u64),
 }
@@ -161,15 +148,18 @@ impl OneWay {
     }
 }
 
-/// Copies in both directions between `a` and `b`, until both are at their ends; returns how many bytes
-/// went from `a` to `b`, and from `b` to `a`. What a proxy does with its two connections.
+/// Copies in both directions between `a` and `b` until both are at their ends.
 ///
-/// The end of one is passed on by closing the other for writing, a *half-close*: the other direction
-/// goes on. Uses the kernel as [`copy`] does.
+/// Returns the number of bytes from `a` to `b`, and from `b` to `a`. A proxy does this with its two
+/// connections.
+///
+/// At the end of one stream the other is closed for writing, a *half-close*. The other direction
+/// continues. Uses the kernel as [`copy`] does.
 ///
 /// # Errors
 ///
-/// The first error of either, which ends both directions. Both streams stay open: dropping them closes them.
+/// The first error of either, which ends both directions. Both streams stay open until they are
+/// dropped.
 ///
 /// # Cancel safety
 ///

@@ -1,17 +1,17 @@
-//! Copying in the kernel (Linux): bytes that never come to this process.
+//! Copies in the kernel (Linux), without moving the bytes through this process.
 //!
 //! | from | to | how |
 //! |------|----|-----|
-//! | socket, pipe | socket, pipe, file | `splice` into a pipe of ours, and out of it |
+//! | socket, pipe | socket, pipe, file | `splice` into a pipe of the pool, and out of it |
 //! | file | socket, pipe | `sendfile` |
-//! | file | file | `copy_file_range`, which shares the blocks where the file system can |
+//! | file | file | `copy_file_range`, which shares blocks if the file system can |
 //!
-//! A pipe on one end could be spliced with the socket on the other directly. But then the kernel's "would
-//! block" does not say which of them is meant, and finding out takes two more calls; through a pipe of
-//! ours, which is empty when it is filled, it always means one end. Moving a page from pipe to pipe
-//! copies nothing.
+//! The kernel could splice directly between a pipe and a socket. But then "would block" does not
+//! say which of the two is meant, and two more calls would be needed to find out. Through a pipe of
+//! the pool, which is empty when it is filled, it always refers to one end. Moving a page from pipe
+//! to pipe copies nothing.
 //!
-//! What touches a file may block: it runs inside [`gmp_rt::blocking`].
+//! Operations on files may block, so they run inside [`gmp_rt::blocking`].
 
 use super::pipes::Pipe;
 use super::probe::{Endpoint, endpoint};
@@ -24,27 +24,28 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::task::{Context, Poll, ready};
 
-/// Most that one call reads of a file (Go: `maxSendfileSize`): it is not interrupted.
+/// Maximum number of bytes in one call on a file, which cannot be interrupted (Go:
+/// `maxSendfileSize`).
 const FILE_PART: usize = 4 << 20;
 
-/// How a copy in the kernel ended.
+/// The result of a copy in the kernel.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// At the end of the reader.
+    /// The reader is at its end.
     AtEnd,
-    /// These two cannot be joined in the kernel; these bytes were read and not written.
+    /// The kernel cannot copy between these two. The bytes were read and not written.
     Cannot(Vec<u8>),
 }
 
-/// A copy under way. See the [module](self).
+/// A copy in progress. See the [module](self).
 #[derive(Debug, Default)]
 pub(super) struct Direct {
-    /// What was taken from the reader, and is not yet with the writer.
+    /// Holds bytes that were taken from the reader and are not yet written.
     filled: Option<Pipe>,
 }
 
 impl Direct {
-    /// Goes on until the end of `reader`, or until the kernel cannot.
+    /// Copies until the end of `reader`, or until the kernel refuses.
     pub(super) fn poll<R: ?Sized, W: ?Sized>(
         &mut self,
         reader: &R,
@@ -76,12 +77,13 @@ impl Direct {
                 return Poll::Ready(Ok(Outcome::Cannot(rest)));
             }
             ready!(tally.poll_go_on(cx));
-            // Without descriptors for one it goes on through a buffer.
+            // If there are no descriptors for a pipe, the copy continues through a buffer.
             let Ok(mut pipe) = Pipe::take() else {
                 return Poll::Ready(Ok(Outcome::Cannot(Vec::new())));
             };
             let filled = from.poll_fd(Direction::Read, cx, &mut |from| {
-                // Less than there is room for says nothing: room is counted in pages.
+                // A short splice does not mean that `from` is empty: the capacity is counted in
+                // pages.
                 Ok((pipe.fill(from)?, Left::Maybe))
             });
             if !matches!(filled, Poll::Ready(Ok(1..))) {
@@ -98,7 +100,8 @@ impl Direct {
         }
     }
 
-    /// Moves all that was taken to the writer; gives it back if that cannot be spliced to.
+    /// Moves all bytes of the pipe to the writer. Returns them if the kernel refuses to splice to
+    /// it.
     fn poll_empty(
         &mut self,
         to: Endpoint<'_>,
@@ -109,7 +112,7 @@ impl Direct {
         while pipe.bytes() > 0 {
             let emptied = match to {
                 Endpoint::Stream(to) => ready!(to.poll_fd(Direction::Write, cx, &mut |to| {
-                    // Less than was offered says nothing: a signal may have come.
+                    // A short splice does not mean that `to` is full: a signal may have come.
                     Ok((pipe.empty(to)?, Left::Maybe))
                 })),
                 Endpoint::File(to) => fill_file(pipe, to),
@@ -130,7 +133,8 @@ impl Direct {
     }
 }
 
-/// One move into a file. One that would block is a named pipe or a device: it is to be written to.
+/// Moves bytes into a file once. "Would block" means a named pipe or a device: it becomes a
+/// refusal, so that the copy continues through a buffer.
 fn fill_file(pipe: &mut Pipe, to: &File) -> io::Result<usize> {
     let moved = retry_on_intr(|| blocking(|| pipe.empty(to)));
     Ok(moved.map_err(|error| if error == Errno::AGAIN { Errno::INVAL } else { error })?)
@@ -171,21 +175,22 @@ fn poll_copy_range(
         match retry_on_intr(|| blocking(part)) {
             Ok(0) => return Poll::Ready(Ok(end_of_file(tally))),
             Ok(n) => tally.add(n),
-            // File systems have reasons of all kinds. Both positions are right behind what was copied, so
-            // reading and writing can go on there; and they say what is wrong, if it is not the call.
+            // File systems refuse for many reasons. Both positions are right behind the copied
+            // bytes, so the copy continues through a buffer. If the error has another cause, reads
+            // and writes report it.
             Err(_) => return Poll::Ready(Ok(Outcome::Cannot(Vec::new()))),
         }
     }
 }
 
-/// An end that comes first of all may be a file that the kernel makes up as it is read, which some of
-/// these calls take for an empty one.
+/// Returns the outcome for an end of file. Some of these calls report a file that the kernel
+/// generates on read as empty. So an end before the first byte counts as a refusal.
 fn end_of_file(tally: &Tally) -> Outcome {
     if tally.moved() == 0 { Outcome::Cannot(Vec::new()) } else { Outcome::AtEnd }
 }
 
-/// Whether an error says that the call is not for these two: then nothing was moved. `PERM` is what a
-/// filter of system calls says.
+/// Whether an error means that the call does not support these two. Then nothing was moved. A
+/// system call filter returns `PERM`.
 fn is_refusal(error: &io::Error) -> bool {
     let refusals = [Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP, Errno::PERM, Errno::SPIPE];
     Errno::from_io_error(error).is_some_and(|error| refusals.contains(&error))

@@ -1,16 +1,16 @@
-//! Copying in the kernel, where the kernel has no calls for it: it never can.
+//! Stub of the copy in the kernel, for kernels without calls for it: it always refuses.
 
 use super::tally::Tally;
 use std::io;
 use std::task::{Context, Poll};
 
-/// How a copy in the kernel ended.
+/// The result of a copy in the kernel.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// At the end of the reader.
+    /// The reader is at its end.
     #[expect(dead_code, reason = "for kernels that can")]
     AtEnd,
-    /// These two cannot be joined in the kernel; these bytes were read and not written.
+    /// The kernel cannot copy between these two. The bytes were read and not written.
     Cannot(Vec<u8>),
 }
 

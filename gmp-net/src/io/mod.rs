@@ -1,4 +1,4 @@
-//! Input and output beside the sockets: copying, files, standard input and output.
+//! Input and output apart from sockets: copying, files, standard input and output.
 
 mod blocking;
 mod buffered;

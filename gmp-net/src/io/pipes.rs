@@ -1,8 +1,8 @@
-//! Pipes for the kernel to move bytes through, and the few that are kept for the next.
+//! Pipes through which the kernel moves bytes, and a pool of them.
 //!
-//! A copy takes one when there is something to move and gives it back as soon as it is empty: one that
-//! waits for its reader has none. (Go's holds its pipe for as long as the copy lasts, which is two more
-//! descriptors for each idle connection of a proxy.)
+//! A copy takes a pipe when there is something to move and gives it back as soon as it is empty. So
+//! a copy that waits for its reader holds no pipe. Go's copy holds its pipe until it ends, which is
+//! two more descriptors for each idle connection of a proxy.
 
 use gmp_rt::prim::fixed::Mutex;
 use rustix::io::Errno;
@@ -10,16 +10,16 @@ use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// How many are kept: no more are filled at a time than threads run.
+/// Maximum number of pipes in the pool. Chosen.
 const KEPT: usize = 8;
 
-/// Room of a pipe. An unprivileged user may have 64 MiB in pipes: at 1 MiB, which Go takes, 64 busy
-/// connections would use that up for all programs of the user. See the figures in `copy`.
+/// Capacity of a pipe. Chosen: an unprivileged user may have 64 MiB in pipes. With Go's 1 MiB, 64
+/// busy connections would use that up for all programs of the user.
 const ROOM: usize = 256 << 10;
 
 static POOL: Mutex<Vec<Pipe>> = Mutex::new(Vec::new());
 
-/// A pipe and what is in it. Dropping one with bytes in it closes it.
+/// A pipe and the number of bytes in it. Dropping it closes it and discards the bytes.
 #[derive(Debug)]
 pub(super) struct Pipe {
     reader: OwnedFd,
@@ -28,7 +28,7 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    /// An empty one.
+    /// Returns an empty pipe.
     ///
     /// # Errors
     ///
@@ -38,14 +38,14 @@ impl Pipe {
             return Ok(pipe);
         }
         let (reader, writer) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-        // The user may have reached a limit: then it has less room.
+        // If the user has reached a limit, the pipe keeps its smaller default capacity.
         let _ = fcntl_setpipe_size(&writer, ROOM);
         Ok(Self { reader, writer, bytes: 0 })
     }
 
-    /// Gives it back. One that is not empty is closed: what is in it is nobody's any more.
+    /// Gives the pipe back to the pool. Closes it if it is not empty or the pool is full.
     pub(super) fn give_back(self) {
-        // Closed, if it is, after the lock is released.
+        // A pipe that is not kept is closed after the lock is released.
         let mut pool = POOL.lock();
         if self.bytes == 0 && pool.len() < KEPT {
             pool.push(self);
@@ -54,13 +54,13 @@ impl Pipe {
         }
     }
 
-    /// How much is in it.
+    /// Returns the number of bytes in the pipe.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Moves bytes in, as many as `from` has and there is room for; 0 at its end. It must be empty, so
-    /// that `WouldBlock` speaks of `from`.
+    /// Moves bytes in, as many as `from` has and as fit. Returns 0 at the end of `from`. The pipe
+    /// must be empty, so that `WouldBlock` refers to `from`.
     pub(super) fn fill(&mut self, from: impl AsFd) -> Result<usize, Errno> {
         debug_assert_eq!(self.bytes, 0, "full and without input would look the same");
         let flags = SpliceFlags::NONBLOCK | SpliceFlags::MOVE;
@@ -68,7 +68,7 @@ impl Pipe {
         Ok(self.bytes)
     }
 
-    /// Moves bytes out to `to`, as many as it takes.
+    /// Moves bytes out, as many as `to` takes.
     pub(super) fn empty(&mut self, to: impl AsFd) -> Result<usize, Errno> {
         let flags = SpliceFlags::NONBLOCK | SpliceFlags::MOVE;
         let n = splice(&self.reader, None, to, None, self.bytes, flags)?;
@@ -76,7 +76,7 @@ impl Pipe {
         Ok(n)
     }
 
-    /// Reads what is in it.
+    /// Reads the bytes in the pipe and gives it back.
     pub(super) fn into_bytes(mut self) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; self.bytes];
         let mut filled = 0;

@@ -1,19 +1,19 @@
-//! Whether a reader or writer is a descriptor, and which.
+//! Detects whether a reader or writer is a descriptor of a known type.
 //!
-//! Go's `io.Copy` asks an interface value what is inside. Here the types are known when the program is
-//! compiled, but a generic function cannot ask about them: Rust has no specialization, and `Any` wants
-//! types without lifetimes. `typeid` gives the identity of any type, lifetimes aside; that is enough, since
-//! a lifetime says how long something may be used, not what it is.
+//! Go's `io.Copy` inspects the dynamic type of an interface value. Here the types are known at
+//! compile time, but a generic function cannot compare them: Rust has no specialization, and `Any`
+//! needs types without lifetimes. `typeid` gives the identity of any type and ignores lifetimes.
+//! That is enough, because a lifetime says how long a value may be used, not what it is.
 //!
-//! The type has to be one of those below and not merely contain one. So a stream wrapped in TLS or in
-//! a `BufReader` is never taken for the socket inside.
+//! The type must be one of those below. It is not enough that it contains one. So a stream inside
+//! TLS or a `BufReader` is never mistaken for the socket.
 //!
 //! # Invariant
 //!
-//! - I1: two types that differ in lifetimes only have the same layout, and equal identities mean that they
-//!   differ in nothing else. A `&'a T` can exist only while all lifetimes in `T` outlast `'a`, and all types
-//!   below are covariant in theirs; so seeing a `T` behind `&'a` as one whose lifetimes are `'a` promises
-//!   no more than is true.
+//! - I1: two types that differ only in lifetimes have the same layout, and equal identities mean
+//!   that they differ in nothing else. A `&'a T` exists only while all lifetimes in `T` outlast
+//!   `'a`, and all types below are covariant in their lifetimes. So it is sound to treat a `T`
+//!   behind `&'a` as one whose lifetimes are `'a`.
 
 use super::Blocking;
 use crate::fd::{Described, Descriptor};
@@ -22,16 +22,16 @@ use std::fs::File;
 use std::io::{PipeReader, PipeWriter};
 use std::process::ChildStdin;
 
-/// What the kernel can move bytes from or to by itself.
+/// A source or destination that the kernel can copy from or to.
 #[derive(Clone, Copy)]
 pub(super) enum Endpoint<'a> {
-    /// A socket or a pipe, which can be waited for.
+    /// A socket or a pipe, which the netpoller can wait for.
     Stream(&'a dyn Descriptor),
-    /// A file, which is always ready, and may block.
+    /// A file, which is always ready and may block.
     File(&'a File),
 }
 
-/// `io` as a `T`, if it is one.
+/// Returns `io` as a `T`, if it is one.
 fn cast<'a, I: ?Sized, T: 'a>(io: &'a I) -> Option<&'a T> {
     if typeid::of::<I>() != typeid::of::<T>() {
         return None;
@@ -41,7 +41,7 @@ fn cast<'a, I: ?Sized, T: 'a>(io: &'a I) -> Option<&'a T> {
     Some(unsafe { &*io })
 }
 
-/// What `io` is, if it is a type that stands for a descriptor.
+/// Returns the descriptor of `io`, if its type is one of those below.
 pub(super) fn endpoint<I: ?Sized>(io: &I) -> Option<Endpoint<'_>> {
     stream(io)
         .map(Endpoint::Stream)
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
     use futures::io::{AsyncRead, BufReader};
 
-    /// As a generic function sees it.
+    /// Calls `endpoint` as a generic function does.
     fn is_stream<I: ?Sized>(io: &I) -> bool {
         matches!(endpoint(io), Some(Endpoint::Stream(_)))
     }

@@ -1,8 +1,8 @@
 //! Standard input.
 //!
-//! Bytes that were read and not given out outlive their [`Stdin`]: it puts them back for the next one as it
-//! is dropped. So they are in the handle that reads, where [`AsyncBufRead`] can lend them out, and not
-//! behind a lock that all share.
+//! Bytes that were read and not returned outlive their [`Stdin`]: its drop stores them for the next
+//! handle. So the buffer is in the handle, where [`AsyncBufRead`] can lend it out, and not behind a
+//! lock that all handles share.
 
 use super::stdio::Stdio;
 use crate::fd::Direction;
@@ -15,19 +15,20 @@ use std::io::{self, ErrorKind};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// How much is read at a time.
+/// The number of bytes requested in one read. Chosen.
 const PART: usize = 8 << 10;
 
-/// What was read by handles that are gone.
+/// Bytes that dropped handles have read and not returned.
 static LEFT: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
-/// Standard input, for goroutines: a read that waits holds no thread. Made by [`stdin`].
+/// Standard input for goroutines. A read that waits blocks no thread. Created by [`stdin`].
 ///
-/// With a buffer. One goroutine should read at a time, since each handle has a buffer of its own; a handle
-/// that is dropped leaves what it has not given out to the next. What is in the buffer is not seen by
-/// [`std::io::stdin`], nor by child processes.
+/// Each handle has a buffer, so one goroutine should read at a time. A handle that is dropped
+/// leaves its unread bytes to the next handle. [`std::io::stdin`] and child processes do not see
+/// the bytes in the buffer.
 ///
-/// A pending read does not hold up the end of the process or of a runtime, and is no deadlock.
+/// A pending read does not delay the end of the process or of a runtime, and is not reported as a
+/// deadlock.
 ///
 /// # Examples
 ///
@@ -44,11 +45,11 @@ static LEFT: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 pub struct Stdin {
     io: Stdio,
     buf: Vec<u8>,
-    /// What of the buffer was given out.
+    /// The number of bytes of the buffer that were returned.
     given: usize,
 }
 
-/// A handle to standard input (Go: `os.Stdin`). See [`Stdin`].
+/// Returns a handle to standard input (Go: `os.Stdin`). See [`Stdin`].
 #[must_use]
 pub const fn stdin() -> Stdin {
     let io = Stdio::new(rustix::stdio::stdin(), Direction::Read);
@@ -56,32 +57,32 @@ pub const fn stdin() -> Stdin {
 }
 
 impl Stdin {
-    /// Reads up to as many bytes as `buf` has room for; 0 at the end.
+    /// Reads at most `buf.len()` bytes. Returns 0 at the end.
     ///
     /// # Cancel safety
     ///
-    /// A dropped read has taken nothing.
+    /// Cancel-safe. A dropped read has taken nothing.
     pub async fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         poll_fn(|cx| Pin::new(&mut *self).poll_read(cx, buf)).await
     }
 
-    /// Reads a line and appends it to `line`, with its line feed; returns how many bytes that are, 0 at
+    /// Reads a line and appends it to `line`, with its line feed. Returns the number of bytes, 0 at
     /// the end.
     ///
     /// # Errors
     ///
-    /// `InvalidData` if it is not UTF-8; the line is skipped then.
+    /// `InvalidData` if the line is not UTF-8. Then it is skipped.
     ///
     /// # Cancel safety
     ///
-    /// If it is dropped, what it has read of the line is there for the next read.
+    /// Cancel-safe. The next read returns what a dropped read has read of the line.
     pub async fn read_line(&mut self, line: &mut String) -> io::Result<usize> {
         let read = poll_fn(|cx| self.poll_line(cx)).await?.unwrap_or_default();
         line.push_str(&read);
         Ok(read.len())
     }
 
-    /// The lines, without their line feeds.
+    /// Returns the lines without their line feeds.
     pub fn lines(self) -> Lines {
         Lines { stdin: self }
     }
@@ -90,7 +91,7 @@ impl Stdin {
         &self.buf[self.given..]
     }
 
-    /// Reads more behind what is in the buffer; 0 at the end.
+    /// Appends bytes to the buffer. Returns 0 at the end.
     fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         if self.given == self.buf.len() {
             self.buf.clear();
@@ -109,7 +110,7 @@ impl Stdin {
         read
     }
 
-    /// Takes a line out of the buffer, or what is left at the end; `None` if that is nothing.
+    /// Takes a line out of the buffer, or the rest at the end. Returns `None` if there is no rest.
     fn poll_line(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<String>>> {
         let mut searched = 0;
         let line = loop {
@@ -131,7 +132,7 @@ impl Stdin {
     }
 }
 
-/// One read. A closed standard input is an empty one, as in std.
+/// Makes one read. A closed standard input is empty, as in std.
 fn poll_some(io: &mut Stdio, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
     io.poll(cx, |fd| match rustix::io::read(fd, &mut *buf) {
         Err(Errno::BADF) => Ok(0),
@@ -139,12 +140,12 @@ fn poll_some(io: &mut Stdio, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::R
     })
 }
 
-/// What it has not given out is the next one's.
+/// Leaves the unread bytes to the next handle.
 impl Drop for Stdin {
     fn drop(&mut self) {
         if !self.unread().is_empty() {
             let mut left = LEFT.lock();
-            // Read before what another may have left meanwhile, or after: only the readers know.
+            // Another handle may have left bytes too. Their order is unknown.
             left.extend_from_slice(&self.buf[self.given..]);
         }
     }
@@ -181,7 +182,7 @@ impl AsyncBufRead for Stdin {
     }
 }
 
-/// The lines of standard input, a [`Stream`] of them. Made by [`Stdin::lines`].
+/// The lines of standard input, a [`Stream`]. Created by [`Stdin::lines`].
 #[derive(Debug)]
 #[must_use = "streams do nothing unless polled"]
 pub struct Lines {
@@ -189,20 +190,20 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// The next line, without its line feed; `None` at the end.
+    /// Returns the next line without its line feed, `None` at the end.
     ///
     /// # Errors
     ///
-    /// `InvalidData` if it is not UTF-8; the line is skipped then.
+    /// `InvalidData` if the line is not UTF-8. Then it is skipped.
     ///
     /// # Cancel safety
     ///
-    /// If it is dropped, what it has read of the line is there for the next read.
+    /// Cancel-safe. The next read returns what a dropped read has read of the line.
     pub async fn next_line(&mut self) -> io::Result<Option<String>> {
         poll_fn(|cx| self.poll_next_line(cx)).await
     }
 
-    /// The input, with what was not given out.
+    /// Returns the input with its unread bytes.
     #[must_use]
     pub fn into_inner(self) -> Stdin {
         self.stdin

@@ -1,15 +1,16 @@
-//! One of the three descriptors a process starts with, for goroutines to wait for.
+//! One of the three standard descriptors, for goroutines.
 //!
-//! They are shared: with whoever else uses them in this process, and with other processes that have the same
-//! *open file*, the shell among them. Setting `O_NONBLOCK` would set it for all of those, and they would
-//! fail with errors they do not expect; so it is never set. Instead the OS is asked whether a call would
-//! wait, then the call is made, inside [`gmp_rt::blocking`]: should another process take the bytes in
-//! between, the goroutine waits in the call, and holds no P.
+//! These descriptors are shared: with other code in this process, and with other processes that
+//! have the same *open file*, such as the shell. Setting `O_NONBLOCK` would set it for all of them,
+//! and they would fail with unexpected errors. So it is never set. Instead `poll(2)` reports
+//! whether the call would wait. Then the call is made inside [`gmp_rt::blocking`]. If another
+//! process takes the bytes in between, the call blocks its thread, and the other goroutines
+//! continue on another one.
 //!
-//! No thread reads ahead. A read that is dropped while it waits has taken nothing, and whatever is not asked
-//! for stays for others, as a child process that inherits the descriptor.
+//! No thread reads ahead. A read that is dropped while it waits has taken nothing. Bytes that no
+//! read asked for stay for others, such as a child process that inherits the descriptor.
 //!
-//! Files and devices that the netpoller does not take are always ready.
+//! Files and devices that the netpoller rejects are always ready.
 
 use crate::error::RuntimeEnded;
 use crate::fd::{Direction, Fd, Left};
@@ -22,15 +23,15 @@ use std::io::{self, ErrorKind};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::task::{Context, Poll, ready};
 
-/// How the descriptor is waited for.
+/// How to wait for the descriptor.
 #[derive(Debug, Default)]
 enum Wait {
-    /// It was not necessary yet.
+    /// No wait was necessary yet.
     #[default]
     NotYet,
-    /// In the netpoller, under a number of its own: the same open file may be there more than once.
+    /// In the netpoller, with a duplicate: the same open file may be registered more than once.
     Netpoll(Fd<OwnedFd>),
-    /// In the call itself: the netpoller does not take it.
+    /// In the call itself, because the netpoller rejects the descriptor.
     InCall,
 }
 
@@ -76,7 +77,7 @@ impl Stdio {
                 Ok(rustix::io::retry_on_intr(|| blocking(|| call(self.fd)))?)
             }
         };
-        // It may go on in another runtime.
+        // The next poll may be in another runtime.
         if done.as_ref().is_err_and(|error| error.get_ref().is_some_and(|e| e.is::<RuntimeEnded>()))
         {
             self.wait = Wait::NotYet;
@@ -85,7 +86,7 @@ impl Stdio {
     }
 }
 
-/// Whether a call would not wait, or fail.
+/// Whether a call would return at once, with a result or an error.
 fn is_ready(fd: BorrowedFd<'_>, direction: Direction) -> Result<bool, Errno> {
     let events = match direction {
         Direction::Read => PollFlags::IN,
@@ -94,9 +95,9 @@ fn is_ready(fd: BorrowedFd<'_>, direction: Direction) -> Result<bool, Errno> {
     Ok(poll(&mut [PollFd::from_borrowed_fd(fd, events)], Some(&Timespec::default()))? > 0)
 }
 
-/// Registers the open file behind `fd` with the netpoller.
+/// Registers a duplicate of `fd` with the netpoller.
 fn wait_for(fd: BorrowedFd<'_>) -> io::Result<Wait> {
-    // Above the three, should one of them be closed.
+    // The number is at least 3: it must not replace a standard descriptor that is closed.
     let fd = fcntl_dupfd_cloexec(fd, 3)?;
     match Fd::new(fd, Trust::WouldBlock) {
         Ok(fd) => Ok(Wait::Netpoll(fd)),

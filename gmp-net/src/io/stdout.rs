@@ -1,8 +1,8 @@
 //! Standard output and standard error.
 //!
-//! Without a buffer, as Go's: what was written is with the OS. A pipe that is writable takes 4096 bytes
-//! without waiting (`PIPE_BUF`), so that is offered at a time, to whatever is behind the descriptor; a slow
-//! reader then keeps a goroutine waiting, not a thread.
+//! There is no buffer, as in Go: a finished write has passed its bytes to the OS. A writable pipe
+//! takes 4096 bytes without waiting (`PIPE_BUF`). So at most that many are offered at a time, for
+//! any kind of descriptor. A slow reader then makes a goroutine wait, not a thread.
 
 use super::stdio::Stdio;
 use crate::fd::Direction;
@@ -14,14 +14,14 @@ use std::os::fd::BorrowedFd;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// What a pipe takes at once.
+/// The number of bytes that a writable pipe takes without waiting (`PIPE_BUF`).
 const PART: usize = 4096;
 
-/// Standard output or standard error, for goroutines: a write that waits for a slow reader holds no
-/// thread. Made by [`stdout`] and [`stderr`].
+/// Standard output or standard error for goroutines. A write that waits for a slow reader blocks no
+/// thread. Created by [`stdout`] and [`stderr`].
 ///
-/// Without a buffer. Lines of [`println!`] and writes here come out in order; what [`print!`] has begun comes
-/// when its line is complete.
+/// There is no buffer. Lines of [`println!`] and writes to this handle appear in order. A part of a
+/// line that [`print!`] has written appears when the line is complete.
 ///
 /// # Examples
 ///
@@ -36,13 +36,13 @@ pub struct Stdout {
     io: Stdio,
 }
 
-/// A handle to standard output (Go: `os.Stdout`). See [`Stdout`].
+/// Returns a handle to standard output (Go: `os.Stdout`). See [`Stdout`].
 #[must_use]
 pub const fn stdout() -> Stdout {
     Stdout::new(rustix::stdio::stdout())
 }
 
-/// A handle to standard error (Go: `os.Stderr`). See [`Stdout`].
+/// Returns a handle to standard error (Go: `os.Stderr`). See [`Stdout`].
 #[must_use]
 pub const fn stderr() -> Stdout {
     Stdout::new(rustix::stdio::stderr())
@@ -53,20 +53,21 @@ impl Stdout {
         Self { io: Stdio::new(fd, Direction::Write) }
     }
 
-    /// Writes some of `buf`, at most 4096 bytes.
+    /// Writes a part of `buf`, at most 4096 bytes.
     ///
     /// # Cancel safety
     ///
-    /// A dropped write has written nothing.
+    /// Cancel-safe. A dropped write has written nothing.
     pub async fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
         poll_fn(|cx| Pin::new(&mut *self).poll_write(cx, buf)).await
     }
 
-    /// Writes all of `buf`. Up to 4096 bytes come out in one piece, whoever else writes.
+    /// Writes all of `buf`. Up to 4096 bytes are one call of the OS, which a pipe does not mix with
+    /// others.
     ///
     /// # Cancel safety
     ///
-    /// If it is dropped, some of `buf` may have been written.
+    /// Not cancel-safe. A dropped future may have written a part of `buf`.
     pub async fn write_all(&mut self, mut buf: &[u8]) -> io::Result<()> {
         while !buf.is_empty() {
             match self.write(buf).await? {
@@ -86,19 +87,19 @@ impl AsyncWrite for Stdout {
     ) -> Poll<io::Result<usize>> {
         let part = &buf[..buf.len().min(PART)];
         let n = ready!(self.io.poll(cx, |fd| match rustix::io::write(fd, part) {
-            // A closed standard output takes everything, as in std.
+            // A write to a closed standard output succeeds, as in std.
             Err(Errno::BADF) => Ok(part.len()),
             written => written,
         }))?;
         Poll::Ready(Ok(n))
     }
 
-    /// Nothing is kept back.
+    /// Does nothing: there is no buffer.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
 
-    /// Nothing is kept back; the descriptor stays open.
+    /// Does nothing: there is no buffer, and the descriptor stays open.
     fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }

@@ -1,26 +1,26 @@
-//! How much a copy has moved, and when it is another's turn.
+//! Counts the bytes of a copy, and decides when the copy yields.
 
 use gmp_rt::park::poll_go_on;
 use std::task::{Context, Poll, ready};
 
-/// What one direction of two may move before the other is looked at again.
+/// Bytes that one direction of two may move before the other is polled. Chosen.
 const TURN: u64 = 1 << 20;
 
-/// How a copy takes turns with others of its goroutine.
+/// Whether a copy shares its goroutine with another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turns {
-    /// There is no other.
+    /// It does not.
     Alone,
-    /// The other direction is in the same goroutine.
+    /// The other direction runs in the same goroutine.
     Shared,
 }
 
-/// How much a copy has moved. See the [module](self).
+/// The bytes that a copy has moved. See the [module](self).
 #[derive(Debug)]
 pub(super) struct Tally {
     moved: u64,
     turns: Turns,
-    /// When the next turn ends.
+    /// The value of `moved` at which the copy yields to the other direction.
     pause_at: u64,
 }
 
@@ -29,17 +29,17 @@ impl Tally {
         Self { moved: 0, turns, pause_at: TURN }
     }
 
-    /// Bytes that have arrived at the writer.
+    /// Returns the number of bytes that have reached the writer.
     pub(super) fn moved(&self) -> u64 {
         self.moved
     }
 
-    /// `n` more have.
+    /// Adds `n` bytes.
     pub(super) fn add(&mut self, n: usize) {
         self.moved += n as u64;
     }
 
-    /// Whether to go on: `Pending`, with the wake-up on its way, if it is another's turn.
+    /// Returns `Pending`, after it has scheduled a wake-up, if the copy must yield.
     pub(super) fn poll_go_on(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         ready!(poll_go_on(cx));
         if self.turns == Turns::Shared && self.moved >= self.pause_at {

@@ -1,8 +1,8 @@
-//! What a handler rings for all listeners (Linux): one eventfd, never read.
+//! Notifies all signal listeners from a handler (Linux): one eventfd that is never read.
 //!
-//! Every listener has it in the netpoller of its own runtime, under a number of its own, edge-triggered.
-//! So each write is an event for each of them, as long as nobody takes the count out. It would take
-//! centuries of signals to overflow.
+//! Every listener registers a duplicate of it, edge-triggered, in the netpoller of its own runtime.
+//! As long as the counter is not read, each write is an event for each listener. The 64-bit counter
+//! cannot overflow in practice.
 
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
@@ -17,17 +17,17 @@ impl Bell {
         eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map(Self)
     }
 
-    /// What a listener waits for, to be readable.
+    /// Returns a descriptor that is readable after a signal.
     pub(super) fn listen(&self) -> Result<OwnedFd, Errno> {
         fcntl_dupfd_cloexec(&self.0, 3)
     }
 
-    /// Tells all listeners. For handlers: one system call, without `errno`.
+    /// Wakes all listeners. Safe in a handler: one system call, which does not change `errno`.
     pub(super) fn ring(&self) {
         let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }
 
-    /// A listener was told of a signal.
+    /// Called when a listener has received a signal. Does nothing.
     #[expect(clippy::unused_self, reason = "the same call on all systems")]
     pub(super) fn heard(&self) {}
 }

@@ -1,10 +1,12 @@
-//! What a handler rings for all listeners, where there is no eventfd: a pair of sockets.
+//! Notifies all signal listeners from a handler, on systems without eventfd: a pair of sockets.
 //!
-//! Every listener has the one end in the netpoller of its own runtime, under a number of its own,
-//! edge-triggered: each byte written to the other end is an event for each of them. Whoever was told of a
-//! signal takes the bytes out, so that there is room for more, and puts one in again: an event that
-//! another runtime has not yet fetched stays one only while there is something to read. Since bytes are
-//! taken only when there was news, this comes to rest.
+//! Every listener registers a duplicate of one end, edge-triggered, in the netpoller of its own
+//! runtime. Each byte written to the other end is an event for each listener.
+//!
+//! A listener that receives a signal reads all bytes, to make room for more, and writes one again.
+//! The reason: another runtime may not have polled the event yet, and the event persists only while
+//! there is something to read. A listener does so only after its signal count has changed, so this
+//! ends.
 
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use std::io::{self, Read, Write};
@@ -26,18 +28,18 @@ impl Bell {
         Ok(Self { rings, hears })
     }
 
-    /// What a listener waits for, to be readable.
+    /// Returns a descriptor that is readable after a signal.
     pub(super) fn listen(&self) -> Result<OwnedFd, Errno> {
         fcntl_dupfd_cloexec(&self.hears, 3)
     }
 
-    /// Tells all listeners. For handlers: one system call, which fails only if hundreds of signals were not
-    /// heard, and then one more says nothing new.
+    /// Wakes all listeners. Safe in a handler: one system call. It fails only if the buffer is
+    /// full. Then the listeners have events pending, and one more changes nothing.
     pub(super) fn ring(&self) {
         let _ = (&self.rings).write(&[0]);
     }
 
-    /// A listener was told of a signal.
+    /// Called when a listener has received a signal.
     pub(super) fn heard(&self) {
         while let Ok(1..) = (&self.hears).read(&mut [0; 256]) {}
         self.ring();

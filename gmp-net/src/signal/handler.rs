@@ -1,25 +1,27 @@
-//! Handlers: who listens to what, and how often it came.
+//! The signal handler, the count of each signal, and the signals that have listeners.
 //!
-//! There is one handler for all signals and all runtimes. It counts, and rings a bell that every
-//! listener waits for; each then looks whether *its* signal came since it last looked. So a handler
-//! needs no list of listeners, which it could not read safely while one is added or goes away.
+//! There is one handler for all signals and all runtimes. It increments the count of its signal and
+//! wakes all listeners. Each listener then checks whether the count of *its* signal has changed. So
+//! the handler needs no list of listeners, which it could not read safely while the list changes.
 //!
-//! The first listener to a signal installs the handler, the last puts back what was there before: the
-//! default action, "ignored", or another handler, as gmp's own for SIGQUIT. If another one was installed
-//! over ours meanwhile, it stays. What was there before is not called while ours is installed, as in Go.
+//! The first listener of a signal installs the handler. The last one restores the previous action:
+//! the default action, "ignored", or another handler, such as gmp's own for SIGQUIT. If another
+//! handler has been installed meanwhile, it stays. The previous action does not run while the
+//! handler is installed, as in Go.
 //!
 //! # Invariants
 //!
-//! - I1: `sigaction` touches nothing but the structs it is given.
-//! - I2: [`on_signal`] does what is allowed in a handler: it adds to an atomic, reads a cell that was
-//!   filled before it was installed, and calls `write`, which changes `errno` only if it fails: see the bell.
-//!   In a process that was forked off and has not yet called `exec` it rings for its parent, in vain.
+//! - I1: `sigaction` accesses only the structs that it is given.
+//! - I2: [`on_signal`] does only what is allowed in a handler. It adds to an atomic, reads a cell
+//!   that was filled before the handler was installed, and calls `write`, which changes `errno`
+//!   only if it fails (see [`Bell`]). In a forked process that has not yet called `exec`, it wakes
+//!   the listeners of the parent, which find no new signal.
 //!
 //! # Orderings
 //!
 //! | id | op | pairs with | makes visible |
 //! |----|----|-----------|----------------|
-//! | O1 | SeqCst add in [`on_signal`], then the ring | the event of the ring, then the SeqCst load in [`count`] | that the signal came |
+//! | O1 | SeqCst add in [`on_signal`], write | its event, SeqCst load in [`count`] | the signal |
 
 use super::bell::Bell;
 use super::kind::{MAX, SignalKind};
@@ -28,51 +30,51 @@ use gmp_rt::prim::fixed::OnceLock;
 use gmp_rt::prim::fixed::{AtomicU64, Mutex};
 use std::{io, mem, ptr};
 
-/// How often each signal came.
+/// The number of times that each signal came.
 static COUNTS: [AtomicU64; MAX + 1] = [const { AtomicU64::new(0) }; MAX + 1];
 
 /// Filled before a handler is installed, and never closed.
 static BELL: OnceLock<Bell> = OnceLock::new();
 
-/// What is listened to.
+/// The signals that have listeners.
 static LISTENERS: Mutex<Vec<Installed>> = Mutex::new(Vec::new());
 
-/// A signal that somebody listens to.
+/// A signal that has listeners.
 struct Installed {
     index: usize,
     listeners: usize,
-    /// What was there before.
+    /// The previous action.
     before: libc::sigaction,
 }
 
-/// The bell.
+/// Returns the bell, and creates it on the first call.
 pub(super) fn bell() -> io::Result<&'static Bell> {
     if let Some(bell) = BELL.get() {
         return Ok(bell);
     }
     let made = Bell::new()?;
-    // Another thread may have been faster.
+    // Another thread may have stored one first.
     Ok(BELL.get_or_init(|| made))
 }
 
-/// How often the signal came that `index` stands for.
+/// Returns the number of times that the signal with this index came.
 pub(super) fn count(index: usize) -> u64 {
     COUNTS[index].load(SeqCst) // O1
 }
 
-/// That somebody listens; dropping it ends that.
+/// Registers a listener of a signal until it is dropped.
 #[derive(Debug)]
 pub(super) struct Listening {
     index: usize,
 }
 
 impl Listening {
-    /// Installs the handler for `kind`, if it is not; the second is how often the signal came before.
+    /// Installs the handler for `kind` if necessary. Also returns the current count of the signal.
     pub(super) fn begin(kind: SignalKind) -> io::Result<(Self, u64)> {
         let index = kind.index()?;
         bell()?;
         let mut all = LISTENERS.lock();
-        // Before it is installed: what comes from now on is news.
+        // Read before the handler is installed, so that every later signal is new.
         let before = count(index);
         match all.iter_mut().find(|installed| installed.index == index) {
             Some(installed) => installed.listeners += 1,
@@ -95,11 +97,11 @@ impl Drop for Listening {
     }
 }
 
-/// Calls `sigaction` with `new`, or just asks; returns what was there before.
+/// Calls `sigaction` with `new`, or only queries if there is none. Returns the previous action.
 fn sigaction(signal: libc::c_int, new: Option<&libc::sigaction>) -> io::Result<libc::sigaction> {
     let new = new.map_or(ptr::null(), ptr::from_ref);
-    // SAFETY: I1 — a struct of integers, for which zero is a value; written by the call. If there is
-    // a new one, its handler is ours, I2, or one that was there before.
+    // SAFETY: I1 — a struct of integers, for which zero is a valid value, written by the call. A
+    // new action has the handler of this file, I2, or is one that was installed before.
     let (failed, before) = unsafe {
         let mut before: libc::sigaction = mem::zeroed();
         (libc::sigaction(signal, new, &raw mut before), before)
@@ -108,25 +110,25 @@ fn sigaction(signal: libc::c_int, new: Option<&libc::sigaction>) -> io::Result<l
 }
 
 fn install(kind: SignalKind) -> io::Result<libc::sigaction> {
-    // SAFETY: a struct of integers, for which zero is a value; its mask is empty then.
+    // SAFETY: a struct of integers, for which zero is a valid value. Its mask is then empty.
     let mut action: libc::sigaction = unsafe { mem::zeroed() };
     action.sa_sigaction = ours();
-    // Calls go on that it interrupts; and a stack of the thread's own is used if there is one.
+    // Restarts interrupted system calls, and uses the alternate stack of the thread if it has one.
     action.sa_flags = libc::SA_RESTART | libc::SA_ONSTACK;
     sigaction(kind.as_raw(), Some(&action))
         .map_err(|error| io::Error::new(error.kind(), format!("listening to {kind}: {error}")))
 }
 
-/// Puts back what was there before, if the handler is still ours.
+/// Restores the previous action, unless another handler has been installed.
 fn restore(installed: &Installed) {
     let Ok(signal) = libc::c_int::try_from(installed.index) else { return };
     if sigaction(signal, None).is_ok_and(|now| now.sa_sigaction == ours()) {
-        // It was accepted once.
+        // It cannot fail: the OS accepted this action before.
         let _ = sigaction(signal, Some(&installed.before));
     }
 }
 
-/// Our handler as `sigaction` names it.
+/// Returns the handler as `sigaction` represents it.
 fn ours() -> libc::sighandler_t {
     on_signal as *const () as libc::sighandler_t
 }

@@ -1,4 +1,4 @@
-//! Which signal.
+//! The signals that a program can listen to.
 
 use std::fmt;
 use std::io;
@@ -17,7 +17,7 @@ use std::io;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SignalKind(libc::c_int);
 
-/// A function for each signal that programs listen to, and its name.
+/// Defines a constructor for each common signal, and its name.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident = $signal:ident;)*) => {
         impl SignalKind {
@@ -38,21 +38,21 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// SIGALRM: a timer of the process went off.
+    /// SIGALRM: a timer of the process expired.
     alarm = SIGALRM;
     /// SIGCHLD: a child process stopped or ended.
     child = SIGCHLD;
-    /// SIGHUP: the terminal is gone; for a service, usually "read the configuration again".
+    /// SIGHUP: the terminal is gone. For a service it usually means "reload the configuration".
     hangup = SIGHUP;
     /// SIGINT: Ctrl-C.
     interrupt = SIGINT;
     /// SIGIO: a descriptor is ready.
     io = SIGIO;
-    /// SIGPIPE: a write to a pipe that nobody reads. Rust programs ignore it from the start.
+    /// SIGPIPE: a write to a pipe without readers. Rust programs ignore it by default.
     pipe = SIGPIPE;
-    /// SIGQUIT: Ctrl-\\. Who listens takes it over from the dump of `#[gmp::main]`.
+    /// SIGQUIT: Ctrl-\\. A listener replaces the goroutine dump of `#[gmp::main]`.
     quit = SIGQUIT;
-    /// SIGTERM: please end.
+    /// SIGTERM: a request to end.
     terminate = SIGTERM;
     /// SIGUSR1.
     user_defined1 = SIGUSR1;
@@ -63,19 +63,20 @@ kinds! {
 }
 
 impl SignalKind {
-    /// The signal with that number. Whether one may listen to it is for [`signal`](super::signal) to say.
+    /// Returns the signal with this number. [`signal`](super::signal) checks whether a program can
+    /// listen to it.
     #[must_use]
     pub const fn from_raw(number: i32) -> Self {
         Self(number)
     }
 
-    /// Its number.
+    /// Returns the number of the signal.
     #[must_use]
     pub const fn as_raw(self) -> i32 {
         self.0
     }
 
-    /// Its place in a table; an error if one cannot listen to it.
+    /// Returns the index of the signal in a table, or an error if no program can listen to it.
     pub(super) fn index(self) -> io::Result<usize> {
         let no =
             |why: &str| Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{self}: {why}")));
@@ -92,7 +93,7 @@ impl SignalKind {
     }
 }
 
-/// The largest number of a signal on all systems.
+/// The largest signal number on all systems.
 pub(super) const MAX: usize = 127;
 
 impl fmt::Display for SignalKind {

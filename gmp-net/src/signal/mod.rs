@@ -1,18 +1,17 @@
 //! Signals of the OS (Go: `os/signal`).
 //!
-//! A [`Signal`] listens from the moment it is made until it is dropped. Each listener is told of every
-//! signal of its kind, wherever it is: in another goroutine, in another runtime, under another executor.
-//! While it waits it is parked in the netpoller, as for a socket: no thread is kept, and nothing happens
-//! until a signal comes.
+//! A [`Signal`] listens from its creation until it is dropped. Each listener receives every signal
+//! of its kind, in any goroutine, in any runtime and under any executor. While it waits it is
+//! parked in the netpoller, like a socket: it needs no thread.
 //!
-//! Signals that come while nobody receives count as one, as they do for the OS itself, which keeps one of
-//! each kind.
+//! Signals that come while no task waits count as one, as for the OS itself, which keeps one
+//! pending signal of each kind.
 //!
-//! The first listener takes the signal from whoever had it, mostly from the default action, which ends the
-//! process; dropping the last gives it back (Go: `signal.Stop`). So after `ctrl_c().await` a second
-//! Ctrl-C ends a process that hangs while it cleans up.
+//! The first listener replaces the action of the signal. This is usually the default action, which
+//! ends the process. Dropping the last listener restores it (Go: `signal.Stop`). So after
+//! `ctrl_c().await` a second Ctrl-C ends a process that hangs in its clean-up.
 //!
-//! Signals are the process's and not a runtime's: a library should leave them to the program.
+//! Signals belong to the process, not to a runtime. A library should leave them to the program.
 //!
 //! # Examples
 //!
@@ -55,24 +54,25 @@ use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// A listener to a signal, made by [`signal`]. See the [module](self).
+/// A listener for a signal, created by [`signal`]. See the [module](self).
 #[derive(Debug)]
 pub struct Signal {
     kind: SignalKind,
     index: usize,
-    /// How often it had come when this listener was last told.
+    /// The count of the signal when this listener last received it.
     seen: u64,
     bell: Fd<OwnedFd>,
     _listening: Listening,
 }
 
-/// Listens to a signal: from now on it does not have its usual effect, and no one is missed.
+/// Listens to a signal. From now on it does not have its usual effect, and every signal is
+/// received.
 ///
 /// # Errors
 ///
-/// `InvalidInput` for signals that no process can handle, SIGKILL and SIGSTOP, for faults (SIGSEGV,
-/// SIGBUS, SIGFPE, SIGILL), and for numbers that are no signals; others if the OS is out of descriptors
-/// or the runtime is ending.
+/// `InvalidInput` for signals that no process can handle (SIGKILL, SIGSTOP), for faults (SIGSEGV,
+/// SIGBUS, SIGFPE, SIGILL), and for numbers that are not signals. Other errors if the OS is out of
+/// descriptors or the runtime is ending.
 ///
 /// # Examples
 ///
@@ -94,7 +94,7 @@ pub fn signal(kind: SignalKind) -> io::Result<Signal> {
     Ok(Signal { kind, index, seen, bell, _listening: listening })
 }
 
-/// Waits for Ctrl-C, once: SIGINT. It listens from the call on, and not only when it is awaited.
+/// Waits for Ctrl-C (SIGINT) once. Listens from the call on, before it is awaited.
 ///
 /// # Errors
 ///
@@ -102,7 +102,7 @@ pub fn signal(kind: SignalKind) -> io::Result<Signal> {
 ///
 /// # Cancel safety
 ///
-/// Dropping it gives the signal back; see the [module](self).
+/// Dropping it restores the action of the signal. See the [module](self).
 ///
 /// # Examples
 ///
@@ -123,14 +123,14 @@ pub fn ctrl_c() -> impl Future<Output = io::Result<()>> + Send + Sync + use<> {
 }
 
 impl Signal {
-    /// Waits until the signal has come since the last time; `None` if the runtime in which it was made
-    /// has ended.
+    /// Waits until the signal has come since the last call. Returns `None` if the runtime in which
+    /// the listener was created has ended.
     ///
     /// # Cancel safety
     ///
-    /// A dropped wait has missed nothing.
+    /// Cancel-safe. A dropped wait misses no signal.
     pub async fn recv(&mut self) -> Option<()> {
-        /// Leaves the list of those who wait.
+        /// Leaves the waiter list on drop.
         struct Waits<'a> {
             signal: &'a mut Signal,
             ticket: Ticket,
@@ -148,12 +148,12 @@ impl Signal {
         .await
     }
 
-    /// [`recv`](Self::recv) for a future written by hand.
+    /// [`recv`](Self::recv) for a hand-written future.
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<()>> {
         self.poll_with(&mut Ticket::POLL.clone(), cx)
     }
 
-    /// Which signal.
+    /// Returns the signal that it listens to.
     #[must_use]
     pub fn kind(&self) -> SignalKind {
         self.kind
@@ -183,7 +183,7 @@ impl Signal {
     }
 }
 
-/// Never ends while the runtime lives in which it was made.
+/// Ends only with the runtime in which the listener was created.
 impl Stream for Signal {
     type Item = ();
 

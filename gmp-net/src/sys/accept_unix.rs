@@ -1,4 +1,4 @@
-//! Accepting where there is no `accept4`.
+//! Accepts on systems without `accept4`.
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::{FdFlags, fcntl_setfd};
@@ -6,7 +6,7 @@ use rustix::net::{SocketAddrAny, acceptfrom};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// Takes one connection, and the address of the other end if it has one.
+/// Accepts one connection. Also returns the address of the other end, if it has one.
 pub(crate) fn accept(listener: impl AsFd) -> io::Result<(OwnedFd, Option<SocketAddrAny>)> {
     let (fd, peer) = acceptfrom(listener)?;
     fcntl_setfd(&fd, FdFlags::CLOEXEC)?;

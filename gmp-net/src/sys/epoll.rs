@@ -1,19 +1,19 @@
-//! Waiting on Linux: one system call.
+//! Waits on Linux by one system call.
 //!
-//! The bell is an eventfd of our own, edge-triggered and never read: every write to it is an event. It
-//! would take centuries of writes to overflow its counter.
+//! A write to an eventfd ends a wait. The eventfd is edge-triggered and never read, so every write
+//! is an event. Its 64-bit counter cannot overflow in practice.
 //!
-//! A descriptor costs two calls of `epoll_ctl` in its life: one that adds it and one that deletes
-//! it. `polling` adds without `EPOLLRDHUP`, so [`Os::add`] adds streams itself, with that flag.
-//! Without it a read that got less than it asked for would not tell whether the end follows, and
-//! each message would cost one more read (see `poll_desc`). Everything else is added through
+//! A descriptor costs two calls of `epoll_ctl` in its life: one adds it and one deletes it.
+//! `polling` adds without `EPOLLRDHUP`, so [`Os::add`] adds streams itself, with that flag. Without
+//! the flag, a read that got less than it asked for could not know whether the end follows. Each
+//! message would then cost one more read (see `poll_desc`). All other descriptors are added through
 //! `polling`.
 //!
 //! Closing a descriptor does not replace the deletion. epoll forgets a descriptor only when the
 //! last reference to its open file is gone. Another reference can exist at any time: a duplicate
 //! that the user made, or the copy in a process that another thread has just forked. The
-//! registration would then stay, report events for a key that belongs to another socket, and make a
-//! later registration of the same file under the same number fail.
+//! registration would then stay. It would report events for a key that belongs to another socket,
+//! and a later registration of the same file under the same number would fail.
 
 use super::{EVENTS, Edge};
 use crate::poll_desc::{Tells, Trust};
@@ -28,24 +28,24 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-/// The key of the bell. `usize::MAX` is polling's own.
+/// The key of the eventfd. `usize::MAX` belongs to `polling`.
 const BELL: usize = usize::MAX - 1;
 
-/// The events of a stream: those that `polling` asks for, and the end of the other side's data.
+/// The events of a stream: those that `polling` requests, and the end of the peer's data.
 const STREAM: EventFlags = EventFlags::IN
     .union(EventFlags::OUT)
     .union(EventFlags::PRI)
     .union(EventFlags::RDHUP)
     .union(EventFlags::ET);
 
-/// The OS's side of a poller. See the [module](self).
+/// The OS's part of a poller. See the [module](self).
 #[derive(Debug)]
 pub(crate) struct Os {
     poller: Poller,
     bell: OwnedFd,
-    /// Held by who just asks: one at a time, a second would find nothing.
+    /// Held during a non-blocking poll. A second one at the same time would find no events.
     asks: Mutex<()>,
-    /// Whether the kernel, or a filter of system calls, knows no `epoll_pwait2`.
+    /// Set if the kernel or a system call filter rejects `epoll_pwait2`.
     coarse: AtomicBool,
 }
 
@@ -53,26 +53,26 @@ impl Os {
     pub(crate) fn new() -> io::Result<Self> {
         let poller = Poller::new()?;
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        // SAFETY: lives as long as the poller, in the same struct; dropping a descriptor that epoll
-        // still knows is harmless.
+        // SAFETY: the eventfd lives as long as the poller, in the same struct. Dropping a
+        // descriptor that epoll still knows is harmless.
         unsafe { poller.add_with_mode(&bell, Event::readable(BELL), PollMode::Edge)? };
         Ok(Self { poller, bell, asks: Mutex::new(()), coarse: AtomicBool::new(false) })
     }
 
-    /// Whether a stream registered here may trust short reads and writes.
+    /// Whether a stream registered here trusts short reads and writes.
     pub(crate) const STREAMS: Trust = Trust::Short;
 
-    /// Registers `fd` for both directions, for as long as it lives.
+    /// Registers `fd` for both directions.
     ///
-    /// The caller calls [`delete`](Self::delete) before it closes it.
+    /// The caller calls [`delete`](Self::delete) before it closes `fd`.
     pub(crate) fn add(&self, fd: BorrowedFd<'_>, key: usize, trust: Trust) -> io::Result<()> {
         match trust {
             Trust::Short => {
                 let data = EventData::new_u64(key as u64);
                 Ok(epoll::add(&self.poller, fd, data, STREAM)?)
             }
-            // SAFETY: epoll itself forgets a descriptor that is closed: nothing dangles even if the
-            // caller forgets to delete it.
+            // SAFETY: epoll itself forgets a descriptor when its open file is closed. Nothing
+            // dangles even if the caller does not delete it.
             Trust::WouldBlock => unsafe {
                 self.poller.add_with_mode(&fd, Event::all(key), PollMode::Edge)
             },
@@ -81,17 +81,17 @@ impl Os {
 
     /// Undoes [`add`](Self::add).
     pub(crate) fn delete(&self, fd: BorrowedFd<'_>) {
-        // It can only fail if it is not registered: then there is nothing to undo.
+        // It fails only if `fd` is not registered: then there is nothing to undo.
         let _ = self.poller.delete(fd);
     }
 
-    /// Ends a wait.
+    /// Ends a wait (Go: `netpollBreak`).
     pub(crate) fn ring(&self) {
         // The counter cannot overflow, so the write cannot fail.
         let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
     }
 
-    /// Waits, and passes each event to `tell`.
+    /// Waits for events and passes each one to `tell`.
     pub(crate) fn wait(&self, delay: Delay, limit: usize, mut tell: impl FnMut(Edge)) -> Bell {
         let asks = (delay == Delay::Now).then(|| self.asks.try_lock());
         if let Some(None) = asks {
@@ -111,7 +111,7 @@ impl Os {
         bell
     }
 
-    /// One system call. An error (a signal came) is as good as no event.
+    /// Makes one system call. Treats an error (a signal arrived) as no event.
     fn wait_once<'b>(
         &self,
         delay: Delay,
@@ -126,7 +126,7 @@ impl Os {
         epoll::wait(&self.poller, buffer, timeout).map_or(&[], |(events, _)| events)
     }
 
-    /// [`wait_once`](Self::wait_once) with a limit in nanoseconds, where the kernel can.
+    /// [`wait_once`](Self::wait_once) with a limit in nanoseconds, if the kernel supports it.
     fn wait_for<'b>(
         &self,
         time: Duration,
@@ -136,7 +136,8 @@ impl Os {
             match pwait2(self.poller.as_fd(), time, buffer) {
                 Ok(n) => {
                     let filled = std::ptr::from_ref(&buffer[..n]) as *const [epoll::Event];
-                    // SAFETY: the kernel has filled in that many, and `MaybeUninit` changes no layout.
+                    // SAFETY: the kernel has filled `n` events, and `MaybeUninit` has the layout of
+                    // its content.
                     return unsafe { &*filled };
                 }
                 Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => {
@@ -145,21 +146,22 @@ impl Os {
                 Err(_) => return &[],
             }
         }
-        // Milliseconds, rounded up by rustix; one that is too long is cut, and the caller comes again.
+        // rustix rounds up to milliseconds. A longer wait is cut to an hour; the caller then waits
+        // again.
         let time = Timespec::try_from(time.min(Duration::from_secs(3600))).ok();
         epoll::wait(&self.poller, buffer, time.as_ref()).map_or(&[], |(events, _)| events)
     }
 }
 
-/// The kernel's own timespec, the same on all machines.
+/// The kernel's 64-bit timespec, the same on all architectures.
 #[repr(C)]
 struct KernelTimespec {
     seconds: i64,
     nanos: i64,
 }
 
-/// `epoll_pwait2` without a signal mask. rustix offers it only if told that no kernel is older than 5.11,
-/// and then uses it for all of the program.
+/// Calls `epoll_pwait2` without a signal mask. rustix offers this call only with a feature that
+/// requires Linux 5.11, and then for the whole program.
 fn pwait2(
     epoll: BorrowedFd<'_>,
     time: Duration,
@@ -169,8 +171,8 @@ fn pwait2(
         seconds: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
         nanos: i64::from(time.subsec_nanos()),
     };
-    // SAFETY: the kernel writes at most as many events as the buffer has room for; the layout of
-    // rustix's event is the kernel's. No signal mask is given.
+    // SAFETY: the kernel writes at most as many events as the buffer has room for. rustix's event
+    // has the kernel's layout. There is no signal mask.
     let n = unsafe {
         libc::syscall(
             libc::SYS_epoll_pwait2,
@@ -185,7 +187,7 @@ fn pwait2(
     usize::try_from(n).map_err(|_| io::Error::last_os_error())
 }
 
-/// What the flags of an event tell.
+/// Translates the flags of an event.
 fn edge(key: usize, flags: EventFlags) -> Edge {
     let hung_up = EventFlags::HUP | EventFlags::ERR;
     let side = |data: EventFlags, more: EventFlags| {

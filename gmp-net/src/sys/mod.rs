@@ -1,9 +1,9 @@
-//! How the OS is asked for events, and where systems differ in sockets.
+//! The interface to the OS: events, and the differences between systems.
 //!
-//! `polling` registers descriptors everywhere. On Linux the waiting is done directly on its epoll
-//! descriptor: `Poller::wait` of polling 3.11 makes five system calls each time (timerfd_settime, epoll_ctl,
-//! epoll_pwait, read, epoll_ctl), [`epoll`] makes one. `--cfg gmp_portable_poll` forces the portable way, so
-//! that tests run both.
+//! `polling` registers descriptors on all systems. On Linux [`epoll`] waits directly on its epoll
+//! descriptor with one system call. `Poller::wait` of polling 3.11 makes five each time
+//! (timerfd_settime, epoll_ctl, epoll_pwait, read, epoll_ctl). `--cfg gmp_portable_poll` selects
+//! the portable implementation, so that tests cover both.
 
 #[cfg(target_os = "linux")]
 #[path = "accept_linux.rs"]
@@ -27,17 +27,17 @@ pub(crate) use self::portable::Os;
 use crate::poll_desc::Tells;
 use rustix::net::SendFlags;
 
-/// Sending to a socket whose other end is gone is an error, not a signal. On Apple's systems that is
-/// an option of the socket, which std sets.
+/// Makes a send to a socket whose other end is gone return an error instead of raising SIGPIPE. On
+/// Apple's systems this is an option of the socket, which std sets.
 #[cfg(not(target_vendor = "apple"))]
 pub(crate) const NO_SIGNAL: SendFlags = SendFlags::NOSIGNAL;
 #[cfg(target_vendor = "apple")]
 pub(crate) const NO_SIGNAL: SendFlags = SendFlags::empty();
 
-/// Most buffers the OS takes in one call (`IOV_MAX`: 1024 on all, and at least 16 by POSIX).
+/// Maximum number of buffers in one call. `IOV_MAX` is 1024 on these systems; POSIX requires 16.
 pub(crate) const MOST_BUFFERS: usize = 1024;
 
-/// What an event tells of each direction.
+/// What an event reports for each direction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Edge {
     pub(crate) key: usize,
@@ -45,5 +45,5 @@ pub(crate) struct Edge {
     pub(crate) write: Option<Tells>,
 }
 
-/// Most events taken in one call.
+/// Maximum number of events in one call. Chosen.
 const EVENTS: usize = 256;

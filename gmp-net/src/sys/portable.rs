@@ -1,8 +1,8 @@
-//! Waiting as `polling` does it, wherever that has edge-triggered registrations.
+//! Waits through `polling`, on systems where it has edge-triggered registrations.
 //!
-//! `Poller::wait` lets one thread in at a time and does not tell whether it was notified. So who just asks
-//! says that the bell may have rung, and a short read is never trusted: there may be an end behind it that
-//! `polling` does not tell of.
+//! `Poller::wait` admits one thread at a time and does not report whether it was notified. So every
+//! wait that was admitted returns `Bell::Rang`. `polling` does not report the end of the peer's
+//! data, so a short read is never trusted.
 
 use super::{EVENTS, Edge};
 use crate::poll_desc::{Tells, Trust};
@@ -14,10 +14,10 @@ use std::num::NonZeroUsize;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-/// The OS's side of a poller. See the [module](self).
+/// The OS's part of a poller. See the [module](self).
 pub(crate) struct Os {
     poller: Poller,
-    /// Held by who is inside `Poller::wait`.
+    /// Held by the thread inside `Poller::wait`.
     events: Mutex<Events>,
 }
 
@@ -40,31 +40,31 @@ impl Os {
         Ok(Self { poller, events: Mutex::new(Events::with_capacity(capacity)) })
     }
 
-    /// Whether a stream registered here may trust short reads and writes.
+    /// Whether a stream registered here trusts short reads and writes.
     pub(crate) const STREAMS: Trust = Trust::WouldBlock;
 
-    /// Registers `fd` for both directions, for as long as it lives.
+    /// Registers `fd` for both directions.
     ///
-    /// The caller calls [`delete`](Self::delete) before it closes it.
+    /// The caller calls [`delete`](Self::delete) before it closes `fd`.
     pub(crate) fn add(&self, fd: BorrowedFd<'_>, key: usize, _: Trust) -> io::Result<()> {
         // SAFETY: the caller deletes it before it is closed. A type that swaps its descriptor
-        // prevents that; kernels with edge-triggered events forget a descriptor that is closed.
+        // prevents that. Kernels with edge-triggered events forget a descriptor that is closed.
         unsafe { self.poller.add_with_mode(&fd, Event::all(key), PollMode::Edge) }
     }
 
     /// Undoes [`add`](Self::add).
     pub(crate) fn delete(&self, fd: BorrowedFd<'_>) {
-        // It can only fail if it is not registered: then there is nothing to undo.
+        // It fails only if `fd` is not registered: then there is nothing to undo.
         let _ = self.poller.delete(fd);
     }
 
-    /// Ends a wait.
+    /// Ends a wait (Go: `netpollBreak`).
     pub(crate) fn ring(&self) {
-        // It fails only if the poller is broken; then waits fail as well, and do not block.
+        // It fails only if the poller is broken. Then waits fail as well and do not block.
         let _ = self.poller.notify();
     }
 
-    /// Waits, and passes each event to `tell`.
+    /// Waits for events and passes each one to `tell`.
     pub(crate) fn wait(&self, delay: Delay, _limit: usize, mut tell: impl FnMut(Edge)) -> Bell {
         let (events, timeout) = match delay {
             Delay::Now => (self.events.try_lock(), Some(Duration::ZERO)),
@@ -73,10 +73,10 @@ impl Os {
         };
         let Some(mut events) = events else { return Bell::Silent };
         events.clear();
-        // An error (a signal came) is as good as no event.
+        // An error (a signal arrived) counts as no event.
         let _ = self.poller.wait(&mut events, timeout);
         for event in events.iter() {
-            // Hang-ups come as readable and writable.
+            // Hang-ups are reported as readable and writable.
             let side = |ready: bool| ready.then_some(Tells::More);
             tell(Edge { key: event.key, read: side(event.readable), write: side(event.writable) });
         }

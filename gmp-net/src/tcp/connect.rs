@@ -1,4 +1,4 @@
-//! Connecting: to one address, and to the best of several ("happy eyeballs", RFC 8305).
+//! Connects to one address, or to the first of several that answers ("happy eyeballs", RFC 8305).
 
 use super::{TcpSocket, TcpStream};
 use crate::addr_errors::Failures;
@@ -16,7 +16,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-/// How long an attempt has before the next one begins beside it. RFC 8305 recommends 250 ms.
+/// Time after which the next attempt starts concurrently. RFC 8305 recommends 250 ms.
 const HEAD_START: Duration = Duration::from_millis(250);
 
 /// Connects `socket`, which is non-blocking, to `addr`.
@@ -34,7 +34,8 @@ pub(super) async fn one(socket: Socket, addr: SocketAddr) -> io::Result<TcpStrea
     Ok(stream)
 }
 
-/// Whether a connection that was begun has come about: `WouldBlock` if that is not known yet.
+/// Checks whether a pending connection is established. Returns `WouldBlock` if this is not known
+/// yet.
 fn is_connected(stream: &std::net::TcpStream) -> Tried<()> {
     if let Some(error) = stream.take_error()? {
         return Err(error);
@@ -65,7 +66,8 @@ async fn one_from(addr: SocketAddr) -> io::Result<TcpStream> {
     TcpSocket::for_addr(addr)?.connect(addr).await
 }
 
-/// The addresses with the families in turn, that of the first one first.
+/// Returns the addresses with the families in alternation, beginning with the family of the first
+/// one.
 fn in_turn(addrs: Vec<SocketAddr>) -> Vec<SocketAddr> {
     let first_is_v6 = addrs.first().is_some_and(SocketAddr::is_ipv6);
     let (mut a, mut b): (Vec<_>, Vec<_>) =
@@ -80,14 +82,14 @@ fn in_turn(addrs: Vec<SocketAddr>) -> Vec<SocketAddr> {
     turns
 }
 
-/// The connection, or which address has failed, and why.
+/// A connection attempt. Its error has the address that failed.
 type Attempt = Pin<Box<dyn Future<Output = Result<TcpStream, (SocketAddr, io::Error)>> + Send>>;
 
-/// Attempts that run beside each other.
+/// Concurrent attempts to connect.
 struct Race {
     rest: std::vec::IntoIter<SocketAddr>,
     running: FuturesUnordered<Attempt>,
-    /// Until when the latest attempt is left alone.
+    /// When it is over, the next attempt starts.
     head_start: Option<Sleep>,
     failures: Failures,
 }
@@ -101,8 +103,8 @@ impl Race {
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<TcpStream>> {
         loop {
-            // The attempts come before the clock: if the budget defers an attempt, it defers the
-            // timer too, and no further attempt begins beside one that has succeeded.
+            // The attempts are polled before the timer. If the budget defers an attempt, it defers
+            // the timer too. So no further attempt starts after one has succeeded.
             let over = match self.running.poll_next_unpin(cx) {
                 Poll::Ready(Some(Ok(stream))) => return Poll::Ready(Ok(stream)),
                 Poll::Ready(Some(Err((addr, error)))) => {
@@ -118,7 +120,7 @@ impl Race {
             }
             match self.rest.next() {
                 Some(addr) => self.begin(addr),
-                // The last has begun: no head start any more.
+                // The last attempt has started: the timer is not needed any more.
                 None => self.head_start = None,
             }
             if self.head_start.is_none() {
@@ -127,7 +129,7 @@ impl Race {
         }
     }
 
-    /// All attempts have begun: waits for those that still run.
+    /// Waits for the running attempts after all have started.
     fn finish(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<TcpStream>> {
         loop {
             match ready!(self.running.poll_next_unpin(cx)) {

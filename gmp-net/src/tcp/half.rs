@@ -32,22 +32,22 @@ use std::task::{Context, Poll};
 halves!(TcpStream, std::net::SocketAddr);
 
 impl ReadHalf<'_> {
-    /// Receives without taking the bytes out: the next read gets them again.
+    /// Receives without removing the bytes: the next read returns them again.
     ///
     /// # Cancel safety
     ///
-    /// A dropped peek leaves nothing behind.
+    /// Cancel-safe.
     pub async fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.0.peek(buf).await
     }
 }
 
 impl OwnedReadHalf {
-    /// Receives without taking the bytes out: the next read gets them again.
+    /// Receives without removing the bytes: the next read returns them again.
     ///
     /// # Cancel safety
     ///
-    /// A dropped peek leaves nothing behind.
+    /// Cancel-safe.
     pub async fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.0.peek(buf).await
     }

@@ -14,13 +14,13 @@ use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// Connections that wait to be accepted, at most, if nobody says otherwise. Linux cuts it to
-/// `net.core.somaxconn`, which is what Go asks for.
+/// Default maximum of connections that wait to be accepted. Linux reduces it to
+/// `net.core.somaxconn`, the value that Go uses.
 const BACKLOG: i32 = 4096;
 
 /// A TCP socket that accepts connections (Go: `net.TCPListener`).
 ///
-/// Any number of goroutines may accept on it at a time.
+/// Any number of goroutines may accept on it at the same time.
 ///
 /// # Examples
 ///
@@ -48,14 +48,15 @@ pub struct TcpListener {
 common_calls!(TcpListener, "Stops listening.");
 
 impl TcpListener {
-    /// Listens at an address; at the first that works, if there are several. Port 0 lets the OS choose.
+    /// Listens at the first address that works. Port 0 lets the OS choose.
     ///
-    /// The address can be used again at once when the listener is gone (`SO_REUSEADDR`). For more say in
-    /// the matter see [`TcpSocket`].
+    /// The address can be reused at once after the listener is dropped (`SO_REUSEADDR`). For other
+    /// options see [`TcpSocket`].
     ///
     /// # Errors
     ///
-    /// What the OS says; [`AddrErrors`](crate::AddrErrors) if it says different things to different addresses.
+    /// The error of the OS, or [`AddrErrors`](crate::AddrErrors) if the addresses failed with
+    /// different errors.
     pub async fn bind(addr: impl ToAddrs) -> io::Result<Self> {
         addr::each(addr, |addr| {
             let socket = TcpSocket::for_addr(addr)?;
@@ -66,7 +67,7 @@ impl TcpListener {
         .await
     }
 
-    /// Takes over a listener of the standard library.
+    /// Wraps a listener of the standard library.
     ///
     /// # Errors
     ///
@@ -76,63 +77,63 @@ impl TcpListener {
         Ok(Self { fd: Fd::new(listener, Trust::WouldBlock)? })
     }
 
-    /// Gives it to the standard library, still non-blocking.
+    /// Returns the listener of the standard library, still non-blocking.
     #[must_use]
     pub fn into_std(self) -> std::net::TcpListener {
         self.fd.into_inner()
     }
 
-    /// Takes the next connection, and the address of its other end.
+    /// Accepts the next connection and returns it with the address of its other end.
     ///
-    /// A connection that was given up before it could be taken is skipped. If the process is out of
-    /// descriptors it is tried again after 5 ms, then 10 ms, up to a second (see `ulimit -n`): a listener
-    /// survives a flood.
+    /// Skips a connection whose client gave up before the accept. If the process is out of
+    /// descriptors (see `ulimit -n`), tries again after 5 ms, then 10 ms, up to a second.
     ///
     /// # Errors
     ///
-    /// [`Closed`](crate::Closed), a deadline, or what else the OS says of the listener itself.
+    /// [`Closed`](crate::Closed), an expired deadline, or an error of the OS.
     ///
     /// # Cancel safety
     ///
-    /// A dropped accept has taken no connection.
+    /// Cancel-safe. A dropped accept has accepted no connection.
     pub fn accept(&self) -> impl Future<Output = io::Result<(TcpStream, SocketAddr)>> + Send + '_ {
         Accept { listener: self, accepting: Accepting::default() }
     }
 
-    /// The connections as they come: a stream without an end, but for errors of the listener itself,
-    /// after which it is over.
+    /// Returns the connections as a stream, which ends after its first error.
     pub fn incoming(&self) -> Incoming<'_> {
         Incoming { accept: Accept { listener: self, accepting: Accepting::default() }, over: false }
     }
 
-    /// The address it listens at.
+    /// Returns the address at which it listens.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.fd.get().local_addr()
     }
 
-    /// How many routers a packet may pass (`IP_TTL`), for connections taken from now on.
+    /// Sets the maximum number of routers a packet may pass (`IP_TTL`), for connections accepted
+    /// later.
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         self.fd.get().set_ttl(ttl)
     }
 
-    /// What [`set_ttl`](Self::set_ttl) has set.
+    /// Returns the value of [`set_ttl`](Self::set_ttl).
     pub fn ttl(&self) -> io::Result<u32> {
         self.fd.get().ttl()
     }
 
-    /// Of `close`: the port is to be free at once, also if somebody still owns the descriptor.
+    /// Called by `close`. Frees the port at once, even if the descriptor still has owners.
     fn closed(&self) {
-        // Only Linux has this for listeners; elsewhere the descriptor's end does it.
+        // Only Linux supports this for listeners. Elsewhere the port is free when the descriptor is
+        // closed.
         let _ = rustix::net::shutdown(&self.fd, rustix::net::Shutdown::Both);
     }
 }
 
-/// A connection just taken.
+/// Wraps an accepted connection.
 fn connection(fd: OwnedFd, peer: Option<SocketAddrAny>) -> io::Result<(TcpStream, SocketAddr)> {
     let stream = std::net::TcpStream::from(fd);
     let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok());
     let peer = peer.map_or_else(|| stream.peer_addr(), Ok)?;
-    // `from_std` would ask the OS to make it non-blocking, which it is.
+    // Not `from_std`: it would make another system call, and the socket is non-blocking already.
     Ok((TcpStream { fd: Fd::new(stream, Os::STREAMS)? }, peer))
 }
 

@@ -1,4 +1,4 @@
-//! TCP: the sockets, which are in the root of the crate too, and the halves of a connection.
+//! TCP: the sockets, also re-exported in the crate root, and the halves of a connection.
 
 mod connect;
 mod half;

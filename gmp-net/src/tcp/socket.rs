@@ -7,7 +7,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// A TCP socket that neither listens nor is connected yet: for options that have to be set before.
+/// A TCP socket that neither listens nor is connected, for options that must be set before.
 ///
 /// # Examples
 ///
@@ -40,39 +40,40 @@ impl AsFd for TcpSocket {
 }
 
 impl TcpSocket {
-    /// A socket for IPv4.
+    /// Creates a socket for IPv4.
     pub fn new_v4() -> io::Result<Self> {
         Self::new(Domain::IPV4)
     }
 
-    /// A socket for IPv6.
+    /// Creates a socket for IPv6.
     pub fn new_v6() -> io::Result<Self> {
         Self::new(Domain::IPV6)
     }
 
-    /// A socket of the family of `addr`.
+    /// Creates a socket of the family of `addr`.
     pub fn for_addr(addr: SocketAddr) -> io::Result<Self> {
         Self::new(Domain::for_address(addr))
     }
 
     fn new(domain: Domain) -> io::Result<Self> {
-        // One call makes it non-blocking where the OS can.
         let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
         socket.set_nonblocking(true)?;
         Ok(Self { socket })
     }
 
-    /// Lets it listen at an address whose last connections still linger (`SO_REUSEADDR`).
+    /// Allows to bind an address whose previous connections are still in `TIME_WAIT`
+    /// (`SO_REUSEADDR`).
     pub fn set_reuse_addr(&self, reuse: bool) -> io::Result<()> {
         self.socket.set_reuse_address(reuse)
     }
 
-    /// Lets several sockets listen at the same address; the OS spreads connections (`SO_REUSEPORT`).
+    /// Lets several sockets listen at the same address. The OS spreads the connections
+    /// (`SO_REUSEPORT`).
     pub fn set_reuse_port(&self, reuse: bool) -> io::Result<()> {
         self.socket.set_reuse_port(reuse)
     }
 
-    /// Keeps an IPv6 socket from IPv4 (`IPV6_V6ONLY`).
+    /// Restricts an IPv6 socket to IPv6 (`IPV6_V6ONLY`).
     pub fn set_only_v6(&self, only: bool) -> io::Result<()> {
         self.socket.set_only_v6(only)
     }
@@ -82,28 +83,28 @@ impl TcpSocket {
         self.socket.set_tcp_nodelay(nodelay)
     }
 
-    /// How much the OS may hold back of what was sent (`SO_SNDBUF`; Linux doubles it).
+    /// Sets the size of the OS's send buffer (`SO_SNDBUF`; Linux doubles it).
     pub fn set_send_buffer_size(&self, bytes: usize) -> io::Result<()> {
         self.socket.set_send_buffer_size(bytes)
     }
 
-    /// How much the OS keeps of what was received (`SO_RCVBUF`; Linux doubles it).
+    /// Sets the size of the OS's receive buffer (`SO_RCVBUF`; Linux doubles it).
     pub fn set_recv_buffer_size(&self, bytes: usize) -> io::Result<()> {
         self.socket.set_recv_buffer_size(bytes)
     }
 
-    /// Takes the address of this end.
+    /// Binds the socket to a local address.
     pub fn bind(&self, addr: SocketAddr) -> io::Result<()> {
         self.socket.bind(&addr.into())
     }
 
-    /// The address of this end.
+    /// Returns the address of this end.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         let addr = self.socket.local_addr()?;
         addr.as_socket().ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
     }
 
-    /// Listens; at most `backlog` connections wait to be accepted, and not more than the OS allows.
+    /// Listens. At most `backlog` connections wait to be accepted, and not more than the OS allows.
     pub fn listen(self, backlog: i32) -> io::Result<TcpListener> {
         self.socket.listen(backlog)?;
         TcpListener::from_std(self.socket.into())

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 /// A TCP connection (Go: `net.TCPConn`).
 ///
-/// Reading and writing take `&self`: share it as `&` or `Arc` between goroutines, or
+/// Reads and writes take `&self`. Share the stream as `&` or `Arc` between goroutines, or
 /// [`split`](Self::split) it. Dropping it closes the connection.
 ///
 /// # Examples
@@ -54,25 +54,27 @@ futures_write!(&TcpStream);
 impl TcpStream {
     /// Connects to an address or a name.
     ///
-    /// A name with several addresses is tried as RFC 8305 says ("happy eyeballs"): IPv6 and IPv4 in turn,
-    /// the next one when one has failed or has not answered for 250 ms; the first connection wins.
+    /// If a name has several addresses, it follows RFC 8305 ("happy eyeballs"). It tries IPv6 and
+    /// IPv4 in alternation. The next attempt starts when one has failed or has not answered for 250
+    /// ms. The first connection wins.
     ///
     /// # Errors
     ///
-    /// What the OS says; [`AddrErrors`](crate::AddrErrors) if it says different things to different addresses.
+    /// The error of the OS, or [`AddrErrors`](crate::AddrErrors) if the addresses failed with
+    /// different errors.
     ///
     /// # Cancel safety
     ///
-    /// A dropped connect closes what it has begun.
+    /// A dropped connect closes its sockets.
     pub async fn connect(addr: impl ToAddrs) -> io::Result<Self> {
         connect::any(addr::all(addr).await?).await
     }
 
-    /// [`connect`](Self::connect), given up after `limit`.
+    /// [`connect`](Self::connect) with a time limit.
     ///
     /// # Errors
     ///
-    /// The kind is `TimedOut` then.
+    /// The kind is `TimedOut` after `limit`.
     pub async fn connect_timeout(addr: impl ToAddrs, limit: Duration) -> io::Result<Self> {
         match gmp_rt::timeout(limit, Self::connect(addr)).await {
             Ok(connected) => connected,
@@ -80,22 +82,22 @@ impl TcpStream {
         }
     }
 
-    /// Receives without taking the bytes out: the next read gets them again.
+    /// Receives without removing the bytes: the next read returns them again.
     ///
     /// # Cancel safety
     ///
-    /// A dropped peek leaves nothing behind.
+    /// Cancel-safe.
     pub async fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
         let peek = |io: &std::net::TcpStream| io.peek(buf).map(|n| (n, Left::Maybe));
         self.fd.io(Direction::Read, peek).await
     }
 
-    /// The address of this end.
+    /// Returns the address of this end.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.fd.get().local_addr()
     }
 
-    /// The address of the other end.
+    /// Returns the address of the other end.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.fd.get().peer_addr()
     }
@@ -105,13 +107,13 @@ impl TcpStream {
         self.fd.get().nodelay()
     }
 
-    /// Sends small packets at once (`TCP_NODELAY`), instead of collecting them while an answer is due.
+    /// Sends small packets at once instead of combining them (`TCP_NODELAY`).
     pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
         self.fd.get().set_nodelay(nodelay)
     }
 
-    /// Asks the other end for a sign of life after it was silent for `idle`, and then every `idle`
-    /// (`SO_KEEPALIVE`); `None` for never.
+    /// Enables keep-alive probes: the first after `idle` without data, then one every `idle`
+    /// (`SO_KEEPALIVE`). `None` disables them.
     pub fn set_keepalive(&self, idle: Option<Duration>) -> io::Result<()> {
         let socket = SockRef::from(&self.fd);
         match idle {
@@ -122,40 +124,42 @@ impl TcpStream {
         }
     }
 
-    /// Whether the other end is asked for signs of life.
+    /// Whether keep-alive probes are enabled.
     pub fn keepalive(&self) -> io::Result<bool> {
         SockRef::from(&self.fd).keepalive()
     }
 
-    /// What happens to bytes not yet sent when the connection is closed (`SO_LINGER`): `None`, the
-    /// default, sends them in the background; a zero duration throws them away and resets the connection.
+    /// Sets what happens to unsent bytes when the connection is closed (`SO_LINGER`). With `None`,
+    /// the default, the OS sends them in the background. A zero duration discards them and resets
+    /// the connection.
     ///
-    /// With any other duration the close blocks its thread so long.
+    /// With any other duration the close blocks its thread for at most that time.
     pub fn set_linger(&self, linger: Option<Duration>) -> io::Result<()> {
         SockRef::from(&self.fd).set_linger(linger)
     }
 
-    /// What [`set_linger`](Self::set_linger) has set.
+    /// Returns the value of [`set_linger`](Self::set_linger).
     pub fn linger(&self) -> io::Result<Option<Duration>> {
         SockRef::from(&self.fd).linger()
     }
 
-    /// How many routers a packet may pass (`IP_TTL`).
+    /// Returns the maximum number of routers a packet may pass (`IP_TTL`).
     pub fn ttl(&self) -> io::Result<u32> {
         self.fd.get().ttl()
     }
 
-    /// Sets how many routers a packet may pass (`IP_TTL`).
+    /// Sets the maximum number of routers a packet may pass (`IP_TTL`).
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         self.fd.get().set_ttl(ttl)
     }
 
-    /// A half to read and a half to write, to be used at the same time.
+    /// Splits the stream into a half to read and a half to write, for concurrent use.
     pub fn split(&mut self) -> (ReadHalf<'_>, WriteHalf<'_>) {
         super::half::borrowed(self)
     }
 
-    /// Two halves that can go to different goroutines. Dropping the one that writes finishes writing.
+    /// Splits the stream into halves for different goroutines. Dropping the writing half shuts down
+    /// writes.
     #[must_use]
     pub fn into_split(self) -> (OwnedReadHalf, OwnedWriteHalf) {
         super::half::owned(self)

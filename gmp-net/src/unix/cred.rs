@@ -1,4 +1,4 @@
-//! Who is at the other end.
+//! The credentials of the peer process.
 
 use super::UnixStream;
 use rustix::net::sockopt::socket_peercred;
@@ -23,19 +23,19 @@ pub struct UCred {
 }
 
 impl UCred {
-    /// The number of the process, if it is one that this process can see.
+    /// Returns the process id, if this process can see it.
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.pid
     }
 
-    /// Its effective user.
+    /// Returns the effective user id.
     #[must_use]
     pub fn uid(&self) -> u32 {
         self.uid
     }
 
-    /// Its effective group.
+    /// Returns the effective group id.
     #[must_use]
     pub fn gid(&self) -> u32 {
         self.gid
@@ -43,7 +43,7 @@ impl UCred {
 }
 
 impl UnixStream {
-    /// Who is at the other end (`SO_PEERCRED`).
+    /// Returns the credentials of the process at the other end (`SO_PEERCRED`).
     pub fn peer_cred(&self) -> io::Result<UCred> {
         let cred = socket_peercred(self)?;
         let pid = u32::try_from(cred.pid.as_raw_nonzero().get()).ok();

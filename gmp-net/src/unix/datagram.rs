@@ -1,4 +1,4 @@
-//! Datagrams to other processes of this host.
+//! Unix datagram sockets.
 
 use crate::fd::{Direction, Fd, Left, common_calls};
 use crate::poll_desc::Trust;
@@ -7,7 +7,7 @@ use std::net::Shutdown;
 use std::os::unix::net::SocketAddr;
 use std::path::Path;
 
-/// A socket for datagrams within this host (Go: `net.UnixConn` of type `unixgram`).
+/// A Unix socket for datagrams within this host (Go: `net.UnixConn` of type `unixgram`).
 ///
 /// # Examples
 ///
@@ -26,34 +26,34 @@ pub struct UnixDatagram {
 
 common_calls!(UnixDatagram, "Closes the socket.");
 
-/// Datagrams come and go one by one: that one did says nothing of the next.
+/// Marks a result as "there may be more": one datagram says nothing about the next.
 fn more<R>(done: R) -> (R, Left) {
     (done, Left::Maybe)
 }
 
 impl UnixDatagram {
-    /// A socket at a path, which must not exist yet.
+    /// Creates a socket at a path, which must not exist yet.
     pub fn bind(path: impl AsRef<Path>) -> io::Result<Self> {
         Self::from_std(std::os::unix::net::UnixDatagram::bind(path)?)
     }
 
-    /// A socket at an address, which may be an abstract name on Linux.
+    /// Creates a socket at an address, which may be an abstract name on Linux.
     pub fn bind_addr(addr: &SocketAddr) -> io::Result<Self> {
         Self::from_std(std::os::unix::net::UnixDatagram::bind_addr(addr)?)
     }
 
-    /// A socket without a name, which can send.
+    /// Creates a socket without a name, which can send.
     pub fn unbound() -> io::Result<Self> {
         Self::from_std(std::os::unix::net::UnixDatagram::unbound()?)
     }
 
-    /// Two sockets that are connected to each other.
+    /// Creates two sockets that are connected to each other.
     pub fn pair() -> io::Result<(Self, Self)> {
         let (a, b) = std::os::unix::net::UnixDatagram::pair()?;
         Ok((Self::from_std(a)?, Self::from_std(b)?))
     }
 
-    /// Takes over a socket of the standard library.
+    /// Wraps a socket of the standard library.
     ///
     /// # Errors
     ///
@@ -63,7 +63,7 @@ impl UnixDatagram {
         Ok(Self { fd: Fd::new(socket, Trust::WouldBlock)? })
     }
 
-    /// Gives it to the standard library, still non-blocking.
+    /// Returns the socket of the standard library, still non-blocking.
     #[must_use]
     pub fn into_std(self) -> std::os::unix::net::UnixDatagram {
         self.fd.into_inner()
@@ -83,16 +83,16 @@ impl UnixDatagram {
     ///
     /// # Cancel safety
     ///
-    /// A dropped send has sent nothing.
+    /// Cancel-safe. A dropped send has sent nothing.
     pub async fn send(&self, buf: &[u8]) -> io::Result<usize> {
         self.fd.io(Direction::Write, |io| io.send(buf).map(more)).await
     }
 
-    /// Receives a datagram. What does not fit into `buf` is lost.
+    /// Receives a datagram. Bytes that do not fit into `buf` are lost.
     ///
     /// # Cancel safety
     ///
-    /// A dropped receive has received nothing.
+    /// Cancel-safe. A dropped receive has received nothing.
     pub async fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.fd.io(Direction::Read, |io| io.recv(buf).map(more)).await
     }
@@ -101,7 +101,7 @@ impl UnixDatagram {
     ///
     /// # Cancel safety
     ///
-    /// A dropped send has sent nothing.
+    /// Cancel-safe. A dropped send has sent nothing.
     pub async fn send_to(&self, buf: &[u8], path: impl AsRef<Path>) -> io::Result<usize> {
         let path = path.as_ref();
         self.fd.io(Direction::Write, |io| io.send_to(buf, path).map(more)).await
@@ -111,16 +111,17 @@ impl UnixDatagram {
     ///
     /// # Cancel safety
     ///
-    /// A dropped send has sent nothing.
+    /// Cancel-safe. A dropped send has sent nothing.
     pub async fn send_to_addr(&self, buf: &[u8], addr: &SocketAddr) -> io::Result<usize> {
         self.fd.io(Direction::Write, |io| io.send_to_addr(buf, addr).map(more)).await
     }
 
-    /// Receives a datagram, and from whom.
+    /// Receives a datagram and the address of its sender. Bytes that do not fit into `buf` are
+    /// lost.
     ///
     /// # Cancel safety
     ///
-    /// A dropped receive has received nothing.
+    /// Cancel-safe. A dropped receive has received nothing.
     pub async fn recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.fd.io(Direction::Read, |io| io.recv_from(buf).map(more)).await
     }
@@ -135,27 +136,27 @@ impl UnixDatagram {
         self.fd.ready(Direction::Write).await
     }
 
-    /// The address of this end.
+    /// Returns the address of this end.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.fd.get().local_addr()
     }
 
-    /// The address of the peer.
+    /// Returns the address of the peer.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.fd.get().peer_addr()
     }
 
-    /// Ends one direction or both.
+    /// Shuts down one direction or both.
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         self.fd.get().shutdown(how)
     }
 
-    /// The pending error of the socket, which is then no longer pending (`SO_ERROR`).
+    /// Returns and clears the pending error of the socket (`SO_ERROR`).
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         self.fd.get().take_error()
     }
 
-    /// Of `close`: nothing is to come in any more, also if somebody still owns the descriptor.
+    /// Called by `close`. Stops the socket from receiving, even if the descriptor still has owners.
     fn closed(&self) {
         let _ = self.shutdown(Shutdown::Both);
     }

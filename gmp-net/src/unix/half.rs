@@ -1,4 +1,4 @@
-//! The two halves of a stream to another process of this host.
+//! The two halves of a Unix stream.
 //!
 //! # Examples
 //!

@@ -1,4 +1,4 @@
-//! A listener for processes of this host.
+//! A listener on a Unix domain socket.
 
 use super::UnixStream;
 use crate::accept::Accepting;
@@ -43,7 +43,7 @@ impl UnixListener {
     ///
     /// # Errors
     ///
-    /// What the OS says.
+    /// The error of the OS.
     pub fn bind(path: impl AsRef<Path>) -> io::Result<Self> {
         Self::from_std(std::os::unix::net::UnixListener::bind(path)?)
     }
@@ -53,7 +53,7 @@ impl UnixListener {
         Self::from_std(std::os::unix::net::UnixListener::bind_addr(addr)?)
     }
 
-    /// Takes over a listener of the standard library.
+    /// Wraps a listener of the standard library.
     ///
     /// # Errors
     ///
@@ -63,33 +63,34 @@ impl UnixListener {
         Ok(Self { fd: Fd::new(listener, Trust::WouldBlock)? })
     }
 
-    /// Gives it to the standard library, still non-blocking.
+    /// Returns the listener of the standard library, still non-blocking.
     #[must_use]
     pub fn into_std(self) -> std::os::unix::net::UnixListener {
         self.fd.into_inner()
     }
 
-    /// Takes the next connection; survives what [`TcpListener::accept`](crate::TcpListener::accept) does.
+    /// Accepts the next connection. Recovers from the same errors as
+    /// [`TcpListener::accept`](crate::TcpListener::accept).
     ///
     /// # Cancel safety
     ///
-    /// A dropped accept has taken no connection.
+    /// Cancel-safe. A dropped accept has accepted no connection.
     pub fn accept(&self) -> impl Future<Output = io::Result<(UnixStream, SocketAddr)>> + Send + '_ {
         Accept { listener: self, accepting: Accepting::default() }
     }
 
-    /// The address it listens at.
+    /// Returns the address at which it listens.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.fd.get().local_addr()
     }
 
-    /// Of `close`: nobody is to connect any more, also if somebody still owns the descriptor.
+    /// Called by `close`. Refuses further connections, even if the descriptor still has owners.
     fn closed(&self) {
         let _ = rustix::net::shutdown(&self.fd, rustix::net::Shutdown::Both);
     }
 }
 
-/// An address of std as `socket2` wants it.
+/// Converts an address of std to the type of `socket2`.
 pub(super) fn sock_addr(addr: &SocketAddr) -> io::Result<SockAddr> {
     if let Some(path) = addr.as_pathname() {
         return SockAddr::unix(path);
@@ -105,7 +106,8 @@ mod abstract_name {
     use std::os::linux::net::SocketAddrExt;
     use std::os::unix::ffi::OsStrExt;
 
-    /// The abstract name of `addr`, if it has one: for the OS, a path that begins with a zero.
+    /// Returns the abstract name of `addr`, if it has one. For the OS it is a path that begins with
+    /// a zero.
     pub(super) fn of(addr: &SocketAddr) -> Option<io::Result<SockAddr>> {
         let name = [b"\0", addr.as_abstract_name()?].concat();
         Some(SockAddr::unix(std::ffi::OsStr::from_bytes(&name)))
@@ -116,7 +118,7 @@ mod abstract_name {
 mod abstract_name {
     use super::*;
 
-    /// Only Linux has abstract names.
+    /// Returns `None`: only Linux has abstract names.
     pub(super) fn of(_: &SocketAddr) -> Option<io::Result<SockAddr>> {
         None
     }

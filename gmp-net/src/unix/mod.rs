@@ -1,5 +1,5 @@
-//! Sockets of this host: streams and datagrams by path or abstract name, which are in the root of
-//! the crate too, and the halves of a stream.
+//! Unix domain sockets: streams and datagrams by path or abstract name, also re-exported in the
+//! crate root, and the halves of a stream.
 
 #[cfg(target_os = "linux")]
 mod cred;

@@ -1,4 +1,4 @@
-//! A stream to another process of this host.
+//! A stream over a Unix domain socket.
 
 use super::half::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use crate::fd::{Direction, Fd, Tried, common_calls};
@@ -17,8 +17,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// A read stops behind bytes that came with descriptors, also if there are more: so a short one says
-/// nothing.
+/// A read stops behind bytes that came with descriptors, even if there are more. So a short read
+/// does not mean that the socket is empty.
 const TRUST: Trust = Trust::WouldBlock;
 
 /// A stream to another process of this host (Go: `net.UnixConn`).
@@ -51,7 +51,7 @@ impl UnixStream {
     ///
     /// # Errors
     ///
-    /// What the OS says.
+    /// The error of the OS.
     pub async fn connect(path: impl AsRef<Path>) -> io::Result<Self> {
         Self::connect_to(SockAddr::unix(path)?).await
     }
@@ -65,7 +65,8 @@ impl UnixStream {
         let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
         socket.set_nonblocking(true)?;
         let mut nap = Duration::from_millis(1);
-        // The listener's queue is full: the OS has no way to wait for that without blocking.
+        // `AGAIN`: the listener's queue is full. The OS has no event for that, so the loop sleeps
+        // and retries.
         while let Err(error) = socket.connect(&addr) {
             match Errno::from_io_error(&error) {
                 Some(Errno::AGAIN) => gmp_rt::sleep(nap).await,
@@ -77,33 +78,34 @@ impl UnixStream {
         Ok(Self { fd: Fd::new(socket.into(), TRUST)? })
     }
 
-    /// Two streams that are connected to each other.
+    /// Creates two streams that are connected to each other.
     pub fn pair() -> io::Result<(Self, Self)> {
         let (a, b) = std::os::unix::net::UnixStream::pair()?;
         Ok((Self::from_std(a)?, Self::from_std(b)?))
     }
 
-    /// A stream that is non-blocking already.
+    /// Wraps a stream that is non-blocking already.
     pub(super) fn accepted(stream: std::os::unix::net::UnixStream) -> io::Result<Self> {
         Ok(Self { fd: Fd::new(stream, TRUST)? })
     }
 
-    /// The address of this end.
+    /// Returns the address of this end.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.fd.get().local_addr()
     }
 
-    /// The address of the other end.
+    /// Returns the address of the other end.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.fd.get().peer_addr()
     }
 
-    /// A half to read and a half to write, to be used at the same time.
+    /// Splits the stream into a half to read and a half to write, for concurrent use.
     pub fn split(&mut self) -> (ReadHalf<'_>, WriteHalf<'_>) {
         super::half::borrowed(self)
     }
 
-    /// Two halves for different goroutines. Dropping the writing half finishes writing.
+    /// Splits the stream into halves for different goroutines. Dropping the writing half shuts down
+    /// writes.
     #[must_use]
     pub fn into_split(self) -> (OwnedReadHalf, OwnedWriteHalf) {
         super::half::owned(self)

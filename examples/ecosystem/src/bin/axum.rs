@@ -1,8 +1,8 @@
-//! A router of axum, with state, JSON and a time limit for all: `cargo run --release -p gmp-ecosystem --bin axum`,
-//! then `curl --json '{"text": "buy milk"}' http://127.0.0.1:8080/notes` and
-//! `curl http://127.0.0.1:8080/notes/1`. An address to listen at may be given.
+//! An axum router with state, JSON and a time limit: `cargo run --release -p gmp-ecosystem --bin
+//! axum`, then `curl --json '{"text": "buy milk"}' http://127.0.0.1:8080/notes` and `curl
+//! http://127.0.0.1:8080/notes/1`. An argument sets the address to listen at.
 //!
-//! `axum::serve` is for Tokio alone. The router itself is a service of tower, which hyper serves.
+//! `axum::serve` needs Tokio. The router itself is a tower service, which hyper serves.
 
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
@@ -45,7 +45,7 @@ async fn read(State(notes): State<Notes>, Path(n): Path<usize>) -> Result<Json<N
     note.cloned().map(Json).ok_or(StatusCode::NOT_FOUND)
 }
 
-/// A handler that takes too long is dropped.
+/// Drops a handler that takes longer than `LIMIT`.
 async fn limit(request: Request, next: Next) -> Response {
     match gmp::timeout(LIMIT, next.run(request)).await {
         Ok(response) => response,

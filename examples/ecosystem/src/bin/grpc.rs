@@ -1,8 +1,9 @@
-//! gRPC's hello with tonic, on hyper instead of its own transport, which is for Tokio alone:
-//! `cargo run --release -p gmp-ecosystem --bin grpc` serves, and with `127.0.0.1:50051 you` after `--` it asks.
+//! gRPC's hello with tonic, on hyper instead of tonic's own transport, which needs Tokio.
 //!
-//! The messages and the path are those of gRPC's `helloworld.proto`, so that clients in other languages can
-//! ask too; they are written by hand, as no compiler of protocols is needed for two of them.
+//! `cargo run --release -p gmp-ecosystem --bin grpc` is the server. With `127.0.0.1:50051 you`
+//! after `--` it is a client. The messages and the path are those of gRPC's `helloworld.proto`, so
+//! clients in other languages work too. The two messages are written by hand, without the protobuf
+//! compiler.
 
 use gmp::go;
 use gmp::net::hyper::{Executor, Timer};

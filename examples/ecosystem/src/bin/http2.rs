@@ -1,8 +1,9 @@
-//! HTTP/1 and HTTP/2 on one port with hyper, and an end that cuts nobody off:
-//! `cargo run --release -p gmp-ecosystem --bin http2`, then
-//! `curl --http2-prior-knowledge http://127.0.0.1:8080/you`. What is posted to it is echoed as it comes.
-//! On SIGTERM and ctrl-c it accepts nobody any more, and requests under way get ten seconds to finish.
-//! An address to listen at may be given.
+//! HTTP/1 and HTTP/2 on one port with hyper, and a graceful shutdown.
+//!
+//! `cargo run --release -p gmp-ecosystem --bin http2`, then `curl --http2-prior-knowledge
+//! http://127.0.0.1:8080/you`. It echoes the body of a POST as it arrives. On SIGTERM and Ctrl-C it
+//! accepts no more connections, and open requests get ten seconds to finish. An argument sets the
+//! address to listen at.
 
 use gmp::net::hyper::{Executor, Timer};
 use gmp::net::{TcpListener, UnixStream};
@@ -30,7 +31,7 @@ async fn answer(
     }))
 }
 
-/// Becomes readable with the first signal to end.
+/// Returns a stream that becomes readable at the first SIGINT or SIGTERM.
 fn signals() -> io::Result<UnixStream> {
     let (reader, writer) = std::os::unix::net::UnixStream::pair()?;
     for signal in [SIGINT, SIGTERM] {

@@ -1,6 +1,6 @@
-//! An HTTP client with hyper: `cargo run --release -p gmp-ecosystem --bin http_client -- http://127.0.0.1:8080/you`
-//! asks one of the servers beside it, by HTTP/2 if `--http2` comes first. Several addresses are asked at
-//! the same time, and answered in order.
+//! An HTTP client with hyper. `cargo run --release -p gmp-ecosystem --bin http_client --
+//! http://127.0.0.1:8080/you` sends a request to one of the servers in this folder, by HTTP/2 if
+//! `--http2` comes first. It sends several requests concurrently and prints the answers in order.
 
 use gmp::go;
 use gmp::net::TcpStream;

@@ -1,6 +1,7 @@
-//! A client of hyper-util that keeps its connections: `cargo run --release -p gmp-ecosystem --bin http_pool --
-//! http://127.0.0.1:8080/you 100` asks one of the servers beside it that often, four at a time, and says how many
-//! connections it took. The pool wants to know how to connect, where to run, and what time it is.
+//! An HTTP client of hyper-util that reuses its connections. `cargo run --release -p gmp-ecosystem
+//! --bin http_pool -- http://127.0.0.1:8080/you 100` sends 100 requests to one of the servers in
+//! this folder, four at a time, and prints the number of connections. The pool needs a connector,
+//! an executor and a timer.
 
 use gmp::go;
 use gmp::net::TcpStream;

@@ -1,6 +1,7 @@
-//! HTTPS with rustls and hyper, HTTP/2 if the client can: `cargo run --release -p gmp-ecosystem --bin tls`, then
-//! `curl --cacert localhost.pem https://localhost:8443/you`. The certificate is made when it starts, and
-//! written to `localhost.pem`. An address to listen at and another file may be given.
+//! HTTPS with rustls and hyper, with HTTP/2 if the client supports it: `cargo run --release -p
+//! gmp-ecosystem --bin tls`, then `curl --cacert localhost.pem https://localhost:8443/you`. It
+//! creates a certificate at the start and writes it to `localhost.pem`. Arguments set the address
+//! to listen at and the file.
 
 use futures_rustls::TlsAcceptor;
 use futures_rustls::pki_types::PrivateKeyDer;
@@ -24,7 +25,7 @@ async fn hello(request: Request<Incoming>) -> Result<Response<String>, Infallibl
     Ok(Response::new(format!("Hello, {name}, by {:?}, in private!\n", request.version())))
 }
 
-/// A certificate for this machine that nobody but itself vouches for.
+/// Creates a self-signed certificate for this machine.
 fn self_signed(file: &str) -> Result<ServerConfig, Failure> {
     let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
     let made = rcgen::generate_simple_self_signed(names)?;

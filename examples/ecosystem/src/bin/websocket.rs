@@ -1,6 +1,7 @@
-//! A WebSocket echo with async-tungstenite: `cargo run --release -p gmp-ecosystem --bin websocket`, and in the
-//! console of a browser `s = new WebSocket("ws://127.0.0.1:8080"); s.onmessage = m => console.log(m.data);
-//! s.onopen = () => s.send("hello")`. An address to listen at may be given.
+//! A WebSocket echo server with async-tungstenite: `cargo run --release -p gmp-ecosystem --bin
+//! websocket`. An argument sets the address to listen at. In the console of a browser: `s = new
+//! WebSocket("ws://127.0.0.1:8080"); s.onmessage = m => console.log(m.data); s.onopen = () =>
+//! s.send("hello")`.
 
 use async_tungstenite::accept_async;
 use async_tungstenite::tungstenite::Error;
@@ -8,7 +9,7 @@ use futures::StreamExt;
 use gmp::go;
 use gmp::net::{TcpListener, TcpStream};
 
-/// Pings and the closing handshake are answered by the library while it is read from.
+/// Echoes messages. The library answers pings and the closing handshake during reads.
 async fn echo(stream: TcpStream) -> Result<(), Error> {
     let mut socket = accept_async(stream).await?;
     while let Some(message) = socket.next().await {

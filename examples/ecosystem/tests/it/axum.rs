@@ -1,4 +1,4 @@
-//! The router of axum.
+//! The axum example.
 
 use crate::client::{self, request, send, text};
 use crate::curl::curl;
@@ -58,7 +58,7 @@ async fn what_is_wrong_is_refused() {
     }
 }
 
-/// The limit is that of gmp's timers, and who waits for it is in nobody's way.
+/// The time limit works on gmp's timers, and a waiting handler does not delay other requests.
 #[gmp::test]
 async fn a_handler_that_takes_too_long() {
     let server = start();

@@ -1,4 +1,4 @@
-//! Asking with hyper, on sockets of gmp.
+//! Requests with hyper, on gmp's sockets.
 
 use gmp::go;
 use gmp::net::TcpStream;
@@ -9,7 +9,7 @@ use hyper::client::conn::{http1, http2};
 use hyper::{Request, Response, StatusCode};
 use std::net::SocketAddr;
 
-/// A connection for HTTP/1.
+/// Opens a connection for HTTP/1.
 pub(crate) async fn http1(addr: SocketAddr) -> http1::SendRequest<Full<Bytes>> {
     let stream = TcpStream::connect(addr).await.unwrap();
     let (sender, connection) = http1::handshake(stream).await.unwrap();
@@ -17,7 +17,7 @@ pub(crate) async fn http1(addr: SocketAddr) -> http1::SendRequest<Full<Bytes>> {
     sender
 }
 
-/// Asks by HTTP/1, once the answer before has been read to its end.
+/// Sends a request by HTTP/1, after the previous answer has been read to its end.
 pub(crate) async fn send(
     sender: &mut http1::SendRequest<Full<Bytes>>,
     asked: Request<Full<Bytes>>,
@@ -26,7 +26,7 @@ pub(crate) async fn send(
     sender.send_request(asked).await.unwrap()
 }
 
-/// A connection for HTTP/2.
+/// Opens a connection for HTTP/2.
 pub(crate) async fn http2(addr: SocketAddr) -> http2::SendRequest<Full<Bytes>> {
     let stream = TcpStream::connect(addr).await.unwrap();
     let (sender, connection) = http2::handshake(Executor, stream).await.unwrap();
@@ -34,7 +34,7 @@ pub(crate) async fn http2(addr: SocketAddr) -> http2::SendRequest<Full<Bytes>> {
     sender
 }
 
-/// A request to `path` of this machine for HTTP/1.
+/// Returns an HTTP/1 request to `path` at localhost.
 pub(crate) fn request(
     method: &str,
     path: &str,
@@ -44,7 +44,7 @@ pub(crate) fn request(
     request.body(body.into()).unwrap()
 }
 
-/// The status and all of the body as text.
+/// Returns the status and the whole body as text.
 pub(crate) async fn text(response: Response<Incoming>) -> (StatusCode, String) {
     let status = response.status();
     let body = response.into_body().collect().await.unwrap().to_bytes();

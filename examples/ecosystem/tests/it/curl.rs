@@ -1,12 +1,12 @@
-//! Asking with curl.
+//! Requests with curl.
 
 use std::io::{self, Write};
 use std::process::Command;
 
-/// What curl printed and how it ended.
+/// The output and exit code of curl.
 pub(crate) struct Answer {
     pub(crate) body: Vec<u8>,
-    /// What it prints with `--verbose`: what went over the wire.
+    /// The output of `--verbose`: the traffic.
     pub(crate) log: String,
     pub(crate) code: i32,
 }
@@ -16,19 +16,19 @@ impl Answer {
         std::str::from_utf8(&self.body).unwrap()
     }
 
-    /// Whether a line of a header or of a trailer was received.
+    /// Whether this line of a header or trailer was received.
     pub(crate) fn received(&self, line: &str) -> bool {
         self.log.lines().any(|got| got.trim_end() == format!("< {line}"))
     }
 }
 
-/// Runs curl; `None` if there is none.
+/// Runs curl. Returns `None` if curl cannot start.
 pub(crate) fn curl(args: &[&str]) -> Option<Answer> {
     let common = ["--silent", "--show-error", "--verbose", "--max-time", "60", "--noproxy", "*"];
     let output = match Command::new("curl").args(common).args(args).output() {
         Ok(output) => output,
         Err(error) => {
-            // Not by a macro: what those print is shown for tests that fail only.
+            // Not `eprintln!`: the test harness shows its output only for failed tests.
             let _ = writeln!(io::stderr(), "NOT TESTED with curl, which cannot start: {error}");
             return None;
         }

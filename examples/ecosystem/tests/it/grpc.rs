@@ -1,4 +1,4 @@
-//! gRPC: by the example's own client, and what is on the wire.
+//! gRPC: the example's own client, and the bytes on the wire.
 
 use crate::client;
 use crate::curl::curl;
@@ -22,7 +22,8 @@ fn ask(server: &Server, name: &str) -> Output {
     Command::new(env!("CARGO_BIN_EXE_grpc")).args([&addr, name]).output().unwrap()
 }
 
-/// A message on the wire: not compressed, its length, and its one field, a string with the tag 1.
+/// Returns a message on the wire: the flag "not compressed", the length, and one field, a string
+/// with tag 1.
 fn message(text: &str) -> Vec<u8> {
     let len = u8::try_from(text.len()).unwrap();
     assert!(len < 128, "the length is one byte");
@@ -37,13 +38,13 @@ async fn call(
     let asked = Request::post(url).header("content-type", "application/grpc");
     let asked = asked.header("te", "trailers").body(body.into()).unwrap();
     let response = sender.send_request(asked).await.unwrap();
-    // The status of HTTP is not that of gRPC.
+    // The HTTP status is always 200. The gRPC status is separate.
     assert_eq!(response.status(), 200);
     assert_eq!(response.headers()["content-type"], "application/grpc");
     response
 }
 
-/// The data and the trailers.
+/// Returns the data and the trailers.
 async fn parts(response: Response<Incoming>) -> (Bytes, HeaderMap) {
     let body = response.into_body().collect().await.unwrap();
     let trailers = body.trailers().cloned().unwrap_or_default();
@@ -65,7 +66,7 @@ fn its_own_client() {
     assert!(!bad.status.success());
 }
 
-/// Many calls at the same time, each a stream of the same connection.
+/// Runs many calls concurrently, each as a stream of the same connection.
 #[gmp::test]
 async fn many_calls() {
     let server = start();
@@ -86,7 +87,7 @@ async fn many_calls() {
     }
 }
 
-/// Without any data the status is in the header.
+/// Without data the gRPC status is in the header.
 #[gmp::test]
 async fn what_is_wrong_is_a_status() {
     let server = start();

@@ -1,4 +1,4 @@
-//! The crate h2 alone, which reads and writes by tokio's traits: feature `tokio-io`.
+//! The crate h2 by itself, which uses tokio's traits (feature `tokio-io`).
 
 use gmp::go;
 use gmp::net::UnixStream;
@@ -6,7 +6,7 @@ use h2::{RecvStream, client, server};
 use hyper::body::Bytes;
 use hyper::{HeaderMap, Request, Response};
 
-/// Reads all of a body, and gives back the room it took.
+/// Reads the whole body and releases the flow-control capacity.
 async fn read_all(body: &mut RecvStream) -> Vec<u8> {
     let mut all = Vec::new();
     while let Some(data) = body.data().await {

@@ -1,4 +1,4 @@
-//! HTTP/1: `examples/http.rs`, and the clients.
+//! HTTP/1: `examples/http.rs` and the clients.
 
 use crate::client::{self, request, send, text};
 use crate::curl::curl;
@@ -10,7 +10,7 @@ fn start() -> Server {
     Server::start(env!("CARGO_BIN_EXE_http"), &[])
 }
 
-/// Runs the client.
+/// Runs the example's client.
 pub(crate) fn http_client(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_http_client")).args(args).output().unwrap()
 }
@@ -68,7 +68,7 @@ fn the_client_says_what_went_wrong() {
     }
 }
 
-/// Four ask at the same time: there is little reason for more connections than that, and none for one each.
+/// Four requests run at the same time, so about four connections are needed, not one per request.
 #[test]
 fn a_pool_keeps_its_connections() {
     let server = start();

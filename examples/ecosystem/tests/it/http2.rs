@@ -1,4 +1,4 @@
-//! HTTP/2, and the end of a server.
+//! HTTP/2, and the graceful shutdown of a server.
 
 use crate::client::{self, request, text};
 use crate::curl::curl;
@@ -20,7 +20,7 @@ fn start() -> Server {
     Server::start(env!("CARGO_BIN_EXE_http2"), &[])
 }
 
-/// Streams beside each other, with bodies larger than their windows.
+/// Runs concurrent streams with bodies larger than their windows.
 #[gmp::test]
 async fn many_streams_on_one_connection() {
     let server = start();
@@ -43,7 +43,7 @@ async fn many_streams_on_one_connection() {
     }
 }
 
-/// A stream that nobody reads holds up itself and not the others.
+/// A stream that is not read does not delay the others.
 #[gmp::test]
 async fn a_stream_that_is_not_read() {
     let server = start();
@@ -81,7 +81,7 @@ fn curl_speaks_both() {
     assert_eq!(echo.text(), "echo this");
 }
 
-/// The body of a request that is under way for as long as the test likes.
+/// A request body that the test keeps open.
 type Open = StreamBody<gmp::sync::Receiver<Result<Frame<Bytes>, Infallible>>>;
 
 fn data(text: &'static str) -> Result<Frame<Bytes>, Infallible> {
@@ -92,7 +92,7 @@ async fn next(response: &mut Response<Incoming>) -> Bytes {
     response.frame().await.unwrap().unwrap().into_data().unwrap()
 }
 
-/// Asks a server to end while it answers a request, which is finished all the same.
+/// Sends SIGTERM to a server during a request: the request still finishes.
 async fn ends_after_the_last_answer<S, F>(mut server: Server, send: S)
 where
     S: FnOnce(Request<Open>) -> F,
@@ -106,7 +106,7 @@ where
     assert_eq!(next(&mut response).await, "before");
 
     server.terminate();
-    // It has seen the signal once nobody can connect any more.
+    // The server has handled the signal when connections fail.
     let ending = async { while TcpStream::connect(server.addr()).await.is_ok() {} };
     gmp::timeout(Duration::from_secs(60), ending).await.unwrap();
     tx.send(data("after")).await.unwrap();
@@ -141,7 +141,7 @@ async fn open_http1(addr: SocketAddr) -> http1::SendRequest<Open> {
     sender
 }
 
-/// Idle connections, and those that have not said anything yet, do not keep a server alive.
+/// Idle and silent connections do not keep a server alive.
 #[gmp::test]
 async fn idle_connections_do_not_hold_up_the_end() {
     let mut server = start();
@@ -157,12 +157,12 @@ async fn idle_connections_do_not_hold_up_the_end() {
     drop(silent);
 }
 
-/// hyper's pings are on gmp's timers: a peer that does not answer them is given up.
+/// hyper's pings use gmp's timers: a connection whose peer does not answer them ends.
 #[gmp::test]
 async fn a_peer_that_does_not_answer_pings() {
     let listener = gmp::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-    // The preface, and an empty frame of settings; then never anything.
+    // The preface and an empty settings frame, then nothing.
     peer.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.unwrap();
     let (stream, _) = listener.accept().await.unwrap();
     let mut http = hyper::server::conn::http2::Builder::new(Executor);

@@ -1,5 +1,5 @@
-//! Each example is started as a program of its own and driven by others' clients: curl, hyper, rustls,
-//! tungstenite. Without curl its part is left out, loudly.
+//! Runs each example as a separate program, with clients of other projects: curl, hyper, rustls,
+//! tungstenite. Without curl its tests print a warning and pass.
 
 mod axum;
 mod client;

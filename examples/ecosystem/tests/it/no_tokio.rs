@@ -1,5 +1,6 @@
-//! None of the examples starts a Tokio runtime: none is compiled in. What hyper and h2 take of tokio is its
-//! traits and its channels; hyper-util's pool names its sockets, which without a runtime nobody can open.
+//! No example starts a Tokio runtime, because the runtime is not compiled in. hyper and h2 use
+//! tokio's traits and channels. hyper-util's pool names tokio's sockets, which cannot be opened
+//! without a runtime.
 
 use std::process::Command;
 
@@ -21,7 +22,7 @@ fn tokios_runtime_is_not_compiled_in() {
         .unwrap();
     let tree = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    // Who asks for it is known, so the question was the right one.
+    // A known feature is in the tree, so the query works.
     assert!(tree.lines().any(|line| line.starts_with("tokio feature \"sync\"")), "{tree}");
     assert!(!tree.lines().any(|line| line.starts_with("tokio feature \"rt")), "{tree}");
 }

@@ -1,21 +1,21 @@
-//! An example that serves, as a child process.
+//! Runs an example server as a child process.
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 
-/// A server at a free port, until it is dropped.
+/// A server at a free port, killed on drop.
 pub(crate) struct Server {
     child: Child,
     addr: SocketAddr,
-    /// Kept open: it may print.
+    /// Kept open, because the server may print.
     _stdout: BufReader<ChildStdout>,
 }
 
 impl Server {
-    /// Starts `program` with the address to listen at and `more`, and waits until it listens. A panic in one
-    /// of its goroutines ends it.
+    /// Starts `program` with the address to listen at and `more`, and waits until it listens. A
+    /// panic in one of its goroutines ends it.
     pub(crate) fn start(program: &str, more: &[&str]) -> Self {
         let mut child = Command::new(program)
             .arg("127.0.0.1:0")
@@ -40,7 +40,7 @@ impl Server {
         format!("http://{}{path}", self.addr)
     }
 
-    /// Asks it to end, as `kill` does.
+    /// Sends SIGTERM, as `kill` does.
     pub(crate) fn terminate(&self) {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, Signal::TERM).unwrap();

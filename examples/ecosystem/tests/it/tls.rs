@@ -1,4 +1,4 @@
-//! rustls over sockets of gmp.
+//! rustls over gmp's sockets.
 
 use crate::curl::curl;
 use crate::server::Server;
@@ -20,7 +20,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The example, with the file it has written its certificate to.
+/// The example server, and the file of its certificate.
 struct Https {
     server: Server,
     file: PathBuf,
@@ -50,7 +50,7 @@ impl Drop for Https {
     }
 }
 
-/// Connects, and trusts `certificate` alone.
+/// Connects, and trusts only `certificate`.
 async fn connect(
     addr: SocketAddr,
     certificate: CertificateDer<'static>,
@@ -81,15 +81,15 @@ async fn http1_in_private() {
     }
 }
 
-/// hyper's end of a connection reaches the socket through what is between: without the goodbye of TLS a
-/// client could not tell the end from somebody who cut the wire.
+/// hyper's shutdown of a connection reaches the socket through the TLS stream. Without TLS's close
+/// message a client could not distinguish the end from a broken connection.
 #[gmp::test]
 async fn the_end_is_said() {
     let https = Https::start("the_end_is_said");
     let mut stream = https.connect(b"http/1.1").await;
     let asked = b"GET /you HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     stream.write_all(asked).await.unwrap();
-    // A write that gives way to other goroutines is kept by the TLS stream until it is flushed.
+    // The TLS stream may buffer a write that was deferred by the budget, until it is flushed.
     stream.flush().await.unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();
@@ -119,8 +119,8 @@ async fn http2_in_private() {
     }
 }
 
-/// A client that says nothing, one that does not speak TLS, one that does not trust the certificate:
-/// none is in the way of others.
+/// Clients that cannot connect do not delay others: one sends nothing, one does not speak TLS, one
+/// does not trust the certificate.
 #[gmp::test]
 async fn clients_that_do_not_get_in() {
     let https = Https::start("clients_that_do_not_get_in");
@@ -129,7 +129,7 @@ async fn clients_that_do_not_get_in() {
     let plain = TcpStream::connect(https.server.addr()).await.unwrap();
     plain.write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
     let mut end = Vec::new();
-    // An alert, and then the end or a reset.
+    // An alert, then the end or a reset.
     let _ = (&plain).read_to_end(&mut end).await;
     assert!(!end.starts_with(b"HTTP"), "{end:?}");
 
@@ -141,7 +141,7 @@ async fn clients_that_do_not_get_in() {
     drop(silent);
 }
 
-/// Both directions at once, more than all buffers hold.
+/// Sends more than all buffers hold, in both directions at once.
 #[gmp::test]
 async fn megabytes_each_way() {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();

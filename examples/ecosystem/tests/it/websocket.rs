@@ -30,7 +30,7 @@ async fn all_kinds_of_messages() {
         Message::text("über"),
         Message::binary(vec![0, 255]),
         Message::binary(vec![]),
-        // The lengths at which the header of a frame changes.
+        // The lengths at which the frame header changes.
         Message::binary(vec![1; 125]),
         Message::binary(vec![2; 126]),
         Message::binary(vec![3; 65_535]),
@@ -54,7 +54,7 @@ async fn ping_and_close() {
     assert!(socket.next().await.is_none());
 }
 
-/// All are sent without waiting for an answer, on connections beside each other.
+/// Sends all messages without waiting for answers, on concurrent connections.
 #[gmp::test]
 async fn many_messages_on_many_connections() {
     let server = start();
@@ -82,12 +82,12 @@ async fn many_messages_on_many_connections() {
     }
 }
 
-/// One that leaves without a word, in the middle of a message.
+/// A client disconnects in the middle of a message.
 #[gmp::test]
 async fn a_client_that_leaves() {
     let server = start();
     let stream = connect(server.addr()).await.into_inner();
-    // A masked binary frame of 100 bytes, of which there are two.
+    // A masked binary frame of 100 bytes, cut off after two bytes.
     stream.write_all(&[0x82, 0x80 | 100, 1, 2, 3, 4, 5, 6]).await.unwrap();
     drop(stream);
     let mut socket = connect(server.addr()).await;
@@ -95,7 +95,7 @@ async fn a_client_that_leaves() {
     assert_eq!(socket.next().await.unwrap().unwrap(), Message::text("still there?"));
 }
 
-/// The answer of RFC 6455, section 1.3, to the key there; and none to who does not ask for an upgrade.
+/// The answer to the key of RFC 6455, section 1.3. A request without an upgrade gets none.
 #[gmp::test]
 async fn the_handshake_on_the_wire() {
     let server = start();
