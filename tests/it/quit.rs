@@ -123,7 +123,7 @@ fn insisting_ends_a_dump_that_is_stuck() {
     }
     let status = loop {
         child.quit();
-        // The interval of a user who presses the key again.
+        // Repeats the signal like a user at a terminal.
         std::thread::sleep(Duration::from_millis(50));
         if let Some(status) = child.0.try_wait().unwrap() {
             break status;

@@ -32,8 +32,8 @@ pub(crate) const LEAK_PER_OPERATION: f64 = 1.0;
 /// caches, if the largest runtime has `procs` Ps.
 ///
 /// Each P keeps free goroutines of up to 37 sizes, and the allocator keeps free memory of each
-/// thread. Chosen: twice the growth of runs of ten minutes with 1 to 16 Ps. At 10,000 operations per
-/// second a leak of [`LEAK_PER_OPERATION`] exceeds it with 1 P after nine minutes.
+/// thread. Chosen: twice the growth of runs of ten minutes with 1 to 16 Ps. At 10,000 operations
+/// per second a leak of [`LEAK_PER_OPERATION`] exceeds it with 1 P after nine minutes.
 pub(crate) fn caches(procs: usize) -> f64 {
     (4 + procs) as f64 * 1024.0 * 1024.0
 }
