@@ -1,5 +1,5 @@
-// The part of ../../examples/mini_redis in Go that redis-benchmark's SET and GET need, with the same
-// buffering: all requests that have arrived are answered with one write.
+// The part of ../../examples/mini_redis in Go that redis-benchmark's SET and GET need, with the
+// same buffering: all requests that have arrived are answered with one write.
 package main
 
 import (
