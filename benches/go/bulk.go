@@ -8,7 +8,7 @@ import (
 
 const chunkSize, bulkWrites = 64 << 10, 4096
 
-// The first byte of a chunk: the low byte of its number.
+// The first byte of a chunk: its number modulo 251.
 func mark(chunk int) byte { return byte(chunk % 251) }
 
 // Writes all chunks and closes the connection.
