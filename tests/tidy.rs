@@ -1,13 +1,13 @@
-//! The house rules that no compiler checks: layers, sizes, where atomics may be changed.
+//! House rules that no compiler checks: layers, file sizes, where atomics may be changed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Longest file, without tests and models.
+/// Maximum length of a file, without tests and models.
 const FILE_CAP: usize = 600;
 
-/// Modules of gmp-rt from the bottom up; a module may use those before it and those beside it in
-/// its own folder.
+/// Modules of gmp-rt from the bottom up. A module may use earlier ones and the modules of its own
+/// folder.
 const LAYERS: &[&[&str]] = &[
     &["prim", "tuning", "throw", "wait_reason"],
     &["util", "sys"],
@@ -32,8 +32,8 @@ const LAYERS: &[&[&str]] = &[
     ],
 ];
 
-/// The files in which atomics are read, modified and written in one step. Each has loom models
-/// beside it, or is a lone counter.
+/// The files that contain read-modify-write operations on atomics. Each has loom models or is a
+/// separate counter.
 const PROOF_FILES: &[&str] = &[
     "gmp-rt/src/prim/raw_lock.rs",
     "gmp-rt/src/g/status.rs",
@@ -55,17 +55,17 @@ const PROOF_FILES: &[&str] = &[
     "gmp-net/src/signal/handler.rs",
 ];
 
-/// Ways to make a raw pointer of a reference.
+/// Ways to make a raw pointer from a reference.
 const POINTERS_FROM_REFERENCES: &[&str] =
     &["NonNull::from(", "from_ref", "from_mut", "as *const", "as *mut", "&raw const *", "addr_of"];
 
-/// The lines of `gmp-rt/src/g` that may use them, by a part of the line: none points to a cell.
+/// The lines of `gmp-rt/src/g` that may use them, by a part of the line. None points to a cell.
 const POINTERS_TO_OTHER_THINGS: &[(&str, &str)] = &[
-    // A `'static` location, which is only read.
+    // A `'static` location that is only read.
     ("gmp-rt/src/g/origin.rs", "Self(NonNull::from(site).cast())"),
-    // A box that is leaked: the pointer covers all of it.
+    // A leaked box: the pointer covers all of it.
     ("gmp-rt/src/g/origin.rs", "NonNull::from(Box::leak("),
-    // A cache, which is used through shared references only.
+    // A cache that is used through shared references only.
     ("gmp-rt/src/g/heap.rs", "current.set(cache.map_or(ptr::null(), ptr::from_ref))"),
 ];
 
@@ -104,14 +104,14 @@ const MODELS: &[(&str, &str)] = &[
     ("gmp-sync/src/waitq.rs", "gmp-sync/src/cond_loom.rs"),
 ];
 
-/// A source file of one of the crates, tests and models left out.
+/// A source file of one of the crates, without tests and models.
 struct Source {
     path: String,
     text: String,
 }
 
 impl Source {
-    /// Its lines with their numbers, comments left out.
+    /// Returns its lines with their numbers, without comments.
     fn code(&self) -> impl Iterator<Item = (usize, &str)> {
         let lines = self.text.lines().enumerate().map(|(n, line)| (n + 1, line));
         lines.filter(|(_, line)| !line.trim_start().starts_with("//"))
@@ -234,7 +234,7 @@ fn atomics_are_modified_in_proof_files_only() {
     assert_none(&complaints);
 }
 
-/// A pointer made of a `&G` covers the header alone, not the future behind it.
+/// A pointer made from a `&G` covers the header only, not the future behind it.
 #[test]
 fn pointers_to_cells_are_never_made_from_references() {
     let mut complaints = Vec::new();

@@ -1,11 +1,11 @@
-//! What the compiler says when the macros and types are used wrongly.
+//! Compiler messages for wrong uses of the macros and types.
 //!
 //! Every file in `tests/ui/fail` must fail to compile with the messages in the `.stderr` file
 //! beside it; every file in `tests/ui/pass` must compile without a warning and run.
-//! `GMP_UI_BLESS=1` writes the `.stderr` files anew.
+//! `GMP_UI_BLESS=1` rewrites the `.stderr` files.
 //!
-//! The files are compiled by `rustc` alone, against the library that cargo has just built for this
-//! test. A package for each of them would build all dependencies once more.
+//! `rustc` compiles the files directly, against the library that cargo has just built for this
+//! test. A package per file would build all dependencies once more.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -14,7 +14,7 @@ use std::process::{Command, Output};
 use std::sync::Mutex;
 use std::time::SystemTime;
 
-/// The compiler that wrote the `.stderr` files. Another one may use other words.
+/// The compiler that wrote the `.stderr` files. The messages of another one may differ.
 const BLESSED_BY: &str = "rustc 1.95.";
 
 fn root() -> &'static Path {
@@ -27,7 +27,8 @@ fn deps() -> PathBuf {
     test.parent().expect("a folder").to_owned()
 }
 
-/// The library `gmp`: the newest one in the folder, since cargo builds it before it runs this test.
+/// Returns the library `gmp`: the newest one in the folder, since cargo builds it before it runs
+/// this test.
 fn library() -> PathBuf {
     let built = |path: &PathBuf| fs::metadata(path).and_then(|file| file.modified()).ok();
     let is_gmp = |path: &PathBuf| {
@@ -41,7 +42,7 @@ fn library() -> PathBuf {
 
 fn rustc() -> Command {
     let mut command = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
-    // `.ci/flaky` sets it for the test harness. A compiler with it accepts what stable Rust
+    // `.ci/flaky` sets it for the test harness. With it a compiler accepts code that stable Rust
     // rejects.
     command.env_remove("RUSTC_BOOTSTRAP");
     command
@@ -103,11 +104,11 @@ fn check_all(cases: Vec<PathBuf>, check: impl Fn(&Path, &Path) -> Result<(), Str
 /// How messages are compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// With the `.stderr` file.
+    /// Compare with the `.stderr` file.
     Exactly,
-    /// Not at all: another compiler.
+    /// Do not compare, because the compiler is another one.
     FailureOnly,
-    /// They are written to the `.stderr` file.
+    /// Write the messages to the `.stderr` file.
     Bless,
 }
 
@@ -170,8 +171,8 @@ fn every_messages_file_has_a_case() {
     }
 }
 
-/// Messages without what changes when other files do: line numbers in them, their folders, and the
-/// width of the margin, which follows the longest line number.
+/// Removes the parts of messages that change when other files do: line numbers, folders, and the
+/// width of the margin, which depends on the longest line number.
 fn normalized(messages: &str, case: &Path) -> String {
     let mut text = String::new();
     let mut in_case = true;
@@ -194,8 +195,8 @@ fn normalized(messages: &str, case: &Path) -> String {
     text
 }
 
-/// A line without the line numbers of our crates inside its text, as in
-/// `{async block@gmp-rt/src/macros.rs:40:9: 40:47}`.
+/// Removes the line numbers of our crates from the text of a line, as in `{async
+/// block@gmp-rt/src/macros.rs:40:9: 40:47}`.
 fn without_our_numbers(line: &str) -> String {
     let Some(at) = line.find("gmp-") else { return line.to_owned() };
     let Some(end) = line[at..].find(".rs:").map(|end| at + end + ".rs".len()) else {

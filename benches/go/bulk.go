@@ -8,7 +8,7 @@ import (
 
 const chunkSize, bulkWrites = 64 << 10, 4096
 
-// The first byte of a chunk: the number of the chunk, as far as it fits.
+// The first byte of a chunk: its number modulo 251.
 func mark(chunk int) byte { return byte(chunk % 251) }
 
 // Writes all chunks and closes the connection.

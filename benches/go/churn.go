@@ -28,7 +28,7 @@ func ask(addr string) {
 		panic(err)
 	}
 	defer c.Close()
-	// A reset instead of a farewell: otherwise the ports of the machine are used up in a second.
+	// A reset instead of an orderly close, which would use up the ports of the machine in a second.
 	if err := c.(*net.TCPConn).SetLinger(0); err != nil {
 		panic(err)
 	}

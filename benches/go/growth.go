@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Waits until that many have come.
+// Waits until that many have arrived.
 func arrived(n *atomic.Int64, all int) {
 	for n.Load() < int64(all) {
 		runtime.Gosched()

@@ -1,5 +1,5 @@
-// As much of ../../examples/mini_redis in Go as redis-benchmark's SET and GET need, buffered in the same way:
-// all requests that have arrived are answered with one write.
+// The part of ../../examples/mini_redis in Go that redis-benchmark's SET and GET need, with the
+// same buffering: all requests that have arrived are answered with one write.
 package main
 
 import (
@@ -53,7 +53,7 @@ func serveRedis(c net.Conn, s *store) {
 	}
 }
 
-// A line without its end, after its sign, as a number.
+// Parses a line as a number, without its sign and its line end.
 func readNumber(r *bufio.Reader, sign byte) (int, bool) {
 	line, err := r.ReadSlice('\n')
 	if err != nil || len(line) < 4 || line[0] != sign {

@@ -5,7 +5,7 @@ import "reflect"
 
 const selectValues = 10000
 
-// Starts n senders, each on a channel of its own.
+// Starts n senders, each on its own channel.
 func selectSenders(n int) []chan uint64 {
 	channels := make([]chan uint64, n)
 	for i := range channels {

@@ -11,7 +11,7 @@ const WRITES: usize = 4096;
 /// Writes of a GiB.
 const WRITES_PER_GIB: f64 = (1 << 30) as f64 / CHUNK as f64;
 
-/// Runs the workload; returns milliseconds per GiB.
+/// Runs the workload and returns milliseconds per GiB.
 pub(crate) fn run<C: Contestant>(name: &str) -> Option<f64> {
     (name == "bulk").then(|| C::run(bulk::<C>()))
 }
@@ -30,7 +30,7 @@ async fn bulk<C: Contestant>() -> f64 {
     nanos_per_write.await * WRITES_PER_GIB / 1e6
 }
 
-/// The first byte of a chunk: the number of the chunk, as far as it fits.
+/// Returns the first byte of a chunk: its number modulo 251.
 fn mark(chunk: usize) -> u8 {
     (chunk % 251) as u8
 }

@@ -5,11 +5,11 @@ use crate::link::{AsyncChannel, Flume, GmpChan, Kanal, Link, Shared, TokioMpsc};
 use crate::selects::Select;
 use crate::workload::per_op;
 
-/// Which channels a contestant uses.
+/// The channels that a contestant uses.
 pub(crate) trait Channels: Contestant {
-    /// From several to one.
+    /// Several senders, one receiver.
     type Single: Select;
-    /// From several to several.
+    /// Several senders, several receivers.
     type Many: Shared;
     /// Without a buffer.
     type Zero: Shared;
@@ -33,7 +33,7 @@ impl Channels for Smol {
     type Zero = Flume;
 }
 
-/// Runs a workload over channels; returns its figure.
+/// Runs a workload over channels and returns its figure.
 pub(crate) fn run<C: Channels>(name: &str) -> Option<f64> {
     Some(match name {
         "pairs" => C::run(per_op(1_000, pairs::<C>)),
@@ -48,7 +48,7 @@ pub(crate) fn run<C: Channels>(name: &str) -> Option<f64> {
     })
 }
 
-/// 1000 pairs: each is spawned, one says ping, the other pong.
+/// Spawns 1000 pairs that each exchange a ping and a pong.
 async fn pairs<C: Channels>() {
     let (done, mut all_done) = C::Single::new(1_000);
     for n in 0..1_000u64 {
@@ -72,7 +72,7 @@ async fn pairs<C: Channels>() {
     assert_eq!(sum, 500 * 1_001);
 }
 
-/// A value goes there and back over two channels with room for one, 1000 times.
+/// A value passes back and forth over two channels with room for one, 1000 times.
 async fn ping_pong<C: Channels>() {
     let (ping, mut pinged) = C::Single::new(1);
     let (pong, mut ponged) = C::Single::new(1);
@@ -135,12 +135,12 @@ async fn four_to_four<C: Channels, L: Shared>(cap: usize) {
     assert_eq!((count, sum), (40_000, SUM));
 }
 
-/// Room for 128.
+/// `four_to_four` with room for 128.
 async fn mesh<C: Channels, L: Shared>() {
     four_to_four::<C, L>(128).await;
 }
 
-/// No room.
+/// `four_to_four` without a buffer.
 async fn rendezvous<C: Channels>() {
     four_to_four::<C, C::Zero>(0).await;
 }

@@ -1,16 +1,16 @@
-//! Connections that live for one byte: connect, one byte there and back, close.
+//! Short connections: connect, one byte in each direction, close.
 
 use crate::contestant::Contestant;
 use crate::workload::{Countdown, per_op};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Clients that work at the same time.
+/// Concurrent clients.
 const CLIENTS: usize = 32;
 /// Connections that each client makes in a round.
 const CONNECTIONS: usize = 20;
 
-/// Runs the workload; returns nanoseconds per connection.
+/// Runs the workload and returns nanoseconds per connection.
 pub(crate) fn run<C: Contestant>(name: &str) -> Option<f64> {
     (name == "churn").then(|| C::run(churn::<C>()))
 }
@@ -35,7 +35,7 @@ async fn answer<C: Contestant>(mut stream: C::Stream) {
     C::write_all(&mut stream, &byte).await.expect("send the byte back");
 }
 
-/// All clients make their connections.
+/// Runs all clients once.
 async fn round<C: Contestant>(addr: SocketAddr) {
     let (countdown, done) = Countdown::new(CLIENTS);
     for _ in 0..CLIENTS {
@@ -50,10 +50,10 @@ async fn round<C: Contestant>(addr: SocketAddr) {
     done.await.expect("the clients count to the end");
 }
 
-/// One connection.
+/// Makes one connection.
 async fn ask<C: Contestant>(addr: SocketAddr) {
     let mut stream = C::connect(addr).await;
-    // A reset instead of a farewell: otherwise the ports of the machine are used up in a second.
+    // A reset instead of an orderly close, which would use up the ports of the machine in a second.
     rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO)).expect("set SO_LINGER");
     C::write_all(&mut stream, b"x").await.expect("send a byte");
     let mut byte = [0];

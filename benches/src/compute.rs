@@ -21,7 +21,7 @@ pub(crate) const OVERSUBSCRIBED: &str = "oversubscribed";
 /// Threads per CPU in that workload.
 const THREADS_PER_CPU: usize = 4;
 
-/// Runs a workload; returns its figures.
+/// Runs a workload and returns its figures.
 pub(crate) fn run<C: Channels + Locks>(name: &str) -> Option<Vec<f64>> {
     Some(match name {
         "fork2" => vec![C::run(per_op(1, fork2::<C>)) / 1e3],
@@ -37,7 +37,7 @@ pub(crate) fn run<C: Channels + Locks>(name: &str) -> Option<Vec<f64>> {
     })
 }
 
-/// The number of threads that a workload runs on.
+/// Returns the number of threads that a workload runs on.
 pub(crate) fn threads(workload: &str) -> usize {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     if workload == OVERSUBSCRIBED { THREADS_PER_CPU * cpus } else { cpus }
@@ -102,9 +102,9 @@ async fn workers<C: Channels>(n: usize) {
     assert_eq!((count, sum), (ITEMS, SUM));
 }
 
-/// Four tasks compute item after item, and yield between. Eight others lock one mutex all the time.
-/// Returns the microseconds per item and the nanoseconds per lock, so that a runtime which
-/// starves either kind shows it.
+/// Four tasks compute item after item and yield after each. Eight others lock one mutex all the
+/// time. Returns the microseconds per item and the nanoseconds per lock, so that starving either
+/// kind is visible.
 async fn mutex_compute<C: Locks>() -> [f64; 2] {
     let start = Instant::now();
     let is_over = move || start.elapsed() >= SPAN;
@@ -125,9 +125,9 @@ async fn mutex_compute<C: Locks>() -> [f64; 2] {
     [items_took.as_secs_f64() * 1e6 / items as f64, locks_took.as_secs_f64() * 1e9 / locks as f64]
 }
 
-/// Locks until it is over; returns how often.
+/// Locks until `is_over`. Returns the number of locks.
 async fn lock_until<C: Locks, F: Fn() -> bool>(mutex: Arc<C::Mutex>, is_over: F) -> u64 {
-    // The clock is not read at each lock.
+    // Reads the clock once per this number of locks.
     const LOCKS_PER_CHECK: u64 = 64;
     let mut locks = 0;
     loop {
@@ -141,7 +141,7 @@ async fn lock_until<C: Locks, F: Fn() -> bool>(mutex: Arc<C::Mutex>, is_over: F)
     }
 }
 
-/// Computes at least one item, until it is over; returns how many.
+/// Computes at least one item, until `is_over`. Returns the number of items.
 async fn compute_until<C: Contestant, F: Fn() -> bool>(is_over: F) -> u64 {
     let mut items = 0;
     loop {
@@ -154,7 +154,7 @@ async fn compute_until<C: Contestant, F: Fn() -> bool>(is_over: F) -> u64 {
     }
 }
 
-/// After each millisecond of rest, four tasks compute 50 µs each. Returns the 99th percentile of
+/// Four tasks compute 50 µs each after every millisecond of sleep. Returns the 99th percentile of
 /// the time until all have ended, and the CPU time per burst, both in microseconds.
 async fn bursts<C: Contestant>() -> [f64; 2] {
     const BURSTS: usize = 400;

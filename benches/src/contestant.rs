@@ -1,4 +1,4 @@
-//! The Rust runtimes behind one face, so that a workload is written once and none is favoured.
+//! One interface for all Rust runtimes, so that a workload is written once and favours none.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -7,9 +7,9 @@ use std::time::Duration;
 
 /// A runtime under test. All calls are static and inlined.
 pub(crate) trait Contestant: 'static {
-    /// What spawning gives; its output is the goroutine's.
+    /// The handle of a task. It yields the task's output.
     type Handle<T: Send + 'static>: Future<Output = T> + Send;
-    /// What accepts connections.
+    /// A listening socket.
     type Listener: Send + Sync;
     /// A connection.
     type Stream: Send + AsFd;
@@ -25,54 +25,54 @@ pub(crate) trait Contestant: 'static {
     fn spawn<T: Send + 'static>(
         future: impl Future<Output = T> + Send + 'static,
     ) -> Self::Handle<T>;
-    /// Starts a task nobody waits for.
+    /// Starts a task without a handle.
     fn go(future: impl Future<Output = ()> + Send + 'static);
-    /// What a plain thread needs to spawn here.
+    /// Returns what an external thread needs to spawn here.
     fn context() -> Context {
         Context(None)
     }
-    /// Gives way.
+    /// Yields.
     fn yield_now() -> impl Future<Output = ()> + Send;
     /// Sleeps.
     fn sleep(duration: Duration) -> impl Future<Output = ()> + Send;
-    /// Runs a short blocking call, the best way the runtime has.
+    /// Runs a short blocking call in the runtime's best way.
     fn blocking<T: Send + 'static>(
         f: impl FnOnce() -> T + Send + 'static,
     ) -> impl Future<Output = T> + Send;
-    /// Runs a blocking call as a program does that marks nothing: in the task itself if the runtime
-    /// allows that, otherwise in its pool of threads.
+    /// Runs a blocking call like a program that marks nothing: in the task itself if the runtime
+    /// allows it, otherwise in its thread pool.
     fn unmarked<T: Send + 'static>(
         f: impl FnOnce() -> T + Send + 'static,
     ) -> impl Future<Output = T> + Send + 'static;
-    /// Awaits with a limit; `true` if it was ready in time.
+    /// Awaits with a limit. Returns `true` if the future was ready in time.
     fn timeout(
         duration: Duration,
         future: impl Future<Output = ()> + Send,
     ) -> impl Future<Output = bool> + Send;
 
-    /// Listens at a free port of this host.
+    /// Listens on a free port of this host.
     fn listen() -> impl Future<Output = (Self::Listener, SocketAddr)> + Send;
-    /// Takes the next connection.
+    /// Accepts the next connection.
     fn accept(listener: &Self::Listener) -> impl Future<Output = Self::Stream> + Send;
     /// Connects.
     fn connect(addr: SocketAddr) -> impl Future<Output = Self::Stream> + Send;
-    /// Reads some; 0 at the end.
+    /// Reads some bytes. Returns 0 at the end.
     fn read(
         stream: &mut Self::Stream,
         buf: &mut [u8],
     ) -> impl Future<Output = std::io::Result<usize>> + Send;
-    /// Writes all.
+    /// Writes all bytes.
     fn write_all(
         stream: &mut Self::Stream,
         buf: &[u8],
     ) -> impl Future<Output = std::io::Result<()>> + Send;
 }
 
-/// What a plain thread needs to spawn: something with Tokio, nothing with the others.
+/// What an external thread needs to spawn: a handle with Tokio, nothing with the others.
 pub(crate) struct Context(Option<tokio::runtime::Handle>);
 
 impl Context {
-    /// Runs `f` with it.
+    /// Runs `f` in this context.
     pub(crate) fn enter(&self, f: impl FnOnce()) {
         let _guard = self.0.as_ref().map(tokio::runtime::Handle::enter);
         f();
@@ -171,7 +171,7 @@ impl Contestant for Tokio {
 
     fn run<T: Send + 'static>(main: impl Future<Output = T> + Send + 'static) -> T {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-        // As a task, not in `block_on`: that thread is no worker and would be slower.
+        // As a task, because the thread of `block_on` is no worker and would be slower.
         runtime.block_on(runtime.spawn(main)).unwrap()
     }
     fn run_on<T: Send + 'static>(
@@ -198,7 +198,7 @@ impl Contestant for Tokio {
         tokio::time::sleep(duration)
     }
     async fn blocking<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
-        // Ten times faster than `spawn_blocking` for a call this short.
+        // Much faster than `spawn_blocking` for a call this short.
         tokio::task::block_in_place(f)
     }
     async fn unmarked<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
@@ -228,7 +228,7 @@ impl Contestant for Tokio {
     }
 }
 
-/// smol's global executor, a thread per core.
+/// smol's global executor with one thread per core.
 pub(crate) struct Smol;
 
 impl Contestant for Smol {
@@ -243,7 +243,7 @@ impl Contestant for Smol {
         threads: usize,
         main: impl Future<Output = T> + Send + 'static,
     ) -> T {
-        // smol reads this when it starts its threads. The program was started with it.
+        // smol reads this when it starts its threads. This program was started with it.
         let set = std::env::var("SMOL_THREADS").ok().and_then(|set| set.parse().ok());
         assert_eq!(set, Some(threads), "SMOL_THREADS");
         Self::run(main)

@@ -11,7 +11,7 @@ pub(crate) enum Runtime {
     Gmp,
     /// The same with `GMPDEBUG=adaptive=0`: all Ps run all the time.
     Fixed,
-    /// gmp as an earlier build of this program has it (`--baseline`).
+    /// gmp in an earlier build of this program (`--baseline`).
     Base,
     /// Tokio's multi-thread runtime.
     Tokio,
@@ -25,7 +25,7 @@ impl Runtime {
     /// The runtimes that gmp is compared with for the ratio.
     pub(crate) const PEERS: [Self; 3] = [Self::Tokio, Self::Smol, Self::Go];
 
-    /// The name in tables and progress lines.
+    /// Returns the name in tables and progress lines.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Gmp => "gmp",
@@ -37,7 +37,7 @@ impl Runtime {
         }
     }
 
-    /// The contestant that the started program is asked for. A baseline runs its own gmp.
+    /// Returns the contestant to request from the program. A baseline runs its own gmp.
     pub(crate) fn contestant(self) -> &'static str {
         match self {
             Self::Base | Self::Fixed => "gmp",
@@ -60,7 +60,7 @@ impl Allocator {
     /// Both, in the order of the table.
     pub(crate) const ALL: [Self; 2] = [Self::Malloc, Self::Mimalloc];
 
-    /// The name in tables.
+    /// Returns the name in tables.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Malloc => "malloc",
@@ -83,7 +83,7 @@ impl Entrant {
         Self { runtime, allocator: Some(allocator) }
     }
 
-    /// gmp with `adaptive=0`. One allocator is enough: the setting has nothing to do with memory.
+    /// gmp with `adaptive=0`. One allocator is enough, because the setting does not affect memory.
     pub(crate) const FIXED: Self = Self::rust(Runtime::Fixed, Allocator::Malloc);
 
     /// Go.

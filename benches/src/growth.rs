@@ -1,4 +1,5 @@
-//! What many cost: goroutines and timers by the thousand and by the million. The cost of one must not grow.
+//! The cost per item with many items: goroutines and timers by the thousand and by the million. It
+//! must not grow with their number.
 
 use crate::contestant::Contestant;
 use crate::locks::Locks;
@@ -8,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Runs a workload; returns its figure.
+/// Runs a workload and returns its figure.
 pub(crate) fn run<C: Locks>(name: &str) -> Option<f64> {
     Some(match name {
         "grow_1k" => C::run(per_op(1_000, || grow::<C>(1_000))),
@@ -19,7 +20,7 @@ pub(crate) fn run<C: Locks>(name: &str) -> Option<f64> {
     })
 }
 
-/// Counts those that have come; who waits for all of them yields meanwhile.
+/// Counts arrivals. `all` yields until all have arrived.
 #[derive(Clone, Default)]
 struct Arrivals(Arc<AtomicUsize>);
 
@@ -35,7 +36,7 @@ impl Arrivals {
     }
 }
 
-/// All are spawned and wait for one thing; when the last has come it happens, and all end.
+/// Spawns `n` tasks that wait at one gate. Opens it when all have arrived, and waits for their end.
 async fn grow<C: Locks>(n: usize) {
     let gate = Arc::new(C::Gate::default());
     let (countdown, done) = Countdown::new(n);
@@ -53,7 +54,7 @@ async fn grow<C: Locks>(n: usize) {
     done.await.unwrap();
 }
 
-/// A timeout is set and cancelled while a million others are pending.
+/// Sets and cancels a timeout while a million others are pending.
 async fn timers<C: Contestant>() -> f64 {
     const PENDING: usize = 1_000_000;
     let arrivals = Arrivals::default();
@@ -61,7 +62,7 @@ async fn timers<C: Contestant>() -> f64 {
         let arrivals = arrivals.clone();
         C::go(async move {
             arrivals.arrive();
-            // Hours, each different: no two end together.
+            // An hour and more, all different, so that no two end together.
             C::sleep(Duration::from_micros(3_600_000_000 + n * 7919)).await;
         });
     }
@@ -74,7 +75,7 @@ async fn timers<C: Contestant>() -> f64 {
     .await
 }
 
-/// A hundred tasks that spawn a hundred each and join them all; then all are joined.
+/// A hundred tasks spawn and join a hundred tasks each. Then all are joined.
 async fn join_deep<C: Contestant>() {
     let groups = (0..100u64).map(|group| {
         C::spawn(async move {

@@ -19,7 +19,7 @@ td:first-child,tr:first-child th:first-child{text-align:left}th[colspan]{text-al
 h3{margin:1em 0 .2em}svg{display:block}.about{color:#555;margin:.2em 0}\
 ";
 
-/// The whole page.
+/// Renders the whole page.
 pub(crate) fn page(report: &Report) -> String {
     let mut page = format!(
         "<!doctype html><html lang=en><meta charset=utf-8>\
@@ -124,7 +124,7 @@ fn against_base(row: &Row, allocator: Allocator) -> String {
         Some(Verdict::Better) => " won",
         _ => "",
     };
-    // The warning at the top says that the rounds are too few.
+    // The warning at the top reports that there are too few rounds.
     let word =
         verdict.filter(|verdict| *verdict != Verdict::TooFewRounds).map_or("", Verdict::name);
     format!(

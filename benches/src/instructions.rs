@@ -79,7 +79,8 @@ pub(crate) fn verdict(row: &Row, allocator: Allocator) -> Option<Verdict> {
     Some(judge_instructions(gmp, row.median(Runtime::Base, allocator)?))
 }
 
-/// The instructions per operation. `None` if the workload cannot be counted, or is not known.
+/// Returns the instructions per operation. `None` if the workload cannot be counted or is not
+/// known.
 pub(crate) fn per_op(program: &Program, name: &str) -> Result<Option<f64>, String> {
     let Some((_, ops)) = WORKLOADS.iter().find(|(known, _)| *known == name) else {
         return Ok(None);
@@ -90,7 +91,8 @@ pub(crate) fn per_op(program: &Program, name: &str) -> Result<Option<f64>, Strin
     Ok(Some(more.saturating_sub(few) as f64 / ((MORE - FEW) * ops) as f64))
 }
 
-/// The instructions of a whole run with that many rounds. `None` if the program lacks the workload.
+/// Returns the instructions of a run with `rounds` rounds. `None` if the program lacks the
+/// workload.
 fn count(program: &Program, name: &str, rounds: u64) -> Result<Option<u64>, String> {
     let cell = program.run(name);
     let output = Command::new("valgrind")

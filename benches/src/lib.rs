@@ -1,6 +1,6 @@
-//! gmp beside Tokio, smol and Go, on the same machine in the same run.
+//! Benchmarks of gmp beside Tokio, smol and Go, on the same machine in the same run.
 //!
-//! Each workload runs on each contestant in a process of its own, interleaved over several rounds.
+//! Each workload runs on each contestant in its own process, interleaved over several rounds.
 //! `table` does that, with the programs that `programs` builds and finds. A `row` keeps the
 //! figures, a `report` all rows, and `text`, `markdown` and `html` show it. `verdict` decides
 //! whether a row became worse than the baseline's.
@@ -10,7 +10,7 @@
 //! `mixed` measure from another process. `instructions` counts instead of measuring time.
 //! `lateness` has tables of its own.
 
-// The bin `soak` needs nothing of this, and is built without the peers under a sanitizer.
+// The bin `soak` needs nothing of this. Under a sanitizer it is built without the peers.
 #![cfg(feature = "peers")]
 
 mod bulk;
@@ -96,7 +96,7 @@ pub fn contestant_main() -> ExitCode {
     }
 }
 
-/// Runs `act` with what was parsed. Prints an error of either, and `usage` after a wrong option.
+/// Runs `act` with the parsed options. Prints an error of either, and `usage` after a wrong option.
 fn finish<T>(
     usage: &str,
     parsed: Result<T, String>,
@@ -220,7 +220,7 @@ fn write_markdown(path: &Path, name: &str, table: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Writes a file so that it is never seen half written, not even after Ctrl-C.
+/// Writes a file atomically, so that Ctrl-C leaves no partial file.
 fn save(path: &Path, text: &str) -> Result<(), String> {
     let named = |error: std::io::Error| format!("{}: {error}", path.display());
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {

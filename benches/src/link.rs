@@ -1,4 +1,4 @@
-//! Channels behind one face: each contestant with the best channel there is for it.
+//! One interface for channels. Each contestant has its best channel.
 
 use std::future::Future;
 
@@ -6,26 +6,26 @@ use std::future::Future;
 pub(crate) trait Link: 'static {
     /// The sending end.
     type Tx: Clone + Send + Sync + 'static;
-    /// The receiving end; cloned only where the kind allows several receivers.
+    /// The receiving end. Cloned only if the kind allows several receivers.
     type Rx: Send + 'static;
 
-    /// A channel of this capacity.
+    /// Creates a channel of this capacity.
     fn new(cap: usize) -> (Self::Tx, Self::Rx);
-    /// Sends; there is a receiver.
+    /// Sends a value. A receiver exists.
     fn send(tx: &Self::Tx, value: u64) -> impl Future<Output = ()> + Send;
-    /// Receives; `None` when all senders are gone.
+    /// Receives a value. Returns `None` when all senders are dropped.
     fn recv(rx: &mut Self::Rx) -> impl Future<Output = Option<u64>> + Send;
-    /// Receives from the one that is ready; from a random one if both are.
+    /// Receives from the channel that is ready, or from a random one if both are.
     fn either(a: &mut Self::Rx, b: &mut Self::Rx) -> impl Future<Output = Option<u64>> + Send;
 }
 
 /// A channel with several receivers.
 pub(crate) trait Shared: Link {
-    /// Another receiver.
+    /// Returns another receiver.
     fn share(rx: &Self::Rx) -> Self::Rx;
 }
 
-/// gmp's.
+/// gmp's channel.
 pub(crate) struct GmpChan;
 
 impl Link for GmpChan {
@@ -79,7 +79,7 @@ impl Link for TokioMpsc {
     }
 }
 
-/// A kind whose ends are called `send` and `recv` with errors of their own.
+/// A kind of channel whose `send` and `recv` return their own errors.
 macro_rules! shared_link {
     ($(#[$doc:meta])* $name:ident, $tx:ty, $rx:ty, $new:path, $send:ident, $recv:ident) => {
         $(#[$doc])*

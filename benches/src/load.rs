@@ -1,6 +1,6 @@
 //! Servers under the load of clients: `wrk`, `redis-benchmark`, and threads of this process.
 //!
-//! The server is a process of its own ([`crate::server`]). The client runs on the same machine for
+//! The server is a separate process ([`crate::server`]). The client runs on the same machine for
 //! every contestant. A row whose client is not installed is left out.
 
 use crate::mixed;
@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 /// A client and what it measures.
 #[derive(Debug)]
 pub(crate) struct Load {
-    /// What the server speaks.
+    /// The protocol of the server.
     protocol: &'static str,
     client: Client,
 }
@@ -35,7 +35,7 @@ pub(crate) enum Answer {
     Unknown,
 }
 
-/// The load of a row.
+/// Returns the load of a row.
 pub(crate) fn find(name: &str) -> Option<Load> {
     let (protocol, client) = match name {
         "http64" => ("http", Client::Wrk { connections: 64 }),
@@ -48,7 +48,7 @@ pub(crate) fn find(name: &str) -> Option<Load> {
     Some(Load { protocol, client })
 }
 
-/// Ends the server with the measurement.
+/// Ends the server when the measurement ends.
 struct Server(Child);
 
 impl Drop for Server {
@@ -59,7 +59,7 @@ impl Drop for Server {
 }
 
 impl Load {
-    /// The program that has to be there, and the package that has it.
+    /// Returns the required program and its package.
     fn needs(&self) -> Option<(&'static str, &'static str)> {
         match self.client {
             Client::Wrk { .. } => Some(("wrk", "wrk")),
@@ -68,7 +68,7 @@ impl Load {
         }
     }
 
-    /// The program that is missing, and the package that has it.
+    /// Returns the required program and its package if the program is missing.
     pub(crate) fn misses(&self) -> Option<(&'static str, &'static str)> {
         self.needs().filter(|(program, _)| Command::new(program).arg("-v").output().is_err())
     }
@@ -82,7 +82,7 @@ impl Load {
         let mut server = Server(command.spawn().map_err(named)?);
         let (stdout, stderr) = (server.0.stdout.take(), server.0.stderr.take());
         let (stdout, mut stderr) = (stdout.expect("piped"), stderr.expect("piped"));
-        // Always read, so that a server that reports much is not blocked by a full pipe.
+        // Read concurrently, so that a full pipe does not block the server.
         let errors = std::thread::spawn(move || {
             let mut errors = String::new();
             stderr.read_to_string(&mut errors).map(|_| errors)
@@ -134,7 +134,7 @@ fn client(program: &str, args: &[&str]) -> String {
     told
 }
 
-/// A wrong answer cannot be fast: wrk counts what is no answer and what is not a 2xx.
+/// Fails on wrong answers: wrk counts errors and answers that are not 2xx.
 fn read_wrk(told: &str) -> Vec<f64> {
     assert!(!told.contains("Socket errors") && !told.contains("Non-2xx"), "{told}");
     let after = |label: &str| {
@@ -145,7 +145,7 @@ fn read_wrk(told: &str) -> Vec<f64> {
     vec![1e9 / per_second, micros(after("99%"))]
 }
 
-/// `1.23ms` in µs.
+/// Converts `1.23ms` to µs.
 fn micros(text: &str) -> f64 {
     let digits = text.trim_end_matches(char::is_alphabetic);
     let scale = match &text[digits.len()..] {

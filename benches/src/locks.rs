@@ -1,4 +1,4 @@
-//! The workloads over locks, and over many that wait for one thing.
+//! The workloads over locks, and over many tasks that wait for one event.
 
 use crate::contestant::{Contestant, Gmp, Smol, Tokio};
 use crate::row::median;
@@ -14,12 +14,12 @@ pub(crate) trait Locks: Contestant {
     type Mutex: Default + Send + Sync + 'static;
     /// A semaphore.
     type Semaphore: Send + Sync + 'static;
-    /// What many can wait for, and be released from at once.
+    /// A gate at which many tasks wait and which releases all at once.
     type Gate: Default + Send + Sync + 'static;
 
-    /// Locks, adds one, unlocks; returns what it was before.
+    /// Locks, adds one and unlocks. Returns the previous value.
     fn bump(mutex: &Self::Mutex) -> impl Future<Output = u64> + Send;
-    /// A semaphore without permits.
+    /// Creates a semaphore without permits.
     fn semaphore() -> Self::Semaphore;
     /// Waits for a permit.
     fn acquire(semaphore: &Self::Semaphore) -> impl Future<Output = ()> + Send;
@@ -29,7 +29,7 @@ pub(crate) trait Locks: Contestant {
     fn open(gate: &Self::Gate);
 }
 
-/// A channel nobody sends on: closing it releases all, as in Go.
+/// A channel without values. Closing it releases all receivers, as in Go.
 pub(crate) struct GmpGate(gmp_sync::Sender<()>, gmp_sync::Receiver<()>);
 
 impl Default for GmpGate {
@@ -80,7 +80,7 @@ impl Locks for Tokio {
         drop(semaphore.acquire().await.unwrap());
     }
     async fn wait(gate: &TokioGate) {
-        // Made before the look: it is told of an opening from here on.
+        // Created before the check, so that it receives an opening from here on.
         let opened = gate.opened.notified();
         if !gate.is_open.load(Ordering::Acquire) {
             opened.await;
@@ -92,7 +92,7 @@ impl Locks for Tokio {
     }
 }
 
-/// A flag and who waits for it.
+/// A flag and its waiters.
 #[derive(Default)]
 pub(crate) struct TokioGate {
     is_open: AtomicBool,
@@ -123,7 +123,7 @@ impl Locks for Smol {
     }
 }
 
-/// async-channel, closed to release all.
+/// async-channel. Closing it releases all receivers.
 pub(crate) struct SmolGate(smol::channel::Sender<()>, smol::channel::Receiver<()>);
 
 impl Default for SmolGate {
@@ -133,7 +133,7 @@ impl Default for SmolGate {
     }
 }
 
-/// Runs a workload over locks; returns its figure.
+/// Runs a workload over locks and returns its figure.
 pub(crate) fn run<C: Locks>(name: &str) -> Option<f64> {
     Some(match name {
         "mutex" => C::run(per_op(32_000, mutex::<C>)),
@@ -160,7 +160,7 @@ async fn mutex<C: Locks>() {
     assert_eq!(C::bump(&mutex).await, 32_000);
 }
 
-/// Bytes per task of a million that wait for a permit.
+/// Returns the bytes per task of a million tasks that wait for a permit.
 async fn memory<C: Locks>() -> f64 {
     const N: usize = 1_000_000;
     let semaphore = Arc::new(C::semaphore());
@@ -179,7 +179,8 @@ async fn memory<C: Locks>() -> f64 {
     (resident() - before) / N as f64
 }
 
-/// Ten thousand wait for one thing; nanoseconds per task from its coming until all have run.
+/// Ten thousand tasks wait for one event. Returns the nanoseconds per task from the event until all
+/// have run.
 async fn broadcast<C: Locks>() -> f64 {
     const N: usize = 10_000;
     let mut times = Vec::new();
@@ -198,7 +199,7 @@ async fn broadcast<C: Locks>() -> f64 {
         while waiting.load(Ordering::Relaxed) < N {
             C::sleep(Duration::from_millis(1)).await;
         }
-        // The last one may still be on its way to wait.
+        // The last task may not wait yet.
         C::sleep(Duration::from_millis(1)).await;
         let start = Instant::now();
         C::open(&gate);

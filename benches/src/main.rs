@@ -1,4 +1,4 @@
-//! gmp beside Tokio, smol and Go: see the library.
+//! The program `gmp-bench`. See the library.
 
 use std::process::ExitCode;
 

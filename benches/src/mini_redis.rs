@@ -1,4 +1,4 @@
-//! The protocol and the store of the example `mini_redis`, without what carries them.
+//! The protocol and the store of the example `mini_redis`, without its sockets.
 
 #[path = "../../examples/mini_redis/command.rs"]
 mod command;

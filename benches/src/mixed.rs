@@ -1,4 +1,5 @@
-//! Work of two kinds in one runtime: tasks that compute beside an echo server, and who measures the server.
+//! Two kinds of work in one runtime: tasks that compute and an echo server. Clients measure the
+//! server.
 
 use crate::contestant::Contestant;
 use crate::row::percentile;
@@ -6,15 +7,15 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// How long a computing task goes on between two awaits: long for a task, short for Go's slice.
+/// The time that a computing task takes between two awaits: long for a task, short for Go's slice.
 const CHUNK: Duration = Duration::from_millis(5);
 /// Clients, a thread each.
 const CLIENTS: usize = 4;
 const SPAN: Duration = Duration::from_secs(4);
-/// A client asks this long after its last answer.
+/// The time between an answer and the next request of a client.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Starts as many computing tasks as there are cores.
+/// Starts one computing task per core.
 pub(crate) fn start_hogs<C: Contestant>() {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     for _ in 0..cores {
@@ -30,7 +31,7 @@ pub(crate) fn start_hogs<C: Contestant>() {
     }
 }
 
-/// Sends back what comes.
+/// Echoes until the end of the stream.
 pub(crate) async fn echo<C: Contestant>(mut stream: C::Stream) {
     let mut buf = [0; 256];
     while let Ok(n @ 1..) = C::read(&mut stream, &mut buf).await {
@@ -40,7 +41,8 @@ pub(crate) async fn echo<C: Contestant>(mut stream: C::Stream) {
     }
 }
 
-/// Asks the server for a while: the 50th, 99th and 99.9th percentile of a round trip, in µs.
+/// Sends requests for a fixed time. Returns the 50th, 99th and 99.9th percentile of a round trip,
+/// in µs.
 pub(crate) fn measure(addr: &str) -> Vec<f64> {
     let times: Vec<f64> = std::thread::scope(|scope| {
         let clients: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(|| ask(addr))).collect();

@@ -66,11 +66,11 @@ impl Program {
 /// one thread.
 pub(crate) fn smol_threads_fit(workload: &str) -> bool {
     let set: Option<usize> = std::env::var("SMOL_THREADS").ok().and_then(|set| set.parse().ok());
-    // The caller may choose the number, except for the workload that is about it.
+    // The caller may choose the number, except for the workload that prescribes it.
     set.is_some_and(|set| workload != compute::OVERSUBSCRIBED || set == compute::threads(workload))
 }
 
-/// Builds and finds the programs of all entrants. Says on stderr which entrants are left out and
+/// Builds and finds the programs of all entrants. Prints on stderr which entrants are left out and
 /// why.
 pub(crate) fn find(baseline: Option<&Path>) -> Result<Vec<Program>, String> {
     for setting in SETTINGS.iter().filter(|setting| std::env::var_os(setting).is_some()) {
@@ -86,7 +86,7 @@ pub(crate) fn find_prebuilt(baseline: Option<&Path>) -> Result<Vec<Program>, Str
     list(vec![(Allocator::Malloc, own_path()?)], go, baseline)
 }
 
-/// The programs of all entrants, by the builds that there are.
+/// Returns the programs of all entrants, given the builds that exist.
 fn list(
     builds: Vec<(Allocator, PathBuf)>,
     go: Result<PathBuf, String>,
@@ -121,7 +121,7 @@ fn list(
 /// The file of the baseline with this allocator: `BINARY`, or `BINARY-mimalloc`.
 fn baseline_of(base: &Path, allocator: Allocator) -> PathBuf {
     match allocator {
-        // A name without a folder would be looked for in PATH.
+        // A name without a folder would be searched for in PATH.
         Allocator::Malloc => Path::new(".").join(base),
         Allocator::Mimalloc => {
             let mut name = OsString::from(Path::new(".").join(base));
@@ -131,10 +131,10 @@ fn baseline_of(base: &Path, allocator: Allocator) -> PathBuf {
     }
 }
 
-/// The program of the Rust contestants, one for each allocator.
+/// Returns the programs of the Rust contestants, one for each allocator.
 ///
-/// Cargo builds both from the sources of this checkout, so that they never differ in anything but
-/// the allocator. Without cargo, this program stands for itself, and mimalloc is left out.
+/// Cargo builds both from the sources of this checkout, so they differ only in the allocator.
+/// Without cargo this program is used as it is, and mimalloc is left out.
 fn build_contestants() -> Result<Vec<(Allocator, PathBuf)>, String> {
     let own = own_path()?;
     Ok(match cargo_build() {

@@ -1,9 +1,9 @@
-//! The progress line of a long run, with the time that is left.
+//! The progress line of a long run, with the remaining time.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-/// Seconds of work done and to do, as the workload table estimates them.
+/// Seconds of completed and remaining work, as estimated by the workload table.
 #[derive(Debug)]
 pub(crate) struct Progress {
     start: Instant,
@@ -49,7 +49,7 @@ impl Progress {
     }
 }
 
-/// The time that the rest takes, if it goes on at the same speed. `None` at the start.
+/// Returns the time for the remaining work at the same speed. `None` at the start.
 fn remaining(elapsed: Duration, done: f64, total: f64) -> Option<Duration> {
     (done > 0.0).then(|| elapsed.mul_f64(((total - done) / done).max(0.0)))
 }

@@ -7,7 +7,7 @@ use crate::workload;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// All rows, and where they come from.
+/// All rows, and their origin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Report {
     /// The machine, the versions and the date, one line for each run.
@@ -73,7 +73,7 @@ impl Report {
         workload::row_names().filter(|name| !has(name)).collect()
     }
 
-    /// The geometric mean of the ratios, in words. There is none over a part of the table.
+    /// Describes the geometric mean of the ratios. A part of the table has none.
     pub(crate) fn mean(&self) -> String {
         let missing = self.missing();
         if !missing.is_empty() {
@@ -122,7 +122,7 @@ fn names(entrants: &[Entrant]) -> String {
     entrants.iter().map(Entrant::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// The geometric mean; NaN of nothing.
+/// Returns the geometric mean, or NaN for no values.
 fn geometric_mean(values: &[f64]) -> f64 {
     (values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp()
 }
@@ -140,7 +140,7 @@ mod tests {
         ]
     }
 
-    /// A report in which Tokio and Go need `times` as much as gmp.
+    /// Returns a report in which Tokio and Go need `times` as much as gmp.
     fn report(about: &str, names: &[&str], times: f64) -> Report {
         let mut report = Report::new(about.to_owned(), entrants());
         for name in names {

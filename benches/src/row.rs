@@ -143,7 +143,7 @@ pub(crate) fn median(figures: &[f64]) -> Option<f64> {
     percentile(figures, 0.5)
 }
 
-/// The figure below which `part` of the others lie.
+/// Returns the figure below which `part` of the figures are.
 pub(crate) fn percentile(figures: &[f64], part: f64) -> Option<f64> {
     let mut sorted = figures.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -59,8 +59,8 @@ impl Select for GmpChan {
     }
 }
 
-/// Things that are polled in turn, from a start that moves: without that the first ones that are
-/// ready would keep the others from their turn.
+/// Items that are polled in turn, from a start that moves. With a fixed start the first ready items
+/// would starve the others.
 pub(crate) struct Ring<T> {
     items: Vec<T>,
     start: usize,
@@ -122,7 +122,7 @@ impl Select for AsyncChannel {
     }
 }
 
-/// Runs a workload that selects; returns its figure.
+/// Runs a workload that selects and returns its figure.
 pub(crate) fn run<C: Channels>(name: &str) -> Option<f64> {
     Some(match name {
         "select10" => C::run(per_op(VALUES as u32, ten::<C, C::Single>)),
@@ -131,11 +131,11 @@ pub(crate) fn run<C: Channels>(name: &str) -> Option<f64> {
     })
 }
 
-/// Handles of tasks that give their sending end back when all is sent.
+/// Handles of tasks that return their sending end when all values are sent.
 type Senders<C, L> = Vec<<C as Contestant>::Handle<<L as Link>::Tx>>;
 
-/// Starts `n` senders, each on a channel of its own. Returns the receivers, and the handles that
-/// keep the channels open.
+/// Starts `n` senders, each on its own channel. Returns the receivers, and the handles that keep
+/// the channels open.
 fn senders<C: Channels, L: Link>(n: usize) -> (Vec<L::Rx>, Senders<C, L>) {
     let per_channel = (VALUES / n) as u64;
     let start = |_| {
@@ -151,7 +151,7 @@ fn senders<C: Channels, L: Link>(n: usize) -> (Vec<L::Rx>, Senders<C, L>) {
     (0..n).map(start).unzip()
 }
 
-/// Checks that each of `n` senders has sent each of its values once, and ends them.
+/// Checks that each sender has sent each of its values once, and ends the senders.
 async fn check<C: Channels, L: Link>(senders: Senders<C, L>, sum: u64) {
     let (n, per_channel) = (senders.len() as u64, (VALUES / senders.len()) as u64);
     assert_eq!(sum, n * (per_channel * (per_channel - 1) / 2));

@@ -1,5 +1,6 @@
-//! Servers for clients of others: `gmp-bench serve CONTESTANT http|mixed|redis` prints its address and serves
-//! until it is killed. The protocols are the same code for all; only what carries them differs.
+//! Servers for foreign clients. `gmp-bench serve CONTESTANT http|mixed|redis` prints its address
+//! and serves until it is killed. The protocols are the same code for all contestants. Only the
+//! transport differs.
 
 use crate::contestant::{Contestant, Gmp, Smol, Tokio};
 use crate::mini_redis::session::{Session, Then};
@@ -16,13 +17,13 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A contestant that hyper runs on, in the way its users are told to.
+/// A contestant on which hyper runs, in the way that its documentation recommends.
 pub(crate) trait Http: Contestant {
     /// Serves one connection until it ends.
     fn serve_http(stream: Self::Stream) -> impl Future<Output = ()> + Send;
 }
 
-/// hyper with this stream and timer. Clients that hang up are not worth a word.
+/// hyper with this stream and timer. Errors of closed connections are ignored.
 macro_rules! http {
     ($contestant:ty, $timer:expr, $wrap:expr) => {
         impl Http for $contestant {
@@ -44,7 +45,7 @@ http!(Gmp, gmp_net::hyper::Timer, std::convert::identity);
 http!(Tokio, hyper_util::rt::TokioTimer::new(), hyper_util::rt::TokioIo::new);
 http!(Smol, smol_hyper::rt::SmolTimer::new(), smol_hyper::rt::FuturesIo::new);
 
-/// Serves for ever; `false` if there is no such protocol.
+/// Serves forever. Returns `false` if there is no such protocol.
 pub(crate) fn serve<C: Http>(protocol: &str) -> bool {
     match protocol {
         "http" => C::run(each::<C, _>(C::serve_http)),
@@ -58,7 +59,7 @@ pub(crate) fn serve<C: Http>(protocol: &str) -> bool {
     true
 }
 
-/// A task for each connection.
+/// Serves each connection in a task.
 async fn each<C: Contestant, F>(serve: impl Fn(C::Stream) -> F + Send + 'static)
 where
     F: Future<Output = ()> + Send + 'static,
@@ -67,7 +68,7 @@ where
     println!("{addr}");
     loop {
         let stream = C::accept(&listener).await;
-        // Go sets this for every connection, and so does every server that answers small requests.
+        // Go sets this for every connection, as does any server of small requests.
         rustix::net::sockopt::set_tcp_nodelay(&stream, true).expect("set TCP_NODELAY");
         C::go(serve(stream));
     }

@@ -100,8 +100,8 @@ fn run_rounds(
     Ok(rows)
 }
 
-/// The programs in the order of this round. Each round starts with another one, so that none always
-/// runs behind the same neighbour.
+/// Returns the programs in the order of this round. Each round starts with another one, so that
+/// none always follows the same neighbour.
 pub(crate) fn rotated(programs: &[Program], round: usize) -> impl Iterator<Item = &Program> {
     let (before, after) = programs.split_at(round % programs.len().max(1));
     after.iter().chain(before)
@@ -125,7 +125,7 @@ fn measure_cell(program: &Program, workload: &Workload) -> Result<Option<Vec<f64
     }
 }
 
-/// Runs a workload in a process of its own.
+/// Runs a workload in its own process.
 fn run_once(program: &Program, name: &str) -> Result<Answer, String> {
     let entrant = program.entrant;
     let output = program.run(name).output().map_err(|error| format!("{entrant}: {error}"))?;
@@ -207,9 +207,8 @@ mod tests {
         }
     }
 
-    /// Held from the writing of a script to the end of its process: a script that is open for
-    /// writing cannot be started, and a process that another test forks meanwhile would keep it
-    /// open.
+    /// Held from writing a script to the end of its process. A script that is open for writing
+    /// cannot be started, and a process that another test forks in between would keep it open.
     static SCRIPTS: Mutex<()> = Mutex::new(());
 
     /// A folder of programs that are shell scripts.

@@ -1,4 +1,4 @@
-//! Blocking calls that are not marked as such. Tokio and smol need their pool of threads for them.
+//! Unmarked blocking calls. Tokio and smol need their thread pools for them.
 
 use crate::contestant::Contestant;
 use crate::workload::per_op;
@@ -14,7 +14,7 @@ const TASKS: usize = 4;
 const CALLS: usize = 50;
 const PAGE: usize = 4096;
 
-/// Runs a workload; returns its figure.
+/// Runs a workload and returns its figure.
 pub(crate) fn run<C: Contestant>(name: &str) -> Option<f64> {
     Some(match name {
         "block1ms" => C::run(per_op(1, block::<C>)) / 1e6,
@@ -27,7 +27,7 @@ pub(crate) fn run<C: Contestant>(name: &str) -> Option<f64> {
     })
 }
 
-/// Four tasks block their thread for a millisecond; all are joined.
+/// Four tasks block their thread for a millisecond. All are joined.
 async fn block<C: Contestant>() {
     let tasks: Vec<_> = (0..TASKS)
         .map(|n| {
@@ -44,7 +44,7 @@ async fn block<C: Contestant>() {
     assert_eq!(sum, TASKS * (TASKS - 1) / 2);
 }
 
-/// A temporary folder, which is removed at the end.
+/// A temporary folder that is removed at the end.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -54,7 +54,7 @@ impl Folder {
         Self(path)
     }
 
-    /// A file for each task.
+    /// Creates a file for each task.
     fn files(&self) -> Vec<Arc<File>> {
         let open = |n: usize| {
             let path = self.0.join(n.to_string());
@@ -74,7 +74,7 @@ impl Drop for Folder {
     }
 }
 
-/// Each task writes a page of its file and syncs it, call after call.
+/// Each task writes a page of its file and syncs it, repeatedly.
 async fn sync_all<C: Contestant>(files: Vec<Arc<File>>) {
     let tasks: Vec<_> = files.into_iter().map(|file| C::spawn(sync_one::<C>(file))).collect();
     for task in tasks {
@@ -83,7 +83,7 @@ async fn sync_all<C: Contestant>(files: Vec<Arc<File>>) {
 }
 
 async fn sync_one<C: Contestant>(file: Arc<File>) {
-    // In and out of the call: a pool of threads cannot borrow.
+    // Moved into the call and back: a thread pool cannot borrow.
     let (mut file, mut page) = (file, vec![0u8; PAGE]);
     for n in 0..CALLS {
         page.fill(n as u8);

@@ -2,14 +2,14 @@
 
 use std::hint::black_box;
 
-/// Steps of [`work`] for one microsecond at 3 GHz: a step is six instructions, each of which needs
-/// the result of the one before.
+/// Steps of [`work`] for one microsecond at 3 GHz. A step is six instructions, each of which needs
+/// the result of the previous one.
 const STEPS_PER_MICRO: u64 = 500;
 
 /// Computes for about `micros` microseconds.
 ///
 /// The amount of work is fixed. A loop that ends by the clock would also end while its thread has
-/// no CPU, and more threads than CPUs would seem to compute for nothing.
+/// no CPU, and more threads than CPUs would seem to compute at no cost.
 pub(crate) fn work(micros: u64) {
     let mut state: u64 = black_box(1);
     for _ in 0..micros * STEPS_PER_MICRO {

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long a workload that can be repeated is repeated.
+/// The time for which a repeatable workload is repeated.
 pub(crate) const SPAN: Duration = Duration::from_millis(400);
 
 /// One figure of a workload: a row of the table.
 #[derive(Debug)]
 pub(crate) struct Figure {
-    /// What follows the workload's name in the name of the row.
+    /// The suffix of the row's name after the name of the workload.
     suffix: &'static str,
     pub(crate) unit: &'static str,
     /// The description in the table.
@@ -37,7 +37,7 @@ pub(crate) struct Workload {
     pub(crate) name: &'static str,
     pub(crate) figures: &'static [Figure],
     pub(crate) threads: Threads,
-    /// The time that one cell takes, about. Only the progress line uses it.
+    /// Approximate time of one cell. Only the progress line uses it.
     pub(crate) seconds: f64,
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn describe(row: &str) -> Option<&'static str> {
     position(row).and_then(|at| figures.nth(at)).map(|figure| figure.about)
 }
 
-/// The row or rows of a workload. The fields behind `;` have defaults: several threads, 0.6 s.
+/// Defines the rows of a workload. The fields after `;` have defaults: several threads, 0.6 s.
 macro_rules! workloads {
     ($($name:literal: [$($suffix:literal $unit:literal $about:literal),+]
         $(; $threads:ident)? $(; $seconds:literal s)?)*) => {
@@ -149,7 +149,7 @@ pub(crate) const ALL: &[Workload] = workloads! {
         "_p99" "us" "latency with 16 requests at once, 99th percentile"]; 2.0 s
 };
 
-/// Runs a workload; returns its figure.
+/// Runs a workload and returns its figure.
 pub(crate) fn run<C: Contestant>(name: &str) -> Option<f64> {
     Some(match name {
         "spawn_many" => C::run(per_op(10_000, spawn_many::<C>)),
@@ -171,10 +171,12 @@ pub(crate) fn run<C: Contestant>(name: &str) -> Option<f64> {
     })
 }
 
-/// The environment variable with how many rounds [`per_op`] makes, instead of as many as fit in its time.
+/// The environment variable with the number of rounds of [`per_op`]. Without it rounds run for
+/// [`SPAN`], at least three.
 pub(crate) const ROUNDS: &str = "GMP_BENCH_ROUNDS";
 
-/// Nanoseconds per operation of `round`, which does `ops` of them; the median of the repetitions.
+/// Returns nanoseconds per operation of `round`, which does `ops` of them: the median of the
+/// repetitions.
 pub(crate) async fn per_op<F, Fut>(ops: u32, round: F) -> f64
 where
     F: Fn() -> Fut + Send + 'static,
@@ -196,7 +198,7 @@ where
     median(&times).expect("at least one round")
 }
 
-/// Tasks that count down; the last one says so.
+/// Counts tasks down. The last one sends a notification.
 pub(crate) struct Countdown {
     left: AtomicUsize,
     done: std::sync::Mutex<Option<oneshot::Sender<()>>>,
@@ -217,7 +219,7 @@ impl Countdown {
     }
 }
 
-/// Spawns 10k tasks from one, waits for all.
+/// Spawns 10k tasks from one task and waits for all.
 async fn spawn_many<C: Contestant>() {
     let (countdown, done) = Countdown::new(10_000);
     for _ in 0..10_000 {
@@ -227,7 +229,7 @@ async fn spawn_many<C: Contestant>() {
     done.await.unwrap();
 }
 
-/// Spawns one and joins it, again and again.
+/// Spawns and joins one task at a time.
 async fn spawn_join<C: Contestant>() {
     let mut sum = 0u64;
     for n in 0..1_000u64 {
@@ -269,7 +271,7 @@ async fn chain<C: Contestant>() {
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// A tree of tasks, ten children each, a million leaves; the sum of the leaves comes back.
+/// A tree of tasks with ten children each and a million leaves. The sum of the leaves is returned.
 async fn skynet<C: Contestant>() {
     fn node<C: Contestant>(base: u64, size: u64) -> Boxed<u64> {
         Box::pin(async move {
@@ -289,7 +291,7 @@ async fn skynet<C: Contestant>() {
     assert_eq!(C::spawn(node::<C>(0, 1_000_000)).await, 499_999_500_000);
 }
 
-/// 200k tasks that sleep for 1 to 50 ms: the CPU and waiting time of one, beyond the 50 ms.
+/// 200k tasks sleep for 1 to 50 ms. Returns the elapsed nanoseconds per task; the floor is 250.
 async fn sleeps<C: Contestant>() -> f64 {
     let mut times = Vec::new();
     for _ in 0..3 {
@@ -308,14 +310,14 @@ async fn sleeps<C: Contestant>() -> f64 {
     median(&times).expect("at least one round")
 }
 
-/// A timeout is set, the task yields, the timeout is cancelled.
+/// Sets a timeout, yields, and cancels the timeout.
 async fn timeouts<C: Contestant>() {
     for _ in 0..1_000 {
         assert!(C::timeout(Duration::from_secs(5), C::yield_now()).await);
     }
 }
 
-/// As `spawn_many`, from a plain thread.
+/// `spawn_many` from an external thread.
 async fn outside<C: Contestant>() {
     let (countdown, done) = Countdown::new(10_000);
     let context = C::context();
@@ -330,13 +332,13 @@ async fn outside<C: Contestant>() {
     done.await.unwrap();
 }
 
-/// Bytes of memory this process has.
+/// Returns the resident memory of this process in bytes.
 pub(crate) fn resident() -> f64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
     statm.split(' ').nth(1).unwrap().parse::<f64>().unwrap() * 4096.0
 }
 
-/// From a plain thread, a sleeping task is woken: the median time until it runs.
+/// An external thread wakes a sleeping task. Returns the median time until it runs.
 async fn wake<C: Contestant>() -> f64 {
     let mut times = Vec::new();
     for _ in 0..300 {
@@ -352,7 +354,7 @@ async fn wake<C: Contestant>() -> f64 {
     median(&times).expect("at least one round")
 }
 
-/// CPU time per second with 10k tasks that sleep for long.
+/// Returns the CPU time per second with 10k tasks that sleep for long.
 async fn idle<C: Contestant>() -> f64 {
     for _ in 0..10_000 {
         C::go(async { C::sleep(Duration::from_secs(3600)).await });
@@ -363,7 +365,8 @@ async fn idle<C: Contestant>() -> f64 {
     (cpu_micros() - before) / 3.0
 }
 
-/// Microseconds of CPU this process has used. One cheap call: reading it must not be what is measured.
+/// Returns the CPU time of this process in microseconds. One cheap call, so that reading it does
+/// not distort the measurement.
 pub(crate) fn cpu_micros() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3
@@ -378,7 +381,7 @@ async fn files<C: Contestant>() {
     for _ in 0..8 {
         let (countdown, file) = (countdown.clone(), file.clone());
         C::go(async move {
-            // In and out of the call: a pool of threads cannot borrow.
+            // Moved into the call and back: a thread pool cannot borrow.
             let (mut file, mut page) = (file, vec![0u8; 4096]);
             for n in 0..1_000 {
                 let read;
@@ -403,9 +406,10 @@ fn compute(span: Duration) {
     }
 }
 
-/// The worst lateness of a 1 ms sleep, in microseconds, while `n` tasks stop their thread.
+/// Returns the worst lateness of a 1 ms sleep, in microseconds, while `n` tasks occupy their
+/// threads.
 async fn lateness<C: Contestant>(n: usize, work: fn()) -> f64 {
-    // Everything is awake and warm.
+    // All threads are started and warm.
     C::sleep(Duration::from_millis(20)).await;
     let (countdown, mut done) = Countdown::new(n);
     let ticker = C::spawn(async move {
@@ -427,8 +431,8 @@ async fn lateness<C: Contestant>(n: usize, work: fn()) -> f64 {
     ticker.await.as_secs_f64() * 1e6
 }
 
-/// 100 connections within this process, 64 bytes there and back, one after the other on each: nanoseconds
-/// per round trip, the median of five parts.
+/// 100 connections within this process exchange 64 bytes, one request at a time on each. Returns
+/// nanoseconds per round trip, the median of five parts.
 async fn echo<C: Contestant>() -> f64 {
     const CONNECTIONS: usize = 100;
     const ROUNDS: usize = 300;

@@ -1,4 +1,4 @@
-//! What must give a clear error or a documented result, and never hang.
+//! Bad input gives a clear error or a documented result, and never a hang.
 
 use super::support::{Mutex, child, is_child, runtime};
 use gmp::go;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 #[test]
 fn no_thread_to_be_had() {
-    // More stack than there are addresses: the OS refuses the thread.
+    // A stack larger than the address space: the OS refuses to start the thread.
     let error = gmp::Builder::new().thread_stack_size(1 << 60).build().unwrap_err();
     let text = error.to_string();
     assert!(text.contains("cannot start a thread") && text.contains("ulimit"), "{text}");
@@ -35,7 +35,7 @@ fn the_thread_limit_is_kept_and_told() {
         return;
     }
     let runtime = gmp::Builder::new().max_procs(1).max_threads(3).build().unwrap();
-    // Five goroutines that block a thread each: only three can at a time, and all end.
+    // Five goroutines block a thread each. Only three can block at a time, and all of them end.
     let handles: Vec<_> = (0..5)
         .map(|_| runtime.spawn(async { gmp::block_on(gmp::sleep(Duration::from_millis(20))) }))
         .collect();
@@ -73,7 +73,7 @@ fn bad_values_in_the_environment_are_named() {
 
 #[gmp::test]
 async fn abort_of_oneself() {
-    // It finishes its poll, and ends at the next await.
+    // The goroutine finishes its poll and ends at the next await.
     let slot: Arc<Mutex<Option<gmp::JoinHandle<()>>>> = Arc::default();
     let (inside, reached) = (slot.clone(), Arc::new(Mutex::new(false)));
     let mark = reached.clone();
@@ -154,7 +154,7 @@ async fn a_strangers_waker_that_panics() {
     }
     let bomb = std::task::Waker::from(Arc::new(Bomb));
     let cx = || std::task::Context::from_waker(&bomb);
-    // Called by a timer, and by the end of a goroutine: the scheduler goes on.
+    // The waker runs from a timer and from the end of a goroutine. The scheduler continues.
     let mut sleep = gmp::sleep(Duration::from_millis(1));
     assert!(std::pin::Pin::new(&mut sleep).poll(&mut cx()).is_pending());
     let gate = Arc::new(super::support::Gate::default());

@@ -1,4 +1,5 @@
-//! Large futures and closures on small stacks: they move to the heap once, and not through frames.
+//! Large futures and closures on small stacks. They move to the heap once, without a copy on the
+//! stack of each caller.
 //!
 //! A stack overflow ends the process, so each test runs in a child.
 
@@ -9,11 +10,11 @@ use std::hint::black_box;
 use std::thread;
 use std::time::Duration;
 
-/// Larger than any future should be, and larger than the half of each small stack here.
+/// Larger than any future should be, and larger than half of each small stack here.
 const BIG: usize = 192 << 10;
 
-/// What rustc itself needs in a debug build: the future as a temporary, as an argument and, for the
-/// forms of `go!` and for closures, in the variables of the caller.
+/// Stack that rustc needs in a debug build. It holds the future as a temporary, as an argument and,
+/// for closures and the forms of `go!`, in variables of the caller.
 const SMALL_STACK: usize = 512 << 10;
 const CALLER_KEEPS_COPIES: usize = 1 << 20;
 
@@ -48,7 +49,8 @@ fn a_small_stack_spawns_a_big_future() {
     });
 }
 
-// One function for each entry: a frame of a debug build has room for the temporaries of all calls.
+// One function per entry point, because a frame of a debug build holds the temporaries of all its
+// calls.
 
 #[inline(never)]
 fn spawn() -> gmp::JoinHandle<usize> {

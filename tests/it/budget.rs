@@ -1,4 +1,4 @@
-//! A spent time slice never changes a result, whatever the goroutine waits for.
+//! A used-up time slice never changes a result, whatever the goroutine waits for.
 
 use futures::FutureExt;
 use futures::future::{Either, poll_fn, select};
@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-/// Computes until the slice of this goroutine is over. The goroutine has not yielded then, so the
-/// budget refuses the next operation.
+/// Computes until the time slice of this goroutine is over. The goroutine has not yielded, so the
+/// budget refuses its next operation.
 async fn spend_slice() {
     loop {
         let start = Instant::now();
@@ -113,7 +113,8 @@ async fn ready_io() -> Vec<(&'static str, Ready)> {
     ]
 }
 
-/// What a combinator answers about an operation that is possible at once; `true` is right.
+/// Applies a combinator to an operation that is possible at once. Returns `true` if the result is
+/// right.
 type Combinator = fn(Ready) -> Pin<Box<dyn Future<Output = bool> + Send>>;
 
 const COMBINATORS: [(&str, Combinator); 4] = [
@@ -145,7 +146,7 @@ async fn no_combinator_overlooks_a_possible_operation_when_the_slice_ends() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// The receiver runs long after its limit, but the value was there in time.
+/// The receiver runs long after its time limit, but the value was sent in time.
 #[gmp::test(procs = 1)]
 async fn timeout_takes_a_value_that_came_in_time_however_late_it_runs() {
     for n in 0..5 {
@@ -161,7 +162,7 @@ async fn timeout_takes_a_value_that_came_in_time_however_late_it_runs() {
     }
 }
 
-/// A read that the budget defers is tried, although its deadline passes meanwhile.
+/// A read that the budget defers is still tried if its deadline passes before it runs again.
 #[gmp::test]
 async fn a_deferred_read_does_not_miss_its_deadline() {
     let (here, there) = tcp_pair().await;
@@ -178,7 +179,7 @@ async fn a_deferred_read_does_not_miss_its_deadline() {
         gmp::yield_now().await;
         assert_eq!(read.await.unwrap(), 4);
     }
-    // Only once: the next read is after the deadline.
+    // This applies to one read only: the next one begins after the deadline.
     assert_eq!(here.read(&mut buf).await.unwrap_err().kind(), ErrorKind::TimedOut);
 }
 

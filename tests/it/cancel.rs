@@ -1,8 +1,8 @@
-//! Dropping a future at every possible moment.
+//! Drops a future at every possible point.
 //!
-//! A [`Scene`] is a primitive's future, what happens around it step by step, and what must hold
-//! in the end. [`everywhere`] plays it once for every order of polls and steps, and drops the future
-//! at the end of each; the steps that are left follow.
+//! A [`Scene`] is a future of a primitive, the steps that happen around it, and a check of the
+//! final state. [`everywhere`] runs it once for every order of polls and steps. Each run drops the
+//! future at its end and then executes the remaining steps.
 
 use super::lock_rule::{Seen, checked_waker};
 use std::future::Future;
@@ -10,13 +10,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-/// A future that is polled by hand. Its wakers check that gmp holds no lock as it wakes or drops
+/// A future that is polled by hand. Its wakers check that gmp holds no lock when it wakes or drops
 /// them.
 pub(crate) struct Polled<'a, T> {
     future: Option<Pin<Box<dyn Future<Output = T> + 'a>>>,
     seen: Arc<Seen>,
     waker: Waker,
-    /// How often it had been woken at the last poll.
+    /// Number of wake-ups at the last poll.
     wakes: usize,
     polls: usize,
 }
@@ -28,18 +28,18 @@ impl<'a, T> Polled<'a, T> {
         Self { future: Some(Box::pin(future)), seen, waker, wakes: 0, polls: 0 }
     }
 
-    /// One that has been polled once, in vain.
+    /// Returns a future that has been polled once and was pending.
     pub(crate) fn waiting(future: impl Future<Output = T> + 'a) -> Self {
         let mut polled = Self::new(future);
         assert!(polled.poll().is_none(), "must wait");
         polled
     }
 
-    /// Polls it. That it becomes ready without having been woken is a lost wake-up.
+    /// Polls the future. Fails if the future becomes ready without a wake-up: the wake-up was lost.
     pub(crate) fn poll(&mut self) -> Option<T> {
         let woken = self.is_woken();
         self.wakes = self.seen.wakes();
-        // The same waker again, or another one: a future has to follow.
+        // Alternates between the same waker and a new one. The future has to use the newest.
         if self.polls % 2 == 1 {
             self.waker = checked_waker(&self.seen);
         }
@@ -55,14 +55,14 @@ impl<'a, T> Polled<'a, T> {
         }
     }
 
-    /// Whether it was woken since the last poll.
+    /// Whether the future was woken since the last poll.
     pub(crate) fn is_woken(&self) -> bool {
         self.seen.wakes() > self.wakes
     }
 
     /// Drops the future.
     pub(crate) fn cancel(&mut self) {
-        // The last clone of the waker is then the one that the future drops.
+        // The future now holds the last clone of the waker.
         self.waker = Waker::noop().clone();
         self.future = None;
     }
@@ -76,44 +76,44 @@ impl<T> Drop for Polled<'_, T> {
     }
 }
 
-/// Anything that is kept until the future is dropped.
+/// Any output that is kept until the future is dropped.
 pub(crate) trait Held {}
 impl<T> Held for T {}
 
-/// How far the future was when it was dropped.
+/// The state of the future when it was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dropped {
-    /// It had not ended; how many steps had been made.
+    /// It had not ended. Holds the number of steps made before the drop.
     Pending(usize),
-    /// It had ended, and its output is dropped with it; how many steps had been made then.
+    /// It had ended, and its output is dropped with it. Holds the number of steps made before its
+    /// end.
     Ready(usize),
 }
 
 pub(crate) struct Scene<'a> {
-    /// What is dropped.
+    /// The future that is dropped.
     pub(crate) future: Polled<'a, Box<dyn Held + 'a>>,
-    /// What happens around it, in this order.
+    /// The steps that happen around it, in order.
     pub(crate) steps: Vec<Box<dyn FnMut() + 'a>>,
-    /// What must hold when all is over.
+    /// Checks the final state.
     pub(crate) check: Box<dyn FnOnce(Dropped) + 'a>,
 }
 
-/// A future whose output is kept.
+/// Wraps a future so that its output is kept.
 pub(crate) fn held<'a, T: 'a>(
     future: impl Future<Output = T> + 'a,
 ) -> Polled<'a, Box<dyn Held + 'a>> {
     Polled::new(async move { Box::new(future.await) as Box<dyn Held + 'a> })
 }
 
-/// A step.
 pub(crate) fn step<'a>(f: impl FnMut() + 'a) -> Box<dyn FnMut() + 'a> {
     Box::new(f)
 }
 
-/// Most polls of a run.
+/// Maximum number of polls in a run.
 const POLLS: usize = 4;
 
-/// Plays the scene for every order of up to four polls and all steps, and drops the future then.
+/// Runs the scene for every order of up to [`POLLS`] polls and all steps, then drops the future.
 pub(crate) fn everywhere<P>(make: impl Fn() -> P, play: impl for<'a> Fn(&'a P) -> Scene<'a>) {
     let steps = play(&make()).steps.len();
     let mut runs = 0;
@@ -130,7 +130,7 @@ pub(crate) fn everywhere<P>(make: impl Fn() -> P, play: impl for<'a> Fn(&'a P) -
     assert!(runs > POLLS, "only {runs} runs");
 }
 
-/// One run: a bit of `order` for each of `length` moments says whether it is a poll or a step.
+/// Executes one run. Each of the `length` low bits of `order` chooses a poll (1) or a step (0).
 fn run(mut scene: Scene<'_>, order: u32, length: usize) {
     let mut output = None;
     let mut steps = scene.steps.iter_mut();

@@ -1,5 +1,5 @@
-//! Channels, where Go's tests do not reach: values that come back, ends that count, streams, sinks,
-//! threads, time limits, drops, dumps.
+//! Channels, beyond what Go's tests cover: returned values, counted ends, streams, sinks, threads,
+//! time limits, drops, dumps.
 
 use super::support::{runtime, waiting};
 use futures::stream::FusedStream;
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-/// Long enough never to be over.
+/// A time limit that never expires in a test.
 const LONG: Duration = Duration::from_secs(3600);
 const SHORT: Duration = Duration::from_millis(1);
 
@@ -66,7 +66,7 @@ fn errors_speak() {
         let error: Box<dyn std::error::Error + Send + Sync> = Box::new(error);
         assert_eq!(error.to_string(), text);
     }
-    // The value need not be `Debug`; but to travel in an error it must be `Send` and `Sync`.
+    // The value need not be `Debug`. To travel in an error it must be `Send` and `Sync`.
     struct Opaque;
     says(SendError(Opaque), "send on closed channel");
     says(TrySendError::Full(Opaque), "send on full channel");
@@ -148,7 +148,7 @@ async fn a_stream() {
     assert_eq!(rx.next().await, None, "again");
 }
 
-/// A `next()` that was dropped, at any time, has taken nothing: also others get the value.
+/// A dropped `next()` takes no value, whenever it is dropped. Another receiver gets the value.
 #[gmp::test(procs = 1)]
 async fn a_dropped_next_loses_nothing() {
     let (tx, mut stream) = chan(0);
@@ -165,7 +165,7 @@ async fn a_dropped_next_loses_nothing() {
         }
         sender.await.unwrap().unwrap();
     }
-    // Given to a stream's goroutine that is aborted before it runs.
+    // The value is handed to the goroutine of a stream that is aborted before it runs.
     let mut aborted = other.clone();
     let taker = go!({ aborted.next().await });
     waiting("chan receive", 1).await;
@@ -191,7 +191,7 @@ async fn a_sink() {
     assert!(receiver.await.unwrap().into_iter().eq(0..60));
 }
 
-/// Neither can be handed anything; yet they meet, also without a buffer.
+/// Neither end can be handed a value while it waits. They still meet, also without a buffer.
 #[gmp::test(procs = 2)]
 async fn a_sink_into_a_stream() {
     for cap in [0, 1] {
@@ -230,7 +230,7 @@ fn iterators_and_threads() {
     assert_eq!(rx.try_iter().next(), None, "it does not wait");
 }
 
-/// Plain threads and goroutines on the two ends of a rendezvous.
+/// External threads and goroutines on the two ends of an unbuffered channel.
 #[test]
 fn threads_and_goroutines() {
     let runtime = runtime(2);
@@ -258,7 +258,7 @@ async fn time_limits() {
     assert_eq!(tx.send_timeout(2, SHORT).await, Err(SendTimeoutError::Timeout(2)));
     assert_eq!(rx.len(), 1, "what was not sent is not there");
     assert_eq!(rx.recv_timeout(Duration::ZERO).await, Ok(1), "possible at once");
-    // In time.
+    // Within the time limit.
     let late = {
         let tx = tx.clone();
         go!({
@@ -273,7 +273,7 @@ async fn time_limits() {
     assert_eq!(rx.recv_timeout(LONG).await, Err(RecvTimeoutError::Closed));
 }
 
-/// A goroutine whose slice is over gives way first, and then still takes what is there.
+/// A goroutine whose slice is over yields first and then still takes the value.
 #[gmp::test(procs = 1)]
 async fn a_time_limit_at_the_end_of_a_slice() {
     let stop = Arc::new(AtomicBool::new(false));
@@ -339,7 +339,7 @@ async fn every_value_is_dropped_once() {
     check(&drops, 8, "the value outlives its senders");
     drop(rx);
     check(&drops, 9, "and dies with the receiver");
-    // Handed over, to one that never looks.
+    // Handed to a receiver that is dropped before it is polled again.
     let (tx, rx) = chan(0);
     {
         let mut waits = pin!(rx.recv());
@@ -368,7 +368,7 @@ fn a_panicking_drop_does_not_wedge_the_channel() {
         |f: &mut dyn FnMut()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).is_err();
     let (value, drops) = Counted::new();
     let (tx, rx) = chan::<(Option<Bomb>, Counted)>(1);
-    // A send that waits is dropped.
+    // A waiting send is dropped.
     tx.try_send((None, value.clone())).unwrap();
     assert!(caught(&mut || {
         let mut waits = pin!(tx.send((Some(Bomb), value.clone())));
@@ -396,7 +396,7 @@ async fn a_send_is_not_polled_twice() {
     let _ = poll_once(send.as_mut());
 }
 
-/// The waker of the last poll is the one that is called.
+/// A wake-up calls the waker of the last poll.
 #[test]
 fn a_wait_moves_between_tasks() {
     struct Rung(AtomicUsize);
@@ -464,8 +464,8 @@ async fn dumps_say_why() {
     assert!(tx.is_closed() && rx2.is_closed(), "their ends are dropped");
 }
 
-/// Goroutines are aborted with values in their hands, in the order they were served and in
-/// reverse: the values come in the order they were sent.
+/// Receivers are aborted after they were handed values, in the order of the hand-over and in
+/// reverse. The values still arrive in the order in which they were sent.
 #[gmp::test(procs = 1)]
 async fn values_of_aborted_receivers_keep_their_order() {
     for backwards in [false, true] {
@@ -476,7 +476,7 @@ async fn values_of_aborted_receivers_keep_their_order() {
             receivers.push(go!({ rx.recv().await }));
             waiting("chan receive", n + 1).await;
         }
-        // One P, and no waiting in between: none of them runs.
+        // One P and no await in between, so none of the receivers runs.
         (0..4).for_each(|n| tx.try_send(n).unwrap());
         if backwards {
             receivers.reverse();
@@ -490,7 +490,7 @@ async fn values_of_aborted_receivers_keep_their_order() {
     }
 }
 
-/// Who waits longest is served first, on both sides.
+/// Waiters are served in arrival order, on both sides.
 #[gmp::test(procs = 1)]
 async fn first_come_first_served() {
     let (tx, rx) = chan(0);

@@ -1,5 +1,5 @@
-//! How senders and receivers of all kinds meet on one channel: nothing is lost, no send
-//! returns "sent" without a receiver or a slot, no pair starves.
+//! Senders and receivers of all kinds meet on one channel. No value is lost, no send returns "sent"
+//! without a receiver or a slot, and no pair starves.
 
 use super::support::runtime;
 use futures::{SinkExt, StreamExt};
@@ -102,7 +102,7 @@ fn try_recv_in_a_loop_meets_a_sender_in_a_select() {
     }
 }
 
-/// The thread of `try_recv` has no runtime.
+/// The thread that calls `try_recv` has no runtime.
 #[test]
 fn try_recv_on_an_external_thread_meets_a_sender_in_a_select() {
     let (tx, rx) = chan::<u32>(0);
@@ -137,7 +137,7 @@ fn a_sender_whose_receiver_is_dropped_waits_on_as_the_first() {
     assert_eq!(poll(receiver), Poll::Ready(Ok(1)));
 }
 
-/// One receive summons one sender, over one channel or two.
+/// One receive wakes one sender, over one channel or two.
 #[gmp::test(procs = 1)]
 async fn a_select_with_default_summons_one_sender() {
     for channels in [1, 2] {
@@ -188,7 +188,7 @@ fn a_send_case_with_default_finds_a_parked_stream_once() {
     }
 }
 
-/// A stream that has summoned a sender and is dropped takes the summons with it.
+/// A sender woken by a stream waits again if the stream is dropped.
 #[test]
 fn a_sender_whose_stream_is_dropped_waits_on() {
     let (tx, rx) = chan::<u32>(0);
@@ -201,7 +201,7 @@ fn a_sender_whose_stream_is_dropped_waits_on() {
     assert_eq!((rx.len(), rx.try_recv()), (0, Err(TryRecvError::Empty)));
 }
 
-/// A stream that is polled again summons no second sender.
+/// A stream that is polled again wakes no second sender.
 #[test]
 fn a_stream_summons_one_sender_for_one_value() {
     let (tx, mut rx) = chan::<u32>(0);
@@ -218,7 +218,7 @@ fn a_stream_summons_one_sender_for_one_value() {
 }
 
 /// On a channel with one slot either a receive or a send is possible, whatever happens between the
-/// tries of the two. A future case is polled between them in some orders of the three.
+/// attempts of the two. In some orders of the three cases the future is polled between them.
 #[test]
 fn default_is_not_chosen_while_a_case_on_the_same_channel_is_ready() {
     for round in 0..200 {
@@ -226,7 +226,7 @@ fn default_is_not_chosen_while_a_case_on_the_same_channel_is_ready() {
         if round % 2 == 0 {
             tx.try_send(0).unwrap();
         }
-        // Makes the case ready that was not, and the other one not.
+        // Makes the case ready that was not, and the other one not ready.
         let toggle = poll_fn(|_| {
             if rx.try_recv().is_err() {
                 tx.try_send(1).unwrap();
@@ -245,7 +245,7 @@ fn default_is_not_chosen_while_a_case_on_the_same_channel_is_ready() {
     }
 }
 
-/// The first future uses up the time slice. The second is ready.
+/// The first future uses up the time slice. The second one is ready.
 #[gmp::test(procs = 2)]
 async fn default_is_not_chosen_because_the_slice_is_over() {
     let chosen = go!(async {
@@ -306,7 +306,7 @@ async fn closing_a_sink_ends_this_sender_only() {
     SinkExt::close(&mut forwarding).await.unwrap();
     drop(forwarding);
     assert_eq!(tx.sender_count(), 1);
-    // The last one closes the channel. What was sent is received.
+    // Closing the last sender closes the channel. Values that were sent are received.
     let mut last = tx;
     SinkExt::close(&mut last).await.unwrap();
     assert_eq!(rx.iter().collect::<Vec<_>>(), [1, 2, 3]);
@@ -328,7 +328,7 @@ impl Sends {
     const ALL: [Self; 6] =
         [Self::Send, Self::Select, Self::Sink, Self::Timeout, Self::Try, Self::SelectDefault];
 
-    /// Whether it waits with its value, so that a receiver that does not wait finds it.
+    /// Whether it waits with its value, so that a receiver that does not wait finds the value.
     fn waits(self) -> bool {
         matches!(self, Self::Send | Self::Select)
     }
@@ -336,7 +336,7 @@ impl Sends {
     async fn send(self, tx: &mut Sender<u32>, n: u32) {
         loop {
             let sent = match self {
-                // Not the sink's `send`.
+                // Not `SinkExt::send`.
                 Self::Send => Sender::send(tx, n).await.is_ok(),
                 Self::Select => select_send(tx, n).await.is_ok(),
                 Self::Sink => SinkExt::send(tx, n).await.is_ok(),
@@ -432,8 +432,8 @@ async fn meet(sends: Sends, receives: Receives, cap: usize) {
     assert!(received.iter().copied().eq(0..COUNT), "{sends:?}, {receives:?}: {received:?}");
 }
 
-/// Without a buffer one of the two has to wait: as in Go, two that only try do not meet. A sink has
-/// no value while it waits.
+/// Without a buffer one of the two has to wait. As in Go, two ends that only try do not meet. A
+/// sink holds no value while it waits.
 #[test]
 fn all_kinds_of_senders_meet_all_kinds_of_receivers() {
     for procs in [1, 4] {
@@ -449,7 +449,8 @@ fn all_kinds_of_senders_meet_all_kinds_of_receivers() {
     }
 }
 
-/// Abandoned receives and sends of all kinds: what was reported as sent is received once.
+/// Receives and sends of all kinds are dropped. Each value that was reported as sent is received
+/// once.
 #[test]
 fn a_sender_in_a_select_and_receives_that_are_given_up_lose_nothing() {
     runtime(4).block_on(async {
@@ -466,7 +467,7 @@ fn a_sender_in_a_select_and_receives_that_are_given_up_lose_nothing() {
                 go!(async move {
                     let mut received = Vec::new();
                     while !done.load(Ordering::Relaxed) {
-                        // Polled once: it may summon the sender, and is dropped.
+                        // Polled once, so it may wake the sender, and then dropped.
                         let mut recv = Box::pin(rx.recv());
                         let polled = poll_fn(|cx| Poll::Ready(recv.as_mut().poll(cx))).await;
                         if let Poll::Ready(Ok(n)) = polled {

@@ -1,9 +1,9 @@
-//! Random goroutines at one channel: whatever they do, and whoever is aborted, what was sent is
-//! received once, and in order.
+//! Random goroutines on one channel. Whatever they do and whichever of them are aborted, each value
+//! that was sent is received once and in order.
 //!
-//! Each round has a seed, which is printed if it fails; `GMP_CHAN_SEED=n` runs that round alone. Senders and
-//! receivers choose another form of their operation each time. What was sent and received
-//! is noted in the poll that did it, so an abort never falls between.
+//! Each round has a seed, which is printed if the round fails. `GMP_CHAN_SEED=n` runs that round
+//! alone. Senders and receivers choose another form of their operation each time. A send or receive
+//! is logged in the poll that completes it, so an abort never falls between the two.
 
 use super::support::Mutex;
 use futures::{SinkExt, StreamExt};
@@ -13,10 +13,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long the test goes on.
+/// Duration of the test.
 const TIME: Duration = Duration::from_secs(2);
 
-/// A small generator: the choices of one goroutine.
+/// A small random generator for the choices of one goroutine.
 #[derive(Clone, Debug)]
 struct Random(u64);
 
@@ -30,13 +30,13 @@ impl Random {
         (z ^ (z >> 31)) % bound
     }
 
-    /// For another goroutine.
+    /// Returns a generator for another goroutine.
     fn fork(&mut self) -> Self {
         Self(self.below(u64::MAX))
     }
 }
 
-/// Who is aborted in a round.
+/// The goroutines that are aborted in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Aborts {
     Nobody,
@@ -44,7 +44,8 @@ enum Aborts {
     All,
 }
 
-/// A value: who sent it, and the how-many-th of that sender. All of a round share the counter.
+/// A value: its sender, and its number among the values of that sender. All values of a round share
+/// the counter.
 #[derive(Debug)]
 struct Value {
     from: usize,
@@ -52,19 +53,19 @@ struct Value {
     _alive: Arc<()>,
 }
 
-/// What happened, in the order it happened.
+/// The completed operations, in order.
 #[derive(Debug, Default)]
 struct Log {
     sent: Vec<(usize, u32)>,
-    /// By whom, from whom, which.
+    /// Receiver, sender and number of the value.
     received: Vec<(usize, usize, u32)>,
 }
 
-/// What all of a round share.
+/// State that all goroutines of a round share.
 #[derive(Clone, Debug, Default)]
 struct Shared {
     log: Arc<Mutex<Log>>,
-    /// In every value.
+    /// Each value holds a clone.
     alive: Arc<()>,
 }
 
@@ -101,7 +102,7 @@ async fn send(id: usize, count: u32, mut tx: Sender<Value>, mut random: Random, 
                 Some(sent) => break sent,
                 None => gmp::yield_now().await,
             }
-            // Not for ever in a form that a stream can not answer.
+            // A stream cannot serve every form, so the sender changes its form.
             form = random.below(7);
         };
         if !sent {
@@ -142,7 +143,7 @@ async fn receive(id: usize, mut rx: Receiver<Value>, mut random: Random, shared:
     }
 }
 
-/// Aborts some of them, at random times, and waits for all.
+/// Aborts some of the goroutines at random times and waits for all.
 async fn reap(mut goroutines: Vec<JoinHandle<()>>, aborts: u64, mut random: Random) {
     for _ in 0..aborts.min(goroutines.len() as u64) {
         for _ in 0..random.below(20) {
@@ -177,14 +178,14 @@ async fn round(seed: u64) {
         .map(|id| go!(receive(id, rx.clone(), random.fork(), shared.clone())))
         .collect();
     let of_senders = if aborts == Aborts::Nobody { 0 } else { random.below(senders as u64 + 1) };
-    // One receiver is left, or the senders would wait for ever.
+    // At least one receiver remains, or the senders would wait forever.
     let of_receivers = if aborts == Aborts::All { random.below(receivers as u64) } else { 0 };
     let reaper = go!(reap(sending, of_senders, random.fork()));
     let receivers_reaper = go!(reap(receiving, of_receivers, random.fork()));
     reaper.await.unwrap();
     drop(tx);
     receivers_reaper.await.unwrap();
-    // What aborted receivers gave back after the last one had looked.
+    // Values that aborted receivers returned after the last receiver had ended.
     while let Ok(v) = rx.try_recv() {
         shared.note(|log| log.received.push((usize::MAX, v.from, v.number)));
     }
@@ -202,13 +203,14 @@ fn judge(log: &Log, aborts: Aborts, senders: usize, count: u32) {
     let mut last: HashMap<(usize, usize), u32> = HashMap::new();
     for (by, from, number) in &log.received {
         assert!(received.insert((*from, *number)), "{from}'s {number} received twice");
-        // With an aborted receiver an older value may come back after a newer one was received.
+        // If receivers are aborted, an older value may return after a newer one was received.
         if let Some(before) = last.insert((*by, *from), *number) {
             assert!(aborts == Aborts::All || before < *number, "{from}: {number} after {before}");
         }
     }
     assert!(sent.is_subset(&received), "lost: {:?}", sent.difference(&received));
-    // What was aborted in the middle may have been received: the one after the last sent.
+    // A send that was aborted before it was logged may have been received: the value after the last
+    // logged one.
     for (from, number) in received.difference(&sent) {
         let next = log.sent.iter().filter(|(id, _)| id == from).count() as u32;
         assert!(aborts != Aborts::Nobody && *number == next, "{from}'s {number} was not sent");

@@ -1,5 +1,5 @@
-//! Contexts, after Go's `context_test.go`, `x_test.go` and `afterfunc_test.go`. What needs a look
-//! inside (who is linked to whom) is in `gmp-sync/src/context/tests.rs`.
+//! Contexts, after Go's `context_test.go`, `x_test.go` and `afterfunc_test.go`. Tests of the links
+//! between contexts are in `gmp-sync/src/context/tests.rs`.
 
 use super::support::{Gate, runtime, until};
 use gmp::go;
@@ -30,7 +30,7 @@ async fn the_background_never_ends() {
     }
 }
 
-/// `TestWithCancel`: cancel reaches all, before it returns.
+/// `TestWithCancel`: cancel reaches all descendants before it returns.
 #[gmp::test]
 async fn cancel_reaches_all_below() {
     let (first, canceller) = Context::background().with_cancel();
@@ -126,7 +126,7 @@ fn values() {
     assert!(format!("{second:?}").contains("::Two, it::context::values::One]"), "{second:?}");
 }
 
-/// `TestSimultaneousCancels`: a tree of a hundred, all cancelled at once.
+/// `TestSimultaneousCancels`: a tree of a hundred contexts, all cancelled at once.
 #[gmp::test]
 async fn simultaneous_cancels() {
     let mut all = vec![Context::background().with_cancel()];
@@ -164,7 +164,7 @@ async fn interlocked_cancels() {
     waiter.await.unwrap();
 }
 
-/// Thirty layers of values, cancels and timeouts, in an order that `seed` decides.
+/// Returns thirty layers of values, cancels and timeouts in an order that `seed` decides.
 fn layers(mut seed: u64, timeout: Duration) -> (Context, Vec<Canceller>) {
     let (mut ctx, mut cancellers) = (Context::background().with_value(0usize), Vec::new());
     for n in 0..30 {
@@ -228,7 +228,7 @@ async fn a_parent_cancelled_while_a_child_is_made() {
     }
 }
 
-/// `TestCause`: all its rows, but for those about contexts of other makes.
+/// `TestCause`: all its rows except those about custom context types.
 #[test]
 fn causes() {
     use ContextError::{Canceled, DeadlineExceeded};
@@ -294,7 +294,7 @@ fn chain(root: &Context) -> ((Context, Canceller), (Context, Canceller)) {
     ((parent, cancel_parent), child)
 }
 
-/// A timeout that fires gives its cause to those below.
+/// A timeout that fires passes its cause to its descendants.
 #[gmp::test]
 async fn the_cause_of_a_timeout_goes_down() {
     let (ctx, _c) = Context::background().with_timeout_cause(SHORT, "too slow");
@@ -303,7 +303,7 @@ async fn the_cause_of_a_timeout_goes_down() {
     assert_eq!(child.cause().unwrap().to_string(), "too slow");
 }
 
-/// `TestCauseRace`: the cause is there as soon as there is one.
+/// `TestCauseRace`: a context that is done has a cause.
 #[gmp::test]
 async fn the_cause_comes_with_the_end() {
     let (ctx, canceller) = Context::background().with_cancel();
@@ -329,7 +329,7 @@ async fn without_cancel() {
     assert_eq!(apart.value(), Some(&"value"));
 }
 
-/// `TestCustomContextGoroutines`: none, ever.
+/// `TestCustomContextGoroutines`: a context never starts a goroutine.
 #[test]
 fn no_goroutine_per_context() {
     let runtime = runtime(1);
@@ -390,7 +390,7 @@ async fn after_func_does_not_hold_up_cancel() {
     gmp::blocking(|| receiver.recv()).unwrap();
 }
 
-/// Stop against cancel, many times: called or stopped, never both, never neither.
+/// Stop races with cancel, many times. The function is either called or stopped.
 #[gmp::test]
 async fn stop_tells_the_truth() {
     let called = Arc::new(AtomicUsize::new(0));
@@ -439,8 +439,8 @@ fn guards() {
     assert_eq!(ctx.err(), Some(ContextError::Canceled));
 }
 
-/// A dump says what is waited for; many waiters wake at once; plain threads and other executors
-/// wait as well.
+/// A dump shows what a goroutine waits for. Many waiters wake at once. External threads and foreign
+/// executors can wait as well.
 #[test]
 fn waiting_for_the_end() {
     let runtime = runtime(2);

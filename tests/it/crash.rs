@@ -1,4 +1,4 @@
-//! What is said, and with which status a process ends: in child processes.
+//! Messages and exit statuses of processes that fail, tested in child processes.
 
 use super::support::{child, is_child};
 use gmp::go;
@@ -36,7 +36,7 @@ fn an_unjoined_panic_names_goroutine_and_site() {
         while gmp::num_goroutine() > 1 {
             gmp::yield_now().await;
         }
-        // A handle that is dropped after the panic reports it then.
+        // The panic is reported when its handle is dropped.
         let handle = go!(async { panic!("kept") });
         while !handle.is_finished() {
             gmp::yield_now().await;
@@ -82,7 +82,7 @@ fn all_asleep_is_fatal_on_request() {
         return;
     }
     let runtime = gmp::Builder::new().max_procs(2).build().unwrap();
-    // A timer and a blocking call keep it from being dead.
+    // A timer and a blocking call are no deadlock.
     gmp::block_on(runtime.spawn(gmp::sleep(std::time::Duration::from_millis(100)))).unwrap();
     let call = || std::thread::sleep(std::time::Duration::from_millis(100));
     gmp::block_on(runtime.spawn(async move { gmp::blocking(call) })).unwrap();
@@ -105,15 +105,15 @@ fn all_asleep_is_told_once() {
     for _ in 0..2 {
         let (tx, rx) = futures::channel::oneshot::channel();
         let waits = runtime.spawn(rx);
-        // A thread outside wakes it after all.
+        // An external thread wakes the goroutine after the report.
         std::thread::sleep(std::time::Duration::from_millis(150));
         tx.send(()).unwrap();
         gmp::block_on(waits).unwrap().unwrap();
     }
 }
 
-/// The machine is so busy that the thread which the kernel tells of an event waits for a CPU: meanwhile
-/// nobody waits for the network, and nobody runs.
+/// On a busy machine the thread that received an event from the kernel may wait for a CPU. Until it
+/// runs, no thread waits in the netpoller and no P runs.
 #[cfg(unix)]
 #[test]
 fn an_event_on_its_way_is_no_deadlock() {
@@ -140,7 +140,7 @@ fn an_event_on_its_way_is_no_deadlock() {
         while reader.read(&mut [0]).await.unwrap() > 0 {}
     });
     for n in 0..40 {
-        // Around the time after which sysmon looks.
+        // Around the time at which sysmon checks for a deadlock.
         std::thread::sleep(std::time::Duration::from_millis(20 + n));
         writer.write_all(&[1]).unwrap();
     }

@@ -1,4 +1,4 @@
-//! Groups, after `x/sync`'s `errgroup_test.go`.
+//! Error groups, after `errgroup_test.go` of `x/sync`.
 
 use super::support::{Gate, runtime, until};
 use gmp::go;
@@ -14,7 +14,7 @@ fn text(result: Result<(), GroupError<&'static str>>) -> Option<&'static str> {
     result.err().map(|error| *error.member().expect("a member's error"))
 }
 
-/// `TestZeroGroup`: the first error stays, through any number of waits.
+/// `TestZeroGroup`: the first error remains, for any number of waits.
 #[gmp::test]
 async fn the_first_error_stays() {
     let cases: [&[Option<&str>]; 5] =
@@ -54,7 +54,7 @@ async fn the_context_ends() {
     }
 }
 
-/// The first error ends the context while others run: they see it and stop.
+/// The first error ends the context while other members run. They see it and stop.
 #[gmp::test]
 async fn the_first_error_stops_the_others() {
     let (group, ctx) = Group::with_context(&Context::background());
@@ -107,7 +107,7 @@ async fn try_go() {
     group.wait().await.unwrap();
 }
 
-/// A limit of nothing holds everybody up, until it is lifted.
+/// A limit of zero admits no member until it is raised.
 #[gmp::test]
 async fn a_limit_of_nothing() {
     let group = Group::new();
@@ -143,19 +143,19 @@ async fn never_more_than_the_limit() {
     assert_eq!(text(group.wait().await), None);
 }
 
-/// Go's words for a limit changed at the wrong time.
+/// Go's message for a limit that is changed while members run.
 #[test]
 #[should_panic(
     expected = "errgroup: modify limit while 1 goroutines in the group are still active"
 )]
 fn a_limit_changed_while_active() {
-    // With a runtime that ends, and the member with it.
+    // The runtime ends, and the member with it.
     let (group, runtime) = (Group::new(), runtime(1));
     runtime.block_on(async { group.go(pending()).await });
     group.set_limit(3);
 }
 
-/// A panic is a failure: the context ends, `wait` tells, the group goes on.
+/// A panic is a failure: the context ends, `wait` returns it, and the group remains usable.
 #[gmp::test]
 async fn a_member_that_panics() {
     let (group, ctx) = Group::with_context(&Context::background());
@@ -167,7 +167,7 @@ async fn a_member_that_panics() {
     assert_eq!(ctx.cause().unwrap().to_string(), error.to_string());
 }
 
-/// A member whose runtime goes down did not succeed.
+/// A member whose runtime shuts down has not succeeded.
 #[test]
 fn a_member_whose_runtime_goes_down() {
     let (group, runtime) = (Group::new(), runtime(1));
@@ -176,7 +176,7 @@ fn a_member_whose_runtime_goes_down() {
     assert!(matches!(group.wait_blocking(), Err(GroupError::Cancelled)));
 }
 
-/// What a member has is dropped before the wait for it ends.
+/// A member's values are dropped before the wait for it ends.
 #[gmp::test]
 async fn members_are_gone_when_the_wait_is_over() {
     for _ in 0..100 {
@@ -196,7 +196,8 @@ async fn members_are_gone_when_the_wait_is_over() {
     }
 }
 
-/// From threads and on other executors; a dump says who waits for what, and where members start.
+/// Threads and foreign executors use groups. A dump shows what a goroutine waits for and where
+/// members start.
 #[test]
 fn waiting_and_starting_are_seen() {
     let (group, gate, runtime) = (Group::new(), Arc::new(Gate::default()), runtime(2));

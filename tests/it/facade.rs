@@ -1,4 +1,4 @@
-//! Every name of the facade is there.
+//! Every name of the facade exists.
 
 #[expect(unused_imports, reason = "that they resolve is the test")]
 use gmp::{
@@ -45,7 +45,7 @@ fn input_output_and_signals_are_there() {
     check::<Lines>();
     check::<Blocking<std::fs::File>>();
     check::<Signal>();
-    // A copy can be a goroutine, also of streams that it borrows.
+    // A copy can run in a goroutine, also on streams that it borrows.
     fn goroutine<T: Send>(_: T) {}
     let (mut from, mut to) = (stdin(), stdout());
     goroutine(copy(&mut from, &mut to));

@@ -1,4 +1,4 @@
-//! Strangers' wakers and strangers' executors.
+//! Foreign wakers and foreign executors.
 
 use super::support::{Gate, Mutex, runtime};
 use futures::StreamExt;
@@ -65,8 +65,8 @@ fn another_executor_joins_and_sleeps() {
 
 #[test]
 fn a_handle_moves_between_executors_while_polled() {
-    // Polled first by one executor, then awaited by another: the second waker must be the one
-    // that is called.
+    // One executor polls the future first, then another one awaits it. The wake-up must call the
+    // second waker.
     let gate = Arc::new(Gate::default());
     let inside = gate.clone();
     let mut handle = gmp::spawn(async move { inside.wait().await });

@@ -1,4 +1,4 @@
-//! Starting, joining, aborting, panicking.
+//! Spawning, joining, aborting and panicking.
 
 use super::support::{Gate, Mutex, runtime, until};
 use gmp::{JoinError, go};
@@ -23,7 +23,7 @@ async fn all_forms_of_go() {
     assert_eq!(go!(name = format!("n{}", 1), { 3 }).await.unwrap(), 3);
 }
 
-/// A future that a closure or a block returns runs in the goroutine, and is aborted with it.
+/// A future that a closure or a block returns runs in the goroutine and is aborted with it.
 #[gmp::test]
 async fn a_returned_future_runs_in_the_goroutine() {
     let from_closure = go!(move || async move { gmp::goid() });
@@ -64,11 +64,11 @@ async fn arguments_are_evaluated_at_once() {
 
 #[gmp::test(procs = 1)]
 async fn newest_first_then_in_order() {
-    // Go with one P: `go a; go b; go c; block` runs c, a, b, unless the slice of 10 ms is over
-    // first.
+    // As in Go with one P: `go a; go b; go c; block` runs c, a, b, unless the time slice of 10 ms
+    // is over first.
     loop {
         let (order, begin) = (Arc::new(Mutex::new(String::new())), Instant::now());
-        // Each yield begins a slice. After some hundred polls the P has read the clock.
+        // Each yield begins a slice. A few hundred polls make the P read the clock.
         for _ in 0..300 {
             gmp::yield_now().await;
         }
@@ -86,7 +86,7 @@ async fn newest_first_then_in_order() {
             assert_eq!(*order.lock().unwrap(), "cab");
             return;
         }
-        // The thread has lost its CPU.
+        // The thread was descheduled: try again.
     }
 }
 
@@ -148,7 +148,7 @@ async fn panic_in_drop_of_the_future_is_a_panic() {
             panic!("drop, expected by the test");
         }
     }
-    // Completed: the bomb goes off as the finished future is dropped, and wins over the output.
+    // Completed: the destructor of the finished future panics, and its panic replaces the output.
     struct ReadyBomb(Bomb);
     impl Future for ReadyBomb {
         type Output = u8;
@@ -183,7 +183,7 @@ async fn output_dropped_with_the_handle() {
 
 #[gmp::test]
 async fn a_future_that_is_not_send_between_polls_only() {
-    // The output and the future are `Send`; what lives inside a poll need not be.
+    // The output and the future are `Send`. Values that live within one poll need not be.
     let handle = go!({
         let cell = Cell::new(1);
         cell.set(2);
@@ -236,7 +236,7 @@ async fn large_and_strictly_aligned_outputs() {
 
 #[gmp::test]
 async fn a_future_of_every_size_class() {
-    // Futures of many sizes, alive at once, each with its own pattern.
+    // Futures of many sizes are alive at once, each with its own pattern.
     macro_rules! sized {
         ($($n:literal)*) => {
             vec![$({
@@ -267,7 +267,7 @@ fn main_may_be_used_from_any_thread() {
 
 #[test]
 fn block_on_inside_a_goroutine_does_not_stop_the_others() {
-    // One P: if the blocked thread kept it, nobody could open the gate.
+    // One P: if the blocked thread kept it, no goroutine could open the gate.
     let runtime = runtime(1);
     let result = runtime.block_on(async {
         go!({
@@ -309,7 +309,7 @@ fn runtimes_inside_each_other() {
     let handle = inner.handle().clone();
     let result = outer.block_on(async move {
         go!({
-            // On a thread of `outer`: calls without a handle mean `inner` in here.
+            // On a thread of `outer`: calls without a handle use `inner` here.
             handle.block_on(async { go!({ gmp::max_procs() }).await.unwrap() })
         })
         .await

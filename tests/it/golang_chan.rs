@@ -1,8 +1,8 @@
-//! What Go's tests of channels assert (`runtime/chan_test.go`, `test/chan/*.go`): the same
-//! behaviour, in code of our own. `tests/go_counterparts.md` has the table.
+//! Go's tests of channels (`runtime/chan_test.go`, `test/chan/*.go`): the same behaviour, in code
+//! of our own. `tests/go_counterparts.md` has the table.
 //!
-//! Where Go sleeps to let others block, these look at the dump until they do. A nil channel of Go is
-//! a case whose guard is false.
+//! Where Go sleeps until other goroutines block, these tests read the dump until they do. A nil
+//! channel of Go is a case whose guard is false.
 
 use super::support::{Mutex, waiting};
 use gmp::sync::{Receiver, RecvError, Sender, TryRecvError, TrySendError};
@@ -71,8 +71,8 @@ async fn chan_send_to_full_blocks() {
     }
 }
 
-/// `TestChan`, third and fourth part: what is left is received after the close, then the close
-/// itself; a close unblocks a receive.
+/// `TestChan`, third and fourth part: after the close the remaining values are received, then the
+/// close itself. A close unblocks a receive.
 #[gmp::test(procs = 2)]
 async fn chan_close_lets_the_rest_through() {
     for cap in CAPACITIES {
@@ -95,7 +95,7 @@ async fn chan_close_lets_the_rest_through() {
     }
 }
 
-/// `TestChan`, fifth part: in order, from one to one; all of it, from four to four.
+/// `TestChan`, fifth part: one sender and one receiver keep the order, four of each lose nothing.
 #[gmp::test(procs = 4)]
 async fn chan_delivers_everything_once() {
     const EACH: usize = 100;
@@ -133,7 +133,7 @@ async fn chan_delivers_everything_once() {
     }
 }
 
-/// How often each value came, of so many.
+/// Counts how often each value arrives, over `values` receives.
 async fn count(rx: Receiver<usize>, values: usize) -> BTreeMap<usize, usize> {
     let mut seen = BTreeMap::new();
     for _ in 0..values {
@@ -155,7 +155,7 @@ fn chan_len_and_cap() {
     }
 }
 
-/// `test/chancap.go`, `test/makechan.go`: sizes that no machine has.
+/// `test/chancap.go`, `test/makechan.go`: sizes beyond any memory.
 #[test]
 fn makechan_size_out_of_range() {
     let panics = |make: fn()| {
@@ -168,11 +168,11 @@ fn makechan_size_out_of_range() {
     panics(|| drop(chan::<[u8; 1 << 20]>(1 << 44)));
     // Values without a size always fit.
     assert!(chan::<()>(usize::MAX).0.cap() >= Some(usize::MAX - 1));
-    // Memory is taken when it is used.
+    // Memory is allocated when it is used.
     drop(chan::<u64>(1 << 40));
 }
 
-/// `TestNonblockRecvRace`: a value that is there is received, however the close races with it.
+/// `TestNonblockRecvRace`: a value in the channel is received, however the close races with it.
 #[gmp::test(procs = 2)]
 async fn nonblock_recv_race() {
     for _ in 0..2000 {
@@ -204,7 +204,7 @@ async fn multi_consumer() {
         let (todo, done) = (todo.clone(), done.clone());
         workers.go(async move {
             while let Ok(n) = todo.recv().await {
-                // Disturbs the order in which they take turns.
+                // Disturbs the order of the workers.
                 if NUMBERS[worker % NUMBERS.len()] == n {
                     gmp::yield_now().await;
                 }
@@ -231,8 +231,8 @@ async fn multi_consumer() {
     assert_eq!((count, sum), (ITEMS, feeder.await.unwrap()));
 }
 
-/// `test/chan/fifo.go`: in order through a buffer, and through a daisy chain of receivers that
-/// take turns.
+/// `test/chan/fifo.go`: values keep their order through a buffer and through a daisy chain of
+/// receivers.
 #[gmp::test(procs = 2)]
 async fn fifo() {
     const LINKS: usize = 10;
@@ -276,8 +276,8 @@ async fn chain_of_goroutines() {
     assert_eq!(leftmost.recv().await, Ok(LINKS));
 }
 
-/// `test/chan/nonblock.go`: tries to send and to receive with nobody there, with somebody there,
-/// and with a buffer, for values of several types.
+/// `test/chan/nonblock.go`: attempts to send and to receive without a peer, with a waiting peer and
+/// with a buffer, for values of several types.
 #[gmp::test(procs = 2)]
 async fn nonblock() {
     async fn check<T: Clone + Send + PartialEq + std::fmt::Debug + 'static>(value: T) {
@@ -287,13 +287,13 @@ async fn nonblock() {
             if cap == 0 {
                 assert_eq!(tx.try_send(value.clone()), Err(TrySendError::Full(value.clone())));
             }
-            // A receiver waits: a try succeeds.
+            // A receiver waits, so the attempt succeeds.
             let receiver = rx.clone();
             let received = go!({ receiver.recv().await });
             waiting("chan receive", 1).await;
             assert_eq!(tx.try_send(value.clone()), Ok(()));
             assert_eq!(received.await.unwrap(), Ok(value.clone()));
-            // A sender waits, or the buffer has its value: a try succeeds.
+            // A sender waits or the buffer has its value, so the attempt succeeds.
             let sent = {
                 let (tx, value) = (tx.clone(), value.clone());
                 go!({ tx.send(value).await })
@@ -317,7 +317,7 @@ async fn nonblock() {
     check(()).await;
 }
 
-/// `test/chan/zerosize.go`: values without a size count like others.
+/// `test/chan/zerosize.go`: zero-sized values are counted like others.
 #[gmp::test]
 async fn zero_size() {
     for cap in [0, 1, 3] {
@@ -337,7 +337,7 @@ async fn zero_size() {
 }
 
 /// `test/closedchan.go`: every operation on a closed channel, in every form, with and without a
-/// value left in it. Go panics where these are errors.
+/// remaining value. Go panics where these return errors.
 #[gmp::test]
 async fn closed_channel() {
     for left in [0, 1] {
@@ -372,7 +372,7 @@ async fn sends_fail(tx: &Sender<usize>) {
 
 async fn receives_fail(rx: &Receiver<usize>) {
     let (_other, never) = chan::<i32>(0);
-    // More than once: the close is not used up.
+    // Repeated: a receive does not use up the close.
     for _ in 0..3 {
         assert_eq!(rx.try_recv(), Err(TryRecvError::Closed));
         assert_eq!(rx.recv().await, Err(RecvError));
@@ -383,7 +383,7 @@ async fn receives_fail(rx: &Receiver<usize>) {
     }
 }
 
-/// `test/ken/chan1.go`: many receivers on one channel count what one sender sends, in turns.
+/// `test/ken/chan1.go`: many receivers on one channel count the values of one sender.
 #[gmp::test(procs = 4)]
 async fn one_sender_many_receivers() {
     const VALUES: usize = 1000;

@@ -1,9 +1,10 @@
 //! Power series as chains of goroutines (`test/chan/powser1.go`, `powser2.go`, after McIlroy's
 //! "Squinting at power series"). Own code, same construction.
 //!
-//! A series is a pair of channels: a demand goes up, a coefficient comes down. Nothing is computed
-//! that nobody asked for, so endless series, and series made from themselves, work. A series ends
-//! when its producer is gone; a producer ends when nobody can ask it any more.
+//! A series is a pair of channels: one carries requests to the producer, the other carries
+//! coefficients back. A coefficient is computed only on request, so infinite and self-referential
+//! series work. A series ends when its producer is dropped. A producer ends when no consumer can
+//! send a request.
 
 use gmp::sync::{Receiver, Sender};
 use gmp::{chan, go, select};
@@ -63,14 +64,14 @@ impl std::ops::Neg for Rat {
     }
 }
 
-/// A series, for who asks for its coefficients.
+/// The consumer's end of a series.
 #[derive(Debug)]
 struct Series {
     demand: Sender<()>,
     data: Receiver<Rat>,
 }
 
-/// A series, for who produces it.
+/// The producer's end of a series.
 #[derive(Debug)]
 struct Producer {
     demand: Receiver<()>,
@@ -83,13 +84,13 @@ fn series() -> (Producer, Series) {
 }
 
 impl Series {
-    /// The next coefficient, if there is one.
+    /// Returns the next coefficient, or `None` at the end of the series.
     async fn next(&self) -> Option<Rat> {
         self.demand.send(()).await.ok()?;
         self.data.recv().await.ok()
     }
 
-    /// The first coefficients.
+    /// Returns the first `count` coefficients.
     async fn take(&self, count: usize) -> Vec<Rat> {
         let mut terms = Vec::new();
         while terms.len() < count
@@ -102,12 +103,12 @@ impl Series {
 }
 
 impl Producer {
-    /// Waits until a coefficient is wanted; `false` if none will be any more.
+    /// Waits for a request. Returns `false` if there will be none.
     async fn wanted(&self) -> bool {
         self.demand.recv().await.is_ok()
     }
 
-    /// Gives one that is wanted.
+    /// Answers a request.
     async fn give(&self, term: Rat) -> bool {
         self.data.send(term).await.is_ok()
     }
@@ -116,7 +117,7 @@ impl Producer {
         self.wanted().await && self.give(term).await
     }
 
-    /// Goes on as `rest`.
+    /// Answers all further requests from `rest`.
     async fn copy(self, rest: Series) {
         while self.wanted().await
             && let Some(term) = rest.next().await
@@ -125,7 +126,7 @@ impl Producer {
     }
 }
 
-/// Where one of two requests is.
+/// The progress of one of two requests.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
     Ask,
@@ -133,7 +134,7 @@ enum Step {
     Done,
 }
 
-/// The next coefficients of both, asked for at the same time.
+/// Requests the next coefficients of both series at the same time.
 async fn next_of_both(u: &Series, v: &Series) -> (Option<Rat>, Option<Rat>) {
     let (mut of_u, mut of_v) = (Step::Ask, Step::Ask);
     let (mut term_u, mut term_v) = (None, None);
@@ -152,7 +153,7 @@ async fn next_of_both(u: &Series, v: &Series) -> (Option<Rat>, Option<Rat>) {
 /// One of the two copies that a split makes.
 struct Copy {
     to: Producer,
-    /// Not given yet.
+    /// Coefficients that were not sent yet.
     terms: VecDeque<Rat>,
     wanted: bool,
     open: bool,
@@ -175,7 +176,7 @@ impl Copy {
         self.open && self.wanted && self.terms.is_empty()
     }
 
-    /// Nothing will come any more.
+    /// Ends the copy if no coefficient can come.
     fn end_if_starving(&mut self) {
         if self.starves() {
             self.open = false;
@@ -184,8 +185,8 @@ impl Copy {
     }
 }
 
-/// Makes two copies of a series, which are asked independently of each other. While the series itself
-/// is waited for, what one copy has behind is still given: the series may be made from it.
+/// Makes two copies of a series that are read independently. While it waits for the series itself,
+/// it still sends the coefficients that a copy has not read: the series may depend on them.
 async fn split(from: Series, a: Producer, b: Producer) {
     let (mut a, mut b) = (Copy::new(a), Copy::new(b));
     let mut step = Step::Ask;
@@ -228,7 +229,7 @@ fn two_of(u: Series) -> (Series, Series) {
     (a, b)
 }
 
-/// A series made from itself: `make` gets one copy, the other is the result.
+/// Builds a series from itself: `make` gets one copy, the other one is the result.
 fn feedback(make: impl FnOnce(Series) -> Series) -> Series {
     let ((to_a, a), (to_b, b)) = (series(), series());
     go!(split(make(a), to_a, to_b));
@@ -249,13 +250,13 @@ fn polynomial(terms: Vec<Rat>) -> Series {
                 return;
             }
         }
-        // The demand for one more is answered by the end.
+        // The end of the series answers the request for one more.
         z.wanted().await;
     });
     result
 }
 
-/// One term after the other through `f`, which knows the place of each.
+/// Maps each term by `f`, which also gets the index of the term.
 fn mapped(u: Series, f: impl Fn(i128, Rat) -> Rat + Send + 'static) -> Series {
     let (z, result) = series();
     go!({
@@ -292,7 +293,7 @@ fn sum(u: Series, v: Series) -> Series {
     result
 }
 
-/// Gives a term that is wanted, and goes on as `u`.
+/// Answers a request with `term` and all further ones from `u`.
 async fn rest(z: Producer, term: Rat, u: Series) {
     if z.give(term).await {
         z.copy(u).await;
@@ -444,7 +445,7 @@ fn ints(terms: &[i128]) -> Vec<(i128, i128)> {
 }
 
 /// The checks of `powser1.go`: sums, derivatives, products, exponentials, arcs and tangents have
-/// the right coefficients. Series that are not made from themselves end when nobody asks.
+/// the right coefficients. Series that do not refer to themselves end when no consumer is left.
 #[gmp::test(procs = 2)]
 async fn power_series() {
     check("ones", ones(), &ints(&[1; 10])).await;
@@ -476,7 +477,7 @@ async fn power_series() {
     let arc_terms =
         [(0, 1), (1, 1), (0, 1), (-1, 3), (0, 1), (1, 5), (0, 1), (-1, 7), (0, 1), (1, 9)];
     check("arc tangent", arc, &arc_terms).await;
-    // 1/(1 − (x + x²)): Fibonacci's numbers.
+    // 1/(1 − (x + x²)): the Fibonacci numbers.
     let steps = polynomial(vec![Rat::ZERO, Rat::ONE, Rat::ONE]);
     let ways = composed(ones(), steps);
     check("composed", ways, &ints(&[1, 1, 2, 3, 5, 8, 13, 21])).await;
@@ -485,8 +486,8 @@ async fn power_series() {
     }
 }
 
-/// Series made from themselves: reciprocals, exponentials, the tangent. They hold each other alive,
-/// so what is left of them ends with the runtime.
+/// Self-referential series: reciprocals, exponentials, the tangent. They keep each other alive, so
+/// their goroutines end with the runtime.
 #[gmp::test(procs = 2)]
 async fn power_series_of_themselves() {
     let reciprocals = reciprocal(ones());

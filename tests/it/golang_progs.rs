@@ -1,6 +1,6 @@
-//! Go's test programs made of channels: two prime sieves (`test/chan/sieve1.go`, `sieve2.go`), muxes
-//! (`doubleselect.go`), all forms against all (`ken/chan.go`), a popular channel
-//! (`chanlinear.go`). Own code, same construction.
+//! Go's test programs that consist of channels: two prime sieves (`test/chan/sieve1.go`,
+//! `sieve2.go`), multiplexers (`doubleselect.go`), all forms against all (`ken/chan.go`), a channel
+//! with many waiters (`chanlinear.go`). Own code, same construction.
 
 use super::support::waiting;
 use gmp::sync::{Receiver, Sender};
@@ -16,14 +16,15 @@ const PRIMES: [u32; 25] = [
     2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97,
 ];
 
-/// Whether all goroutines but this one have ended, as they do when nobody listens any more.
+/// Waits until all goroutines but this one have ended, as they do when their receivers are dropped.
 async fn all_have_ended() {
     while gmp::num_goroutine() > 1 {
         gmp::yield_now().await;
     }
 }
 
-/// `test/chan/sieve1.go`: each prime is a goroutine that lets through what it does not divide.
+/// `test/chan/sieve1.go`: each prime is a goroutine that passes on the numbers that it does not
+/// divide.
 #[gmp::test(procs = 2)]
 async fn sieve_of_filters() {
     async fn generate(tx: Sender<u32>) {
@@ -61,9 +62,10 @@ async fn sieve_of_filters() {
     all_have_ended().await;
 }
 
-/// `test/chan/sieve2.go`: the odd multiples of each prime are a channel; they are merged through a
-/// heap into the channel of composites, and what is not in it is prime. The primes go back to the
-/// merger through a queue that never blocks: a select whose send case is on while it has something.
+/// `test/chan/sieve2.go`: the odd multiples of each prime are a channel. A heap merges them into
+/// the channel of composites. Odd numbers that are not in it are prime. The primes return to the
+/// merger through a queue that never blocks: a select whose send case is on while the queue is not
+/// empty.
 #[gmp::test(procs = 2)]
 async fn sieve_of_merged_multiples() {
     let (tx, primes) = chan(10);
@@ -91,7 +93,7 @@ async fn merged_sieve(out: Sender<u32>) {
     go!(never_blocking(queued, feedback));
     queue.send(3).await.unwrap();
     go!(merge(found, composites_tx));
-    // What is odd and no composite, from 5 on.
+    // The odd numbers from 5 on that are not composite.
     let mut candidate = 5;
     while let Ok(composite) = composites.recv().await {
         while candidate < composite {
@@ -105,7 +107,7 @@ async fn merged_sieve(out: Sender<u32>) {
     }
 }
 
-/// Passes on what it gets, and keeps what is not wanted yet.
+/// Passes on what it receives, and stores what the receiver does not take yet.
 async fn never_blocking(rx: Receiver<u32>, tx: Sender<u32>) {
     let mut kept = VecDeque::new();
     loop {
@@ -119,7 +121,7 @@ async fn never_blocking(rx: Receiver<u32>, tx: Sender<u32>) {
     }
 }
 
-/// The odd multiples of each prime that comes, of all of them in order, each once.
+/// Sends the odd multiples of all received primes in order, each once.
 async fn merge(primes: Receiver<u32>, composites: Sender<u32>) {
     async fn multiples(prime: u32, tx: Sender<u32>) {
         for n in (prime * prime..).step_by(2 * prime as usize) {
@@ -128,7 +130,7 @@ async fn merge(primes: Receiver<u32>, composites: Sender<u32>) {
             }
         }
     }
-    // The next multiple of each prime so far, and where the ones after it come from.
+    // The next multiple of each prime, and the source of its further multiples.
     let mut heap: BinaryHeap<Reverse<(u32, usize)>> = BinaryHeap::new();
     let mut sources: Vec<Receiver<u32>> = Vec::new();
     let mut last = 0;
@@ -138,7 +140,8 @@ async fn merge(primes: Receiver<u32>, composites: Sender<u32>) {
         let first = rx.recv().await.unwrap();
         sources.push(rx);
         heap.push(Reverse((first, sources.len() - 1)));
-        // Until the square of the next prime, which is beyond that of this one, none is missing.
+        // No multiple is missing below the square of the next prime, which is above that of this
+        // one.
         while let Some(&Reverse((n, source))) = heap.peek()
             && n <= first
         {
@@ -186,8 +189,8 @@ async fn double_select() {
     assert!(seen.into_iter().all(|seen| seen));
 }
 
-/// `test/chanlinear.go`: a select that loses leaves the queue of a popular channel in constant
-/// time, so eight times as many take eight times as long, not sixty-four times.
+/// `test/chanlinear.go`: a select that loses leaves the queue of a channel with many waiters in
+/// constant time. Eight times as many waiters take eight times as long, not sixty-four times.
 #[gmp::test(procs = 1)]
 async fn leaving_a_popular_channel() {
     async fn once(count: usize) -> Duration {
@@ -221,7 +224,7 @@ async fn leaving_a_popular_channel() {
 }
 
 /// `test/ken/chan.go`: values from all forms of sending to all forms of receiving over channels of
-/// all sizes: each sender's come in order, and all of them come.
+/// all sizes. All values arrive, and those of one sender in order.
 #[gmp::test(procs = 4)]
 async fn all_forms_and_sizes() {
     const EACH: usize = 200;
@@ -270,8 +273,8 @@ async fn all_forms_and_sizes() {
     }
 }
 
-/// `test/fixedbugs/issue19182.go` has no channel in it, but a goroutine that never waits beside one
-/// that does: a select that is always ready gives way.
+/// `test/fixedbugs/issue19182.go` has no channel. It has a goroutine that never waits next to one
+/// that does. Here a select that is always ready yields.
 #[gmp::test(procs = 1)]
 async fn a_ready_select_gives_way() {
     let stop = Arc::new(AtomicBool::new(false));

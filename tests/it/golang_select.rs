@@ -1,5 +1,5 @@
-//! What Go's tests of select assert (`runtime/chan_test.go`, `test/chan/select*.go`): the same behaviour, in code of our own. `tests/go_counterparts.md`
-//! has the table.
+//! Go's tests of select (`runtime/chan_test.go`, `test/chan/select*.go`): the same behaviour, in
+//! code of our own. `tests/go_counterparts.md` has the table.
 //!
 //! A nil channel of Go is a case whose guard is false, or an `Option` that is `None`.
 
@@ -7,14 +7,14 @@ use super::support::{Mutex, waiting};
 use gmp::sync::{Receiver, Sender};
 use gmp::{WaitGroup, chan, go, select};
 
-/// How the second channel of the race becomes ready.
+/// The way in which the second channel of the race becomes ready.
 #[derive(Clone, Copy)]
 enum Ready {
     Value,
     Close,
 }
 
-/// At any time one of two channels is ready, so `default` is never taken.
+/// One of two channels is ready at any time, so `default` is never taken.
 async fn nonblock_select_race(how: Ready) {
     for _ in 0..3000 {
         let (tx1, rx1) = chan(1);
@@ -34,7 +34,7 @@ async fn nonblock_select_race(how: Ready) {
             Ready::Value => tx2.try_send(1).unwrap(),
             Ready::Close => assert!(tx2.close()),
         }
-        // From here on the first one need not be ready.
+        // From here on the first channel need not be ready.
         let _ = rx1.try_recv();
         assert!(chooser.await.unwrap(), "no channel was ready");
     }
@@ -52,8 +52,8 @@ async fn nonblock_select_race_with_a_close() {
     nonblock_select_race(Ready::Close).await;
 }
 
-/// `TestSelfSelect`: two goroutines send and receive on the same channel in one select; none
-/// receives from itself, and they come to an end.
+/// `TestSelfSelect`: two goroutines send and receive on the same channel in one select. Neither
+/// receives its own value, and both end.
 #[gmp::test(procs = 2)]
 async fn self_select() {
     for cap in [0, 10] {
@@ -83,7 +83,7 @@ async fn self_select() {
 }
 
 /// `TestSelectStress`: senders, receivers, a select that sends on all channels and one that
-/// receives from all, each until it has had enough of each.
+/// receives from all. Each runs until it has handled its number of values per channel.
 #[gmp::test(procs = 4)]
 async fn select_stress() {
     const N: usize = 2000;
@@ -129,8 +129,8 @@ async fn select_stress() {
     all.wait().await;
 }
 
-/// `TestSelectFairness`: two of four cases are always ready; each is chosen half of the time,
-/// within ten standard deviations.
+/// `TestSelectFairness`: two of four cases are always ready. Each of the two is chosen half of the
+/// time, within ten standard deviations.
 #[gmp::test(procs = 2)]
 async fn select_fairness() {
     const TRIALS: usize = 10_000;
@@ -194,8 +194,8 @@ async fn pseudo_random_send() {
     }
 }
 
-/// `TestSelectDuplicateChannel`: a channel twice in one select; the losing waits leave its queue,
-/// and one that waits behind them is still served.
+/// `TestSelectDuplicateChannel`: a channel is twice in one select. The losing waits leave its
+/// queue, and a waiter behind them is still served.
 #[gmp::test(procs = 2)]
 async fn select_duplicate_channel() {
     let (c, from_c) = chan::<u32>(0);
@@ -219,9 +219,9 @@ async fn select_duplicate_channel() {
     assert_eq!(b.await.unwrap(), Ok(8));
 }
 
-/// `test/chan/select.go`: a case that is switched off is not chosen, and what it would send is
-/// not even evaluated. Go evaluates the values of all send cases each time (10 times here); we only that
-/// of the chosen one.
+/// `test/chan/select.go`: a case that is switched off is not chosen, and its value is not
+/// evaluated. Go evaluates the values of all send cases each time (10 times here). gmp evaluates
+/// only the value of the chosen case.
 #[gmp::test]
 async fn switched_off_cases() {
     struct Values {
@@ -257,7 +257,7 @@ async fn switched_off_cases() {
     assert_eq!(values.made, 3);
 }
 
-/// Runs `f` as a goroutine; whether it waits rather than ends.
+/// Runs `f` as a goroutine. Returns whether it waits instead of ending.
 async fn blocks(f: impl Future<Output = ()> + Send + 'static) -> bool {
     let probe = go!(name = "probe", f);
     let waits = loop {
@@ -285,7 +285,7 @@ async fn blocking_table() {
         ends.0.close();
         ends
     }
-    // Channels that nobody uses.
+    // Channels without a peer.
     assert!(
         blocks(async {
             let _ = idle().1.recv().await;
@@ -304,10 +304,10 @@ async fn blocking_table() {
         })
         .await
     );
-    // Closed ones.
+    // Closed channels.
     assert!(!blocks(async { assert!(closed().1.recv().await.is_err()) }).await);
     assert!(!blocks(async { assert!(closed().0.send(7).await.is_err()) }).await);
-    // No cases, or none that is on.
+    // No cases, or all cases switched off.
     assert!(
         blocks(async {
             select! {}
@@ -324,7 +324,7 @@ async fn blocking_table() {
         })
         .await
     );
-    // None that is ready.
+    // No case is ready.
     assert!(
         blocks(async {
             let ((_t, rx), (tx, _r)) = (idle(), idle());
@@ -332,7 +332,7 @@ async fn blocking_table() {
         })
         .await
     );
-    // It does not send to itself.
+    // A select does not send to itself.
     assert!(
         blocks(async {
             let (tx, rx) = idle();
@@ -340,7 +340,7 @@ async fn blocking_table() {
         })
         .await
     );
-    // A default.
+    // With a default.
     assert!(
         !blocks(async {
             select! { default => {} }
@@ -355,7 +355,7 @@ async fn blocking_table() {
         })
         .await
     );
-    // One that is ready.
+    // One case is ready.
     assert!(
         !blocks(async {
             let ((_t, idle), (_u, ready)) = (idle(), full());
@@ -365,7 +365,7 @@ async fn blocking_table() {
         })
         .await
     );
-    // A closed one is ready.
+    // A closed channel is ready.
     assert!(
         !blocks(async {
             let ((_t, idle), (tx, rx)) = (idle(), closed());
@@ -386,8 +386,8 @@ fn full() -> (Sender<u32>, Receiver<u32>) {
     ends
 }
 
-/// `test/chan/select4.go`: where a value goes is evaluated for the chosen case only. A pattern has
-/// no effects in Rust; the body has.
+/// `test/chan/select4.go`: the destination of a value is evaluated for the chosen case only. A Rust
+/// pattern has no side effects, so the body has them here.
 #[gmp::test]
 async fn effects_of_the_chosen_case_only() {
     let (_never, idle) = chan::<u32>(0);
@@ -401,9 +401,9 @@ async fn effects_of_the_chosen_case_only() {
     assert_eq!(place, [0, 42]);
 }
 
-/// `test/chan/select5.go`: guards and channels are evaluated in the order they are written in, once, for
-/// all cases; then a case is chosen. Unlike in Go the value of a send is evaluated after that, and
-/// only that of the chosen case.
+/// `test/chan/select5.go`: guards and channels of all cases are evaluated once, in source order.
+/// Then a case is chosen. Unlike in Go the value of a send is evaluated after that, and only for
+/// the chosen case.
 #[gmp::test]
 async fn order_of_evaluation() {
     let log = Mutex::new(Vec::new());
@@ -426,7 +426,7 @@ async fn order_of_evaluation() {
 }
 
 /// `test/chan/select6.go` (issue 2075): the losing case of a select leaves the queue from its end
-/// and from its middle, and those around it are still served.
+/// and from its middle. The waiters around it are still served.
 #[gmp::test(procs = 2)]
 async fn losers_leave_from_anywhere() {
     for behind in [0, 1, 3] {
@@ -463,8 +463,8 @@ async fn losers_leave_from_anywhere() {
     }
 }
 
-/// `test/chan/select7.go`: a send, a select of one case or one of two, against a receive, a
-/// select of one case or one of two: all nine, whoever comes first.
+/// `test/chan/select7.go`: a send, a select of one case or a select of two, against a receive, a
+/// select of one case or a select of two. All nine pairs run, with either side first.
 #[gmp::test(procs = 2)]
 async fn all_forms_against_all() {
     async fn receive(form: u32, rx: Receiver<u32>) -> u32 {
@@ -500,8 +500,8 @@ async fn all_forms_against_all() {
     }
 }
 
-/// `test/chan/select8.go`: `break` and `continue` in a body leave the select's loop, labelled or
-/// not.
+/// `test/chan/select8.go`: `break` and `continue` in a body leave the loop around the select,
+/// labelled or not.
 #[gmp::test]
 async fn break_and_continue() {
     let (tx, rx) = chan(10);

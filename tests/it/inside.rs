@@ -1,4 +1,4 @@
-//! Looking inside: dumps and the scheduler's trace.
+//! Observability: dumps and the scheduler trace.
 
 use super::support::{child_command, is_child, runtime, until};
 use gmp::go;
@@ -17,7 +17,7 @@ fn a_dump_shows_state_name_parent_and_site() {
             let joiner = go!(name = "joiner", async { std::future::pending::<()>().await });
             let (tx, rx) = std::sync::mpsc::channel();
             let call = go!(name = "caller", async move { gmp::blocking(|| rx.recv()) });
-            // The caller blocks the only P: when this goes on, that was taken from it.
+            // The caller blocks the only P. The dump is complete only if that P was handed off.
             let mut dump = String::new();
             while !["[sleep]", "[await]", "[syscall]"].iter().all(|state| dump.contains(state)) {
                 gmp::sleep(Duration::from_millis(1)).await;
@@ -72,7 +72,7 @@ fn dumps_under_load() {
     assert_eq!(runtime.block_on(async { gmp::runtime::dump() }), "");
 }
 
-/// A line without its values: numbers and `nil` become `#`, truth values `?`, wait reasons `()`.
+/// Replaces the values of a line: numbers and `nil` become `#`, booleans `?`, wait reasons `()`.
 fn shape(line: &str) -> String {
     let mut shape = String::new();
     let mut rest = line;
@@ -102,13 +102,13 @@ const M_LINE: &str = "  M#: p=# curg=# mallocing=# throwing=# preemptoff= locks=
                       spinning=? blocked=? lockedg=#";
 const G_LINE: &str = "  G#: status=#() m=# lockedm=#";
 
-/// What stands behind `key=` in a line.
+/// Returns the value after `key=` in a line.
 fn value<'a>(line: &'a str, key: &str) -> &'a str {
     let (_, rest) = line.split_once(key).unwrap_or_else(|| panic!("{key} in {line}"));
     rest.split([' ', '(']).next().unwrap()
 }
 
-/// The lines of the traces that a child prints, each trace on its own, until there are `enough`.
+/// Returns the traces that a child prints, each as its lines, when `enough` accepts them.
 fn traces(name: &str, debug: &str, enough: impl Fn(&[Vec<String>]) -> bool) -> Vec<Vec<String>> {
     let mut command = child_command(name, &[("GMPDEBUG", debug)]);
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -117,7 +117,7 @@ fn traces(name: &str, debug: &str, enough: impl Fn(&[Vec<String>]) -> bool) -> V
     for line in BufReader::new(child.stderr.take().unwrap()).lines() {
         let line = line.unwrap();
         if line.starts_with("SCHED ") {
-            // What is there now is whole.
+            // All traces so far are complete.
             if enough(&traces) {
                 break;
             }
@@ -127,14 +127,14 @@ fn traces(name: &str, debug: &str, enough: impl Fn(&[Vec<String>]) -> bool) -> V
             trace.push(line);
         }
     }
-    // The child ends when there is nothing more to read.
+    // The child ends at the end of its input.
     drop(child.stdin.take());
     assert!(child.wait().unwrap().success());
     assert!(enough(&traces), "{traces:#?}");
     traces
 }
 
-/// What the child does: one goroutine sleeps, one is in a call until its stdin ends.
+/// The work of the child: one goroutine sleeps, one is in a blocking call until stdin ends.
 fn sleep_and_call() {
     let runtime = runtime(2);
     let _sleeper = runtime.spawn(gmp::sleep(Duration::from_secs(3600)));
@@ -163,7 +163,7 @@ fn scheddetail_has_gos_format() {
     if is_child() {
         return sleep_and_call();
     }
-    // One goroutine sleeps, and the other's P was taken: everything is at rest.
+    // One goroutine sleeps, and the P of the other one was handed off: nothing changes any more.
     let at_rest = |trace: &Vec<String>| {
         let has = |part| trace.iter().any(|line| line.contains(part));
         has("status=4(sleep)") && has("status=3(") && has(" idleprocs=2 ")
@@ -184,7 +184,7 @@ fn scheddetail_has_gos_format() {
     };
     assert_eq!(lines('M').len().to_string(), value(&rest[0], "threads="), "{rest:#?}");
     let status = |line: &str| value(line, "status=").to_owned();
-    // The P that the caller's M keeps has no right to run, but maybe the sleeper's timer.
+    // The P that the caller's M keeps is not active, but may hold the sleeper's timer.
     let with_right = lines('P').into_iter().filter(|line| status(line) != "4").count();
     assert_eq!(with_right, 2, "{rest:#?}");
     let sleeper = lines('G').into_iter().find(|line| status(line) == "4").expect("a sleeper");

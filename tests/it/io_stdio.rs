@@ -12,7 +12,8 @@ use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// A child with pipes, and the lines it writes to stderr: stdout has those of the test harness too.
+/// A child with pipes, and the lines that it writes to stderr. Its stdout also has the lines of the
+/// test harness.
 struct Talk {
     child: Child,
     input: ChildStdin,
@@ -28,7 +29,7 @@ impl Talk {
         Self { input: child.stdin.take().unwrap(), said, child }
     }
 
-    /// The next line.
+    /// Returns the next line.
     fn hear(&mut self) -> String {
         self.said.next().expect("it ended").unwrap()
     }
@@ -37,7 +38,7 @@ impl Talk {
         self.input.write_all(text.as_bytes()).unwrap();
     }
 
-    /// Closes its input and waits for it; what it said last is in the error.
+    /// Closes the input of the child and waits for the child. A failure shows its last lines.
     fn end(mut self) {
         drop(self.input);
         let rest: Vec<String> = self.said.map_while(Result::ok).collect();
@@ -73,7 +74,7 @@ fn lines_in_and_out() {
         talk.say(&format!("{line}\n"));
         assert_eq!(talk.hear(), line.trim_end().to_uppercase());
     }
-    // In pieces, several at once, and the last one without an end.
+    // In pieces, several lines at once, and the last line without a newline.
     talk.say("in pie");
     talk.say("ces\na\nb\nlast");
     drop(talk.input);
@@ -83,7 +84,7 @@ fn lines_in_and_out() {
     assert!(talk.child.wait().unwrap().success());
 }
 
-/// Regular files and devices are taken as they are.
+/// Regular files and devices can be the standard input too.
 #[test]
 fn input_from_a_file_and_from_nothing() {
     let name = "io_stdio::input_from_a_file_and_from_nothing";
@@ -104,14 +105,14 @@ fn input_from_a_file_and_from_nothing() {
 
 #[gmp::main(procs = 1)]
 async fn gives_up_and_comes_again() {
-    // What was read of a line is not lost with the read, nor with the handle.
+    // A dropped read or a dropped handle loses no part of a line.
     say("ready").await;
     let mut first = stdin();
     let mut line = String::new();
     first.read_line(&mut line).await.unwrap();
     assert_eq!(line, "whole\n");
     line.clear();
-    // It came with half of the next one.
+    // The first half of the next line arrived with the previous one.
     assert!(gmp::timeout(20 * MS, first.read_line(&mut line)).await.is_err());
     assert_eq!(line, "");
     drop(first);
@@ -119,7 +120,7 @@ async fn gives_up_and_comes_again() {
     let mut second = stdin();
     assert_eq!(second.read_line(&mut line).await.unwrap(), 5);
     assert_eq!(line, "half\n");
-    // By all the ways there are to read.
+    // All ways to read.
     let mut three = [0; 3];
     second.read_exact(&mut three).await.unwrap();
     assert_eq!(&three, b"abc");
@@ -128,7 +129,7 @@ async fn gives_up_and_comes_again() {
     assert_eq!(rest, b"def!");
     let mut lines = second.lines();
     assert_eq!(lines.next().await.unwrap().unwrap(), "ghi");
-    // Not text.
+    // Not UTF-8.
     assert_eq!(lines.next_line().await.unwrap_err().kind(), ErrorKind::InvalidData);
     assert_eq!(lines.into_inner().read(&mut three).await.unwrap(), 0);
     say("all").await;
@@ -151,18 +152,18 @@ fn a_read_that_is_given_up_loses_nothing() {
     assert!(talk.child.wait().unwrap().success());
 }
 
-/// Neither a deadlock, nor a goroutine that a runtime cannot end, nor a thread.
+/// A pending read is no deadlock, does not delay the end of a runtime, and holds no thread.
 #[test]
 fn a_pending_read_keeps_nothing_up() {
     let name = "io_stdio::a_pending_read_keeps_nothing_up";
     if !is_child() {
         let mut talk = Talk::new(name, &[("GMPDEBUG", "deadlock=fatal")]);
         assert_eq!(talk.hear(), "waiting");
-        // Long enough for sysmon to find everybody asleep.
+        // Long enough for sysmon to find all goroutines asleep.
         std::thread::sleep(400 * MS);
         talk.say("x");
         assert_eq!(talk.hear(), "got 1");
-        // The input stays open: the process ends all the same.
+        // The process ends although the input stays open.
         assert!(talk.child.wait().unwrap().success());
         return;
     }
@@ -179,15 +180,15 @@ fn a_pending_read_keeps_nothing_up() {
         waiting("IO wait", 50).await;
     });
     gmp::block_on(reader).unwrap();
-    // A few, for calls that took long: none for each reader.
+    // A few threads for calls that took long, but not one per reader.
     let threads = runtime.handle().stats().threads;
     assert!(threads <= 8, "{threads} threads");
     runtime.shutdown(Duration::from_secs(30)).unwrap();
-    // Another runtime has it next, and leaves it behind at the end of the process.
+    // The default runtime uses it next. This read is pending when the process ends.
     gmp::spawn(async { stdin().read(&mut [0; 8]).await });
 }
 
-/// A reader that does not read keeps a goroutine waiting, and nobody else.
+/// A peer that does not read makes one goroutine wait, and blocks no P.
 #[test]
 fn a_full_pipe_holds_no_p() {
     const SIZE: usize = 1 << 20;
@@ -233,7 +234,7 @@ fn a_lot_goes_through() {
     assert!(back == data, "{} of {} bytes", back.len(), data.len());
 }
 
-/// Who reads the output is gone: an error, and not the end of the process.
+/// The reader of the output is closed: writing returns an error, and the process continues.
 #[test]
 fn nobody_reads() {
     let name = "io_stdio::nobody_reads";

@@ -1,6 +1,6 @@
-//! No code of the user runs under a lock of gmp: wakers, values and closures that check it.
+//! User code never runs under a lock of gmp. Wakers, values and closures check it.
 //!
-//! Builds without debug assertions count no locks; there these tests check nothing.
+//! Builds without debug assertions do not count locks, so these tests check nothing there.
 
 use super::cancel::Polled;
 use gmp::sync::{Context, Lazy, Mutex, OnceCell, Pool, RwLock, Semaphore, SingleFlight};
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Wake, Waker};
 use std::time::{Duration, Instant};
 
-/// What checked wakers have seen.
+/// The counts of the checked wakers.
 #[derive(Default)]
 pub(crate) struct Seen {
     wakes: AtomicUsize,
@@ -20,17 +20,17 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// How often a waker was woken.
+    /// Returns the number of wake-ups.
     pub(crate) fn wakes(&self) -> usize {
         self.wakes.load(Ordering::Relaxed)
     }
 
-    /// How often a waker was woken or dropped under a lock. The message was printed.
+    /// Returns the number of wakes and drops of a waker under a lock. Each printed a message.
     pub(crate) fn under_lock(&self) -> usize {
         self.under_lock.load(Ordering::Relaxed)
     }
 
-    /// Counts instead of unwinding: the scheduler contains the panics of wakers.
+    /// Counts instead of unwinding, because the scheduler contains panics of wakers.
     fn check(&self, what: &str) {
         if std::panic::catch_unwind(|| debug_assert_no_lock_held(what)).is_err() {
             self.under_lock.fetch_add(1, Ordering::Relaxed);
@@ -38,7 +38,7 @@ impl Seen {
     }
 }
 
-/// A foreign waker that checks the rule as it is woken and as its last clone is dropped.
+/// A foreign waker that checks the rule when it is woken and when its last clone is dropped.
 struct Checked(Arc<Seen>);
 
 impl Wake for Checked {
@@ -54,17 +54,17 @@ impl Drop for Checked {
     }
 }
 
-/// A waker that checks the rule. No other waker wakes what it wakes.
+/// Returns a waker that checks the rule. It is not equal to any other waker.
 pub(crate) fn checked_waker(seen: &Arc<Seen>) -> Waker {
     Waker::from(Arc::new(Checked(seen.clone())))
 }
 
-/// A value that checks the rule as it is dropped.
+/// A value that checks the rule when it is dropped.
 #[derive(Debug, PartialEq, Eq)]
 struct Value(u32);
 
 impl Value {
-    /// Uses all of it, so that a closure captures it and not its number.
+    /// Uses the whole value, so that a closure captures it and not its number.
     fn is_used(&self) {}
 }
 
@@ -81,7 +81,7 @@ impl Clone for Value {
     }
 }
 
-/// Polls until the end, as an executor does.
+/// Polls the future to its end and waits for a wake-up between the polls, like an executor.
 fn ends_when_woken<T>(future: impl Future<Output = T>) -> T {
     let mut polled = Polled::new(future);
     loop {
@@ -293,7 +293,7 @@ fn sockets_wake_and_drop_without_a_lock() -> io::Result<()> {
     assert_eq!(ends_when_woken(stream.read(&mut buffer))?, 1);
     stream.set_read_deadline(Some(Instant::now() + Duration::from_millis(1)));
     assert!(ends_when_woken(stream.read(&mut buffer)).is_err());
-    // The end of the runtime wakes all that still waits.
+    // The end of the runtime wakes all remaining waiters.
     runtime.shutdown(Duration::from_secs(60)).unwrap();
     assert!(accepts.iter().all(Polled::is_woken));
     Ok(())

@@ -1,6 +1,6 @@
 //! Black-box tests through the facade, one binary.
 //!
-//! Nothing here depends on the speed or the load of the machine: tests that measure CPU time,
+//! No result here depends on the speed or the load of the machine. Tests that measure CPU time,
 //! lateness or memory are in the binary `timing`, which runs its tests one at a time.
 
 mod bad_input;

@@ -1,4 +1,4 @@
-//! The example that is a small Redis, by hand and by Redis's own clients.
+//! The example `mini_redis`, tested by hand and with Redis's own clients.
 
 use super::support::not_checked;
 use gmp::go;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 #[path = "../../examples/mini_redis/main.rs"]
 mod server;
 
-/// A server of its own, for as long as the test's runtime.
+/// Starts a server that lives as long as the runtime of the test.
 async fn start() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let addr = listener.local_addr().unwrap();
@@ -106,7 +106,7 @@ async fn a_key_ends_in_time_and_not_before() {
     assert!(set.elapsed() >= Duration::from_millis(50));
 }
 
-/// However the bytes arrive.
+/// The result does not depend on how the bytes are split.
 #[gmp::test]
 async fn requests_in_pieces_and_many_at_once() {
     let addr = start().await;
@@ -161,14 +161,15 @@ async fn what_is_no_request_ends_the_connection() {
     }
 }
 
-/// A client that asks and never reads does not fill the server's memory: it is no longer read from.
+/// The server stops reading from a client that never reads its replies, so its memory stays
+/// bounded.
 #[gmp::test]
 async fn replies_nobody_reads_hold_requests_back() {
     let stream = TcpStream::connect(start().await).await.unwrap();
     let text = "v".repeat(100_000);
     let echo = request(&["ECHO", &text]);
     let (mut sent, mut quiet) = (0, 0);
-    // Nothing was taken for a while: the way is full.
+    // Three writes in a row timed out: all buffers are full.
     while quiet < 3 {
         stream.set_write_deadline(Some(Instant::now() + Duration::from_millis(100)));
         match stream.write(&echo[sent % echo.len()..]).await {
@@ -178,7 +179,7 @@ async fn replies_nobody_reads_hold_requests_back() {
         }
         assert!(sent < 256 << 20, "the server takes whatever comes");
     }
-    // Once read from it goes on: each whole request is answered.
+    // When the client reads, the server continues and answers each complete request.
     let one = format!("${}\r\n{text}\r\n", text.len());
     let mut buf = vec![0; one.len()];
     for _ in 0..sent / echo.len() {
@@ -187,7 +188,7 @@ async fn replies_nobody_reads_hold_requests_back() {
     }
 }
 
-/// Runs a client of Redis's, or says that there is none.
+/// Runs a client of Redis. Reports that it is missing and returns `None` if it is not installed.
 async fn client(name: &'static str, args: &[&str], addr: SocketAddr) -> Option<Output> {
     let mut command = Command::new(name);
     command.args(["-p", &addr.port().to_string()]).args(args);
@@ -222,7 +223,7 @@ async fn redis_cli() {
         let answer = String::from_utf8_lossy(&output.stdout);
         match reply.strip_prefix("at most ") {
             None => assert_eq!(answer.trim(), reply, "{line}"),
-            // The client may take any time to start, but no hour.
+            // The client may take up to an hour to start.
             Some(most) => {
                 let (most, ttl): (u64, u64) =
                     (most.parse().unwrap(), answer.trim().parse().unwrap());

@@ -1,4 +1,4 @@
-//! Copying: every pair of ends, what goes wrong in the middle, and what is left behind.
+//! Copying: every pair of ends, failures in the middle, and descriptors after the end.
 
 use super::net_strace::traced;
 use super::net_tcp::pair;
@@ -27,7 +27,7 @@ const LARGE: usize = 832 * BLOCK + 12_345;
 /// Sizes around the edges of pages, pipes and buffers.
 const SMALL: [usize; 8] = [0, 1, 7, 4095, 4096, 4097, BLOCK, 4 * BLOCK + 1];
 
-/// A block that is like no other.
+/// Returns a block that differs from every other block.
 fn block(n: usize) -> Vec<u8> {
     static BASE: LazyLock<Vec<u8>> =
         LazyLock::new(|| (0..BLOCK).map(|at| (at % 251) as u8).collect());
@@ -36,7 +36,7 @@ fn block(n: usize) -> Vec<u8> {
     block
 }
 
-/// The first `size` bytes of all blocks, in pieces.
+/// Returns the first `size` bytes of all blocks, in pieces.
 fn pieces(size: usize) -> impl Iterator<Item = Vec<u8>> {
     (0..size.div_ceil(BLOCK)).map(move |n| {
         let mut piece = block(n);
@@ -53,7 +53,7 @@ async fn feed(mut to: impl AsyncWrite + Unpin, size: usize) {
     to.close().await.unwrap();
 }
 
-/// Reads to the end, and finds the `size` bytes that [`feed`] writes.
+/// Reads to the end and checks that these are the `size` bytes that [`feed`] writes.
 async fn check(mut from: impl AsyncRead + Unpin, size: usize) {
     for (n, piece) in pieces(size).enumerate() {
         let mut got = vec![0; piece.len()];
@@ -63,7 +63,7 @@ async fn check(mut from: impl AsyncRead + Unpin, size: usize) {
     assert_eq!(from.read(&mut [0]).await.unwrap(), 0, "more than was sent");
 }
 
-/// A file without a name.
+/// Creates a file without a name.
 fn temporary() -> File {
     let path = temporary_path("unnamed");
     let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path).unwrap();
@@ -85,11 +85,10 @@ fn filled(size: usize) -> File {
     file
 }
 
-/// Any reader, any writer.
 type Reader = Box<dyn AsyncRead + Send + Unpin>;
 type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// Copies `size` bytes from `from`, which `input` leads to, to `to`, which leads to `output`.
+/// Copies `size` bytes from `from`, which receives from `input`, to `to`, which sends to `output`.
 async fn through<R, W>(size: usize, (input, mut from): (Writer, R), (mut to, output): (W, Reader))
 where
     R: AsyncRead + Send + Unpin + 'static,
@@ -98,7 +97,7 @@ where
     go!(feed(input, size));
     let copied = go!(async move {
         let copied = copy(&mut from, &mut to).await;
-        // Sockets are ended by this, pipes by being dropped.
+        // This ends sockets. Pipes end when they are dropped.
         to.close().await.unwrap();
         copied
     });
@@ -183,7 +182,7 @@ async fn from_files_and_to_files() {
     }
 }
 
-/// Wrapped, they are no descriptors any more: through a buffer.
+/// A wrapped stream is not a descriptor, so the copy uses a buffer.
 #[gmp::test]
 async fn through_a_buffer() {
     for size in SMALL.into_iter().chain([LARGE]) {
@@ -194,7 +193,7 @@ async fn through_a_buffer() {
     }
 }
 
-/// The kernel refuses to splice to a file that is appended to, when the bytes are in the pipe already.
+/// The kernel refuses to splice to a file in append mode, after the bytes are in the pipe.
 #[gmp::test]
 async fn what_the_kernel_refuses_goes_through_a_buffer() {
     let path = temporary_path("append");
@@ -209,11 +208,12 @@ async fn what_the_kernel_refuses_goes_through_a_buffer() {
     });
     let mut file = Blocking::new(OpenOptions::new().append(true).open(&path).unwrap());
     assert_eq!(copy(&mut from, &mut file).await.unwrap(), 49 * BLOCK as u64);
-    // And from file to file, which cannot be done for files of the kernel itself.
+    // The file has all bytes in order.
     let mut file = Blocking::new(File::open(&path).unwrap());
     check(&mut file, 50 * BLOCK).await;
     std::fs::remove_file(path).unwrap();
 
+    // The kernel also refuses to send or copy its own files, to a socket or to a file.
     let (mut to, mut output) = tcp_out().await;
     let status = || Blocking::new(File::open("/proc/self/status").unwrap());
     let sent = copy(&mut status(), &mut to).await.unwrap();
@@ -229,7 +229,7 @@ async fn what_the_kernel_refuses_goes_through_a_buffer() {
     assert!(text.contains("Pid:"), "{text}");
 }
 
-/// Some bytes, and then an error.
+/// A reader that returns some bytes and then an error.
 struct Breaks(Cursor<Vec<u8>>);
 
 impl AsyncRead for Breaks {
@@ -251,14 +251,14 @@ async fn all_that_came_before_an_error_is_written() {
     let mut reader = Breaks(Cursor::new(block(3)));
     let error = copy(&mut reader, &mut BufWriter::new(&mut written)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidData);
-    // What a `BufWriter` holds is its own; what was handed to it is complete.
+    // Bytes may remain in a `BufWriter`. A plain writer shows that the copy passed on all of them.
     let mut reader = Breaks(Cursor::new(block(3)));
     let mut written = Vec::new();
     copy(&mut reader, &mut written).await.unwrap_err();
     assert!(written == block(3));
 }
 
-/// Who waits for an answer before it goes on must not wait for a buffer to fill.
+/// A peer that waits for an answer must not wait until a buffer is full.
 #[gmp::test]
 async fn a_writer_is_flushed_before_the_reader_is_waited_for() {
     let (question, mut from) = UnixStream::pair().unwrap();
@@ -274,7 +274,7 @@ async fn a_writer_is_flushed_before_the_reader_is_waited_for() {
 
 #[gmp::test]
 async fn a_reset_in_the_middle() {
-    // Of the one that is read.
+    // A reset of the connection that is read.
     let (peer, mut from) = pair().await;
     let (mut to, output) = tcp_out().await;
     let copied = go!(async move { copy(&mut from, &mut to).await });
@@ -285,7 +285,7 @@ async fn a_reset_in_the_middle() {
     drop(peer);
     assert_eq!(copied.await.unwrap().unwrap_err().kind(), ErrorKind::ConnectionReset);
 
-    // Of the one that is written to, with bytes in the pipe.
+    // A reset of the connection that is written, with bytes in the pipe.
     let (input, mut from) = tcp_in().await;
     let (mut to, peer) = pair().await;
     let fed = go!(async move {
@@ -303,7 +303,7 @@ async fn a_reset_in_the_middle() {
 
 #[gmp::test]
 async fn deadlines_hold() {
-    // Of the reader: what came before is passed on.
+    // A deadline of the reader. Earlier bytes are passed on.
     let (peer, mut from) = pair().await;
     let (mut to, mut output) = tcp_out().await;
     peer.write_all(b"before").await.unwrap();
@@ -313,13 +313,13 @@ async fn deadlines_hold() {
     let mut got = [0; 6];
     output.read_exact(&mut got).await.unwrap();
     assert_eq!(&got, b"before");
-    // It can go on.
+    // The copy can continue.
     from.set_read_deadline(None);
     peer.write_all(b"after").await.unwrap();
     drop(peer);
     assert_eq!(copy(&mut from, &mut to).await.unwrap(), 5);
 
-    // Of the writer, whose other end does not read.
+    // A deadline of the writer, whose peer does not read.
     let (input, mut from) = tcp_in().await;
     let (mut to, _peer) = pair().await;
     go!(async move {
@@ -329,7 +329,7 @@ async fn deadlines_hold() {
     to.set_write_deadline(Some(Instant::now() + Duration::from_millis(100)));
     let error = copy(&mut from, &mut to).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TimedOut);
-    // And of a file's.
+    // The same for a copy from a file.
     to.set_write_deadline(Some(Instant::now()));
     let error = copy(&mut Blocking::new(filled(BLOCK)), &mut to).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TimedOut);
@@ -348,7 +348,7 @@ async fn closing_from_elsewhere_ends_a_copy() {
     assert!(error.get_ref().unwrap().is::<gmp::net::Closed>(), "{error}");
 }
 
-/// A client that finishes writing before it reads, through a proxy of each kind.
+/// A client finishes writing before it reads, through a proxy of each kind.
 async fn ask_and_answer<A, B>(mut front: A, mut back: B, client: TcpStream, server: TcpStream)
 where
     A: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -371,12 +371,12 @@ where
 async fn an_end_is_passed_on_and_the_other_direction_goes_on() {
     let ((client, front), (back, server)) = (pair().await, pair().await);
     ask_and_answer(front, back, client, server).await;
-    // One of them is no descriptor.
+    // One end is not a descriptor.
     let ((client, front), (back, server)) = (pair().await, pair().await);
     ask_and_answer(BufReader::new(front), back, client, server).await;
 }
 
-/// Both at full speed at the same time: neither starves, and neither is mixed into the other.
+/// Both directions at full speed at the same time. Neither starves, and the bytes do not mix.
 #[gmp::test]
 async fn both_directions_at_once() {
     for procs in [1, 2] {
@@ -413,7 +413,7 @@ async fn an_error_in_one_direction_ends_both() {
     client.set_linger(Some(Duration::ZERO)).unwrap();
     drop(client);
     assert_eq!(proxy.await.unwrap().unwrap_err().kind(), ErrorKind::ConnectionReset);
-    // The goroutine has dropped both: the server sees the end.
+    // The goroutine has dropped both streams, so the server sees the end.
     assert_eq!(server.read(&mut [0]).await.unwrap(), 0);
 }
 
@@ -436,7 +436,7 @@ fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// Most that the pool of pipes keeps.
+/// Maximum number of pipes in the pool.
 const POOLED: usize = 16;
 
 #[test]
@@ -452,7 +452,8 @@ fn cancelled_and_idle_copies_leave_no_descriptor() {
         drop(pair().await);
         let before = descriptors();
         for _ in 0..100 {
-            // Nobody reads at the end: when all is full the copy waits, with a pipe that is not empty.
+            // The last end does not read. When all buffers are full the copy waits with bytes in
+            // its pipe.
             let ((input, mut from), (mut to, _end)) = (pair().await, pair().await);
             let fed = go!(async move { while input.write_all(&block(0)).await.is_ok() {} });
             let copied = go!(async move { copy(&mut from, &mut to).await });
@@ -477,7 +478,7 @@ fn cancelled_and_idle_copies_leave_no_descriptor() {
     gmp::block_on(work).unwrap();
 }
 
-/// No descriptors left for a pipe: through a buffer.
+/// Without descriptors for a pipe the copy uses a buffer.
 #[test]
 fn a_lack_of_descriptors_is_no_error() {
     use rustix::process::{Resource, Rlimit, setrlimit};
@@ -499,7 +500,7 @@ fn a_lack_of_descriptors_is_no_error() {
 
 const SPARSE: u64 = 8 << 20;
 
-/// From file to file over two connections, and directly: nothing is read or written.
+/// From file to file over two connections, and directly, without `read` and `write`.
 fn copies_in_the_kernel() {
     let runtime = runtime(2);
     let work = runtime.spawn(async {
@@ -554,19 +555,19 @@ fn the_kernel_does_it() {
     let count = |call: &str| text.matches(&format!(" {call}(")).count();
     assert!(count("splice") > 0 && count("sendfile") > 0 && count("copy_file_range") > 0, "{text}");
     assert_eq!(count("recvfrom") + count("sendto") + count("recvmsg") + count("sendmsg"), 0);
-    // Others read a little as the process starts.
+    // The start of the process reads a little.
     let read =
         ["read", "write", "readv", "writev"].map(|call| moved(&text, call)).iter().sum::<u64>();
     assert!(read < SPARSE / 8, "{read} bytes came to the process");
 }
 
-/// The sum of what all calls of `call` have returned.
+/// Returns the sum of the results of all calls of `call`.
 fn moved(trace: &str, call: &str) -> u64 {
     let calls = trace.lines().filter(|line| line.contains(&format!(" {call}(")));
     calls.filter_map(|line| line.rsplit_once("= ")?.1.split(' ').next()?.parse::<u64>().ok()).sum()
 }
 
-/// Says that it has read or written more than it was offered: wrong, and safe code can write it.
+/// Reports more bytes than it was offered. This is wrong, but safe code can do it.
 struct Boaster;
 
 impl AsyncRead for Boaster {

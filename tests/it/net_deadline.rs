@@ -24,7 +24,7 @@ async fn a_read_ends_at_its_deadline() {
     assert!(error.get_ref().unwrap().is::<DeadlineExceeded>());
     assert_eq!(error.to_string(), "i/o timeout");
     assert!(start.elapsed() >= 20 * MS && start.elapsed() < 2000 * MS, "{:?}", start.elapsed());
-    // Until another is set.
+    // The deadline stays until another one is set.
     assert_eq!(client.read(&mut [0; 1]).await.unwrap_err().kind(), ErrorKind::TimedOut);
     client.write_all(b"writing is another matter").await.unwrap();
     client.set_read_deadline(None);
@@ -54,17 +54,17 @@ async fn a_deadline_can_be_moved_both_ways_while_somebody_waits() {
     let waiting = client.clone();
     let reader = go!(async move { waiting.read(&mut [0; 1]).await });
     until(|| gmp::runtime::dump().contains("[IO wait"));
-    // Earlier: it is noticed.
+    // An earlier deadline takes effect.
     client.set_read_deadline(Some(start + 30 * MS));
     assert_eq!(reader.await.unwrap().unwrap_err().kind(), ErrorKind::TimedOut);
     assert!(start.elapsed() < 10_000 * MS);
-    // Later, again and again: the first alarm does not count.
+    // The deadline is moved later several times. The timer of the first one has no effect.
     let until_later = Instant::now() + 60 * MS;
     client.set_read_deadline(Some(Instant::now() + 5 * MS));
     client.set_read_deadline(Some(until_later));
     assert_eq!(client.read(&mut [0; 1]).await.unwrap_err().kind(), ErrorKind::TimedOut);
     assert!(Instant::now() >= until_later);
-    // Taken back: data comes through.
+    // Without a deadline data arrives.
     client.set_read_deadline(None);
     server.write_all(b"x").await.unwrap();
     assert_eq!(client.read(&mut [0; 1]).await.unwrap(), 1);
@@ -93,7 +93,7 @@ async fn all_kinds_of_sockets_have_deadlines() {
     assert_eq!(pipe.readable().await.unwrap_err().kind(), ErrorKind::TimedOut);
 }
 
-/// Deadlines race with the data they are for, on many connections: every read ends, one way or the other.
+/// Deadlines race with data on many connections. Every read ends.
 #[gmp::test]
 async fn deadlines_against_data() {
     let racers: Vec<_> = (0..50u32)
@@ -163,7 +163,7 @@ async fn close_wakes_readers_and_writers() {
         assert_eq!(error.to_string(), "use of closed network connection");
     }
     assert!(is_closed(&client.write(b"x").await.unwrap_err()));
-    // The other end knows, although a handle is still there.
+    // The peer sees the end although a handle is still alive.
     let mut rest = vec![0; 1 << 16];
     loop {
         match server.read(&mut rest).await {
@@ -189,13 +189,13 @@ async fn a_closed_listener_frees_its_port() {
     assert!(is_closed(&accept.await.unwrap().unwrap_err()));
     let refused = TcpStream::connect(addr).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
-    // `listener` is still there.
+    // `listener` is still alive.
     let again = TcpListener::bind(addr).await.unwrap();
     TcpStream::connect(addr).await.unwrap();
     drop((listener, again));
 }
 
-/// A dropped operation takes nothing and leaves nothing.
+/// Operations are cancel-safe.
 #[gmp::test]
 async fn dropped_operations_lose_nothing() {
     let (client, server) = pair().await;

@@ -1,4 +1,4 @@
-//! What others have written against their own traits, on sockets of gmp.
+//! Foreign crates that use their own traits, on sockets of gmp.
 
 use super::net_tcp::pair;
 use futures::io::{AsyncReadExt, AsyncWriteExt, BufReader};
@@ -22,7 +22,7 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Inf
     Ok(Response::new(Full::from(format!("{path} {body}"))))
 }
 
-/// Keep-alive connections with many requests each, both ends hyper's.
+/// Keep-alive connections with many requests each. Both ends use hyper.
 #[gmp::test]
 async fn hyper_serves_and_asks() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -66,7 +66,7 @@ async fn hyper_serves_and_asks() {
     server.abort();
 }
 
-/// A client that sends half a request is not waited for.
+/// The server does not wait for a client that sends half a request.
 #[gmp::test]
 async fn hypers_timeouts_are_ours() {
     let (client, server) = pair().await;
@@ -93,7 +93,7 @@ async fn a_timer_is_moved_in_place() {
     assert!(start.elapsed() < Duration::from_secs(60));
 }
 
-/// tokio's traits, without any of its runtime.
+/// Tokio's traits, without Tokio's runtime.
 #[gmp::test]
 async fn tokios_traits() {
     use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -111,7 +111,7 @@ async fn tokios_traits() {
     assert!(buf.filled().is_empty());
 }
 
-/// What only has the traits of `futures` is served, and the bodies are larger than one read.
+/// A stream with only the traits of `futures` is served. The bodies are larger than one read.
 #[gmp::test]
 async fn hyper_on_what_wraps_a_socket() {
     let (client, server) = UnixStream::pair().unwrap();
@@ -136,7 +136,8 @@ async fn hyper_on_what_wraps_a_socket() {
     serving.await.unwrap();
 }
 
-/// After an upgrade the connection is used by those who know hyper's traits as little as gmp's.
+/// After an upgrade the connection implements the traits of `futures`, for code that knows neither
+/// hyper nor gmp.
 #[gmp::test]
 async fn an_upgraded_connection_has_the_traits_of_futures() {
     async fn upgrade(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
@@ -169,7 +170,7 @@ async fn an_upgraded_connection_has_the_traits_of_futures() {
     serving.await.unwrap();
 }
 
-/// A reader that is wrong about what it has read must not make hyper look at memory nobody wrote.
+/// A reader that reports a wrong length must not make hyper read uninitialised memory.
 #[test]
 #[should_panic(expected = "a reader says it has read 17 bytes into a buffer of 16")]
 fn a_reader_that_lies() {
@@ -190,7 +191,7 @@ fn a_reader_that_lies() {
     let _ = hyper::rt::Read::poll_read(Pin::new(&mut liar), &mut cx, buf.unfilled());
 }
 
-/// Sends and receives a word by tokio's traits.
+/// Sends and receives a word through Tokio's traits.
 async fn through_tokios(
     mut write: impl tokio::io::AsyncWrite + Unpin,
     mut read: impl tokio::io::AsyncRead + Unpin,

@@ -1,4 +1,4 @@
-//! What the caller is told when an address will not do: what std would, and more if there is more to say.
+//! Errors for addresses that cannot be used: the errors of std, and each address if several fail.
 
 use gmp::net::{AddrErrors, TcpListener, TcpStream, UdpSocket, UnixListener, UnixStream};
 use rustix::io::Errno;
@@ -6,10 +6,10 @@ use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
 
-/// TCP knows no multicast, so every OS refuses to connect to it, whatever routes it has.
+/// TCP has no multicast, so every OS refuses this address, whatever its routes are.
 const MULTICAST: &str = "224.0.0.1:1";
 
-/// An address at which nobody listens any more.
+/// Returns an address at which no listener is left.
 async fn refused() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap()
 }
@@ -28,7 +28,7 @@ fn listed(error: &io::Error) -> &AddrErrors {
 async fn a_refused_connect_has_its_number() {
     let addr = refused().await;
     assert_is(&TcpStream::connect(addr).await.unwrap_err(), Errno::CONNREFUSED);
-    // As a name, and twice.
+    // As a string, and as a list of two.
     assert_is(&TcpStream::connect(addr.to_string()).await.unwrap_err(), Errno::CONNREFUSED);
     assert_is(&TcpStream::connect(&[addr, addr][..]).await.unwrap_err(), Errno::CONNREFUSED);
     let limit = std::time::Duration::from_secs(60);
@@ -36,8 +36,8 @@ async fn a_refused_connect_has_its_number() {
     assert_is(&error, Errno::CONNREFUSED);
 }
 
-/// Whether the OS says so at once or later, and in whatever order: each address is there with what std
-/// would say of it.
+/// Each address is in the error with std's message, whether the OS answers at once or later, and in
+/// whatever order.
 #[gmp::test]
 async fn different_answers_are_all_there() {
     let addr = refused().await;

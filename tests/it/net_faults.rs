@@ -1,4 +1,4 @@
-//! What goes wrong in networks: no hang, no lost wake-up, no busy loop.
+//! Network failures cause no hang, no lost wake-up and no busy loop.
 
 use super::net_tcp::{echo, pair};
 use super::support::{cpu_time, passed_in_child, until};
@@ -28,18 +28,18 @@ async fn a_peer_that_resets_while_we_write() {
         });
         let reader = go!(async move { reads.read(&mut [0; 1]).await });
         server.read_exact(&mut vec![0; 1 << 16]).await.unwrap();
-        // Throws away what it has not read, and resets.
+        // Discards unread bytes and resets the connection.
         server.set_linger(Some(Duration::ZERO)).unwrap();
         drop(server);
         let kind = writer.await.unwrap();
         assert!(matches!(kind, ErrorKind::ConnectionReset | ErrorKind::BrokenPipe), "{kind:?}");
-        // The error of a socket is told once; the reader gets it, or the end.
+        // A socket reports its error once. The reader gets the error or the end.
         let read = reader.await.unwrap();
         assert!(read.is_err() || read.is_ok_and(|n| n == 0));
     }
 }
 
-/// A reader that does not read: what is under way is bounded by the buffers of the OS, and all arrives
+/// A peer that does not read. The buffers of the OS bound the bytes in flight, and all bytes arrive
 /// when it reads again.
 #[gmp::test]
 async fn a_slow_reader_holds_its_writer_back() {
@@ -69,7 +69,7 @@ async fn a_slow_reader_holds_its_writer_back() {
     writer.await.unwrap();
 }
 
-/// Out of descriptors: a connect says so, an accept waits, and both work again afterwards.
+/// Without free descriptors a connect fails and an accept waits. Both work again afterwards.
 #[test]
 fn out_of_descriptors() {
     if passed_in_child("net_faults::out_of_descriptors") {
@@ -85,9 +85,9 @@ fn out_of_descriptors() {
                 go!(echo(stream));
             }
         });
-        // The first connection, so that everything is warm.
+        // The first connection fills caches.
         ping(TcpStream::connect(addr).await.unwrap()).await;
-        // One that is under way when there are no descriptors left for the other end.
+        // A connection that is made when no descriptor is left for the other end.
         let waiting = std::net::TcpStream::from(
             socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap(),
         );
@@ -99,7 +99,8 @@ fn out_of_descriptors() {
             while let Ok(file) = std::fs::File::open("/dev/null") {
                 files.push(file);
             }
-            // Sysmon, which looks at a thread, may have given a descriptor back since.
+            // Sysmon may have closed a descriptor since, because it opens files to classify a
+            // thread.
             match TcpStream::connect(addr).await {
                 Ok(stream) => streams.push(stream),
                 Err(error) => break error,
@@ -113,7 +114,7 @@ fn out_of_descriptors() {
         let (wall, cpu) = (start.elapsed(), cpu_time() - before);
         assert!(cpu < wall / 4, "{cpu:?} of CPU in {wall:?}: a busy loop");
         drop(files);
-        // The accept comes back by itself.
+        // The accept completes without a new event.
         waiting.set_nonblocking(true).unwrap();
         ping(TcpStream::from_std(waiting).unwrap()).await;
         ping(TcpStream::connect(addr).await.unwrap()).await;
@@ -129,12 +130,12 @@ async fn ping(stream: TcpStream) {
     let mut back = [0; 4];
     stream.read_exact(&mut back).await.unwrap();
     assert_eq!(&back, b"ping");
-    // The server has closed its descriptor when the client sees the end.
+    // When the client sees the end, the server has closed its descriptor.
     stream.shutdown(std::net::Shutdown::Write).unwrap();
     assert_eq!(stream.read(&mut back).await.unwrap(), 0);
 }
 
-/// A close while an accept naps for want of descriptors ends the nap.
+/// A close ends the sleep of an accept that waits for free descriptors.
 #[test]
 fn a_close_ends_the_nap_of_an_accept() {
     if passed_in_child("net_faults::a_close_ends_the_nap_of_an_accept") {
@@ -155,7 +156,7 @@ fn a_close_ends_the_nap_of_an_accept() {
             files.push(file);
         }
         client.connect(&addr.into()).unwrap();
-        // By now it naps for more than 100 ms.
+        // The accept now sleeps for more than 100 ms at a time.
         gmp::sleep(300 * MS).await;
         assert!(!accept.is_finished());
         listener.close();

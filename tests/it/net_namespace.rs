@@ -1,9 +1,10 @@
-//! An interface that goes down, in a network namespace of its own: nothing tells either end of a connection.
+//! An interface goes down, in a network namespace of its own. Neither end of a connection is
+//! notified.
 //!
-//! Whoever waits must go on waiting, without a busy loop; deadlines and closes must end that; and when the
-//! interface is up again, the OS sends again what was lost, which must wake whoever waits for it. The
-//! interface is `lo`, so both ends are in this process, and it is down for some hundred milliseconds only,
-//! because the OS waits longer after each try.
+//! Waiting operations must wait without a busy loop. Deadlines and closes must end them. When the
+//! interface is up again, the OS retransmits, which must wake the waiting operations. The interface
+//! is `lo`, so both ends are in this process. It is down for a few hundred milliseconds only,
+//! because the OS waits longer after each attempt.
 
 use super::net_stress::pattern;
 use super::net_tcp::{echo, pair};
@@ -21,20 +22,20 @@ use std::time::{Duration, Instant};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Far more than the OS needs to send again: whoever still waits then was not woken.
+/// Far longer than a retransmission takes. An operation that still waits then was not woken.
 const LOST: Duration = Duration::from_secs(60);
 
-/// More than all buffers of a connection hold.
+/// More bytes than all buffers of a connection hold.
 const MORE_THAN_FITS: u64 = 4000 * PIECE;
 
-/// The pattern begins again after each.
+/// The pattern repeats after each piece.
 const PIECE: u64 = 251 * 64;
 
 fn piece() -> Vec<u8> {
     (0..PIECE).map(pattern).collect()
 }
 
-/// Runs `work` in a process whose network namespace is its own, with `lo` up.
+/// Runs `work` in a process with its own network namespace, with `lo` up.
 fn apart<F>(name: &str, work: F)
 where
     F: Future<Output = ()> + Send + 'static,
@@ -45,7 +46,7 @@ where
         let work = runtime.spawn(async { gmp::timeout(LOST, work).await });
         return gmp::block_on(work).unwrap().expect("somebody was not woken");
     }
-    // With the rights of root, or else as root of a namespace of users.
+    // As root, or else as root of a user namespace.
     let ways = [["unshare", "-n"], ["unshare", "-rn"]];
     let allowed = |way: &&[&str; 2]| {
         let probe = Command::new(way[0]).args([way[1], "ip", "link", "set", "lo", "up"]).output();
@@ -76,7 +77,7 @@ fn down() {
     set_lo("down");
 }
 
-/// Nothing happens for a while, and it costs nothing.
+/// Sleeps for `wall` and checks that the process uses little CPU time.
 async fn assert_quiet(wall: Duration) {
     let (start, before) = (Instant::now(), cpu_time());
     sleep(wall).await;
@@ -84,10 +85,10 @@ async fn assert_quiet(wall: Duration) {
     assert!(cpu < wall / 4, "{cpu:?} of CPU in {wall:?}: a busy loop");
 }
 
-/// A goroutine that reads, one that writes and one that connects. None of them gets anywhere.
+/// A goroutine that reads, one that writes and one that connects. None of them makes progress.
 struct Stuck {
     reader: Arc<TcpStream>,
-    /// Says nothing.
+    /// Sends nothing.
     silent: TcpStream,
     reading: JoinHandle<io::Result<[u8; 4]>>,
     writer: Arc<TcpStream>,
@@ -127,7 +128,7 @@ impl Stuck {
     }
 }
 
-/// A listener with one connection in its queue, which has room for no other.
+/// Returns a listener with one connection in its queue and no room for another.
 async fn full() -> TcpListener {
     let addr: SocketAddr = "127.0.0.1:0".parse().unwrap();
     let socket = TcpSocket::for_addr(addr).unwrap();
@@ -159,7 +160,7 @@ fn deadlines_fire() {
         assert_timed_out(limited.await.unwrap());
         let cpu = cpu_time() - before;
         assert!(cpu < 100 * MS, "{cpu:?} of CPU: a busy loop");
-        // They were deadlines, not the end of the connection.
+        // Only the deadline has passed. The connection still works.
         up();
         stuck.reader.set_read_deadline(None);
         stuck.silent.write_all(b"late").await.unwrap();
@@ -181,7 +182,7 @@ fn a_close_wakes() {
         for error in errors.map(Result::unwrap_err) {
             assert!(error.get_ref().unwrap().is::<Closed>(), "{error}");
         }
-        // Nobody can close what is not there yet: who gives up a connect drops it.
+        // A connect has no socket to close yet. Dropping it ends it.
         assert!(!stuck.connecting.is_finished());
         stuck.connecting.abort();
         assert!(stuck.connecting.await.unwrap_err().is_cancelled());
@@ -194,7 +195,7 @@ fn what_waits_goes_on_when_it_is_up_again() {
         let stuck = Stuck::new().await;
         down();
         assert_quiet(200 * MS).await;
-        // All of this is lost: bytes, the news that there is room for more, and room in the queue.
+        // Lost are the bytes, the window update, and the notice of room in the queue.
         stuck.silent.write_all(b"lost").await.unwrap();
         let drained = read_until_silence(&stuck.deaf, 0).await;
         assert!(drained > 0 && drained < MORE_THAN_FITS);
@@ -217,8 +218,8 @@ fn what_waits_goes_on_when_it_is_up_again() {
     });
 }
 
-/// Reads, from position `at` of the pattern on, what is there and what comes within 50 ms after; how far
-/// it came.
+/// Reads until no byte arrives for 50 ms. The stream begins at position `at` of the pattern.
+/// Returns the position after the last byte.
 async fn read_until_silence(stream: &TcpStream, mut at: u64) -> u64 {
     let mut buf = vec![0; 1 << 16];
     loop {
@@ -243,15 +244,15 @@ async fn read_exactly(stream: &TcpStream, range: std::ops::Range<u64>) {
     assert_eq!(at, range.end);
 }
 
-/// Where the bytes end, which begin at `at` of the pattern.
+/// Checks bytes that begin at position `at` of the pattern. Returns the position after them.
 fn checked(bytes: &[u8], at: u64) -> u64 {
     assert!((at..).zip(bytes).all(|(at, byte)| *byte == pattern(at)), "wrong bytes");
     at + bytes.len() as u64
 }
 
-/// One direction of a connection that is never silent.
+/// One direction of a connection that sends all the time.
 struct Flow {
-    /// How many writes there were, and in the upper half how many reads.
+    /// Number of writes in the lower half, number of reads in the upper half.
     moved: Arc<AtomicU64>,
     sending: JoinHandle<u64>,
     receiving: JoinHandle<u64>,
@@ -284,14 +285,14 @@ impl Flow {
         Self { moved, sending, receiving }
     }
 
-    /// How many reads there were.
+    /// Returns the number of reads.
     fn reads(&self) -> u64 {
         self.moved.load(Ordering::Relaxed) >> 32
     }
 }
 
-/// Four connections, busy in both directions, while the interface goes down again and again: each goes on
-/// each time, and all that was sent arrives.
+/// Four connections transfer in both directions while the interface goes down several times. Each
+/// continues every time, and all bytes arrive.
 #[test]
 fn transfers_go_on_each_time() {
     apart("transfers_go_on_each_time", async {
@@ -305,7 +306,7 @@ fn transfers_go_on_each_time() {
         }
         for _ in 0..4 {
             down();
-            // Buffers are still emptied and filled; then nothing moves.
+            // Buffers are still emptied and filled. Then nothing moves.
             while {
                 let moved = || flows.iter().map(|flow| flow.moved.load(Ordering::Relaxed));
                 let before: Vec<_> = moved().collect();
@@ -328,7 +329,8 @@ fn transfers_go_on_each_time() {
     });
 }
 
-/// The OS lets one begin while it is down, and says nothing: a connect waits, and a datagram is lost.
+/// Operations that begin while the interface is down. A connect waits, and a datagram is lost
+/// without an error.
 #[test]
 fn what_begins_while_it_is_down() {
     apart("what_begins_while_it_is_down", async {
@@ -361,7 +363,7 @@ fn what_begins_while_it_is_down() {
     });
 }
 
-/// It never comes up again: after a while the OS gives up, and whoever reads is told.
+/// The interface stays down. After its timeout the OS gives up, and the read returns an error.
 #[test]
 fn the_end_of_patience() {
     apart("the_end_of_patience", async {

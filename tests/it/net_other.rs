@@ -1,4 +1,4 @@
-//! Datagrams, sockets of this host, other descriptors, other executors, other runtimes.
+//! Datagrams, Unix sockets, other descriptors, foreign executors, several runtimes.
 
 use super::support::{child, is_child, runtime, until, waiting};
 use futures::{AsyncReadExt, AsyncWriteExt};
@@ -15,7 +15,7 @@ use std::time::Duration;
 async fn udp_to_anybody_and_to_a_peer() {
     let server = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
     let addr = server.local_addr().unwrap();
-    // Many receive on one socket, and none of the datagrams is lost.
+    // Many goroutines receive on one socket, and no datagram is lost.
     let servers: Vec<_> = (0..4)
         .map(|_| {
             let server = server.clone();
@@ -113,7 +113,7 @@ async fn unix_by_abstract_name_and_who_is_there() {
     server.read_exact(&mut [0]).await.unwrap();
 }
 
-/// More clients than the listener's queue holds: none fails, all are served.
+/// More clients than the queue of the listener holds. None fails, and all are served.
 #[gmp::test]
 async fn unix_connect_waits_for_a_full_queue() {
     let path = std::env::temp_dir().join(format!("gmp-full-{}", std::process::id()));
@@ -166,7 +166,7 @@ async fn pipes_and_what_cannot_be_waited_for() {
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
 }
 
-/// An exchange between two sockets made here.
+/// Exchanges data between two sockets that it creates.
 async fn exchange() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
@@ -181,7 +181,7 @@ async fn exchange() {
     }
 }
 
-/// A socket works under another executor: the default runtime waits for it.
+/// A socket works under a foreign executor. The default runtime polls it.
 #[test]
 fn under_another_executor() {
     futures::executor::block_on(exchange());
@@ -191,8 +191,8 @@ fn under_another_executor() {
     threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
 
-/// A socket of one runtime is used by a goroutine of another, as long as its own lives; then there is a
-/// clear error, and no hang.
+/// A goroutine of another runtime can use a socket while the runtime of the socket lives. After
+/// that an operation returns an error instead of a hang.
 #[test]
 fn a_socket_belongs_to_its_runtime() {
     let (home, other) = (runtime(1), runtime(1));
@@ -209,14 +209,15 @@ fn a_socket_belongs_to_its_runtime() {
     home.shutdown(Duration::from_secs(10)).unwrap();
     let error = gmp::block_on(reader).unwrap().unwrap_err();
     assert!(error.get_ref().unwrap().is::<RuntimeEnded>(), "{error}");
-    // What does not have to wait still works.
+    // Operations that need not wait still work.
     gmp::block_on(client.write_all(b"y")).unwrap();
     assert_eq!(gmp::block_on(server.read(&mut [0; 1])).unwrap(), 1);
     let error = gmp::block_on(server.read(&mut [0; 1])).unwrap_err();
     assert!(error.to_string().contains("has ended"), "{error}");
 }
 
-/// Goroutines that wait for the network are dropped with their runtime, and their sockets are closed.
+/// Goroutines that wait for the network are dropped with their runtime, and their sockets are
+/// closed.
 #[test]
 fn shutdown_closes_what_waits() {
     let (theirs, ours) = std::os::unix::net::UnixStream::pair().unwrap();
@@ -231,7 +232,7 @@ fn shutdown_closes_what_waits() {
     assert_eq!((&ours).read(&mut [0; 1]).unwrap(), 0, "closed by the shutdown");
 }
 
-/// All goroutines sleep, and one of them waits for the network: that is no deadlock.
+/// If one of the sleeping goroutines waits for the network, there is no deadlock.
 #[test]
 fn waiting_for_the_network_is_no_deadlock() {
     if !is_child() {
@@ -247,13 +248,13 @@ fn waiting_for_the_network_is_no_deadlock() {
         let stream = UnixStream::from_std(theirs).unwrap();
         stream.read(&mut [0; 1]).await
     });
-    // Longer than sysmon takes to find that nobody runs.
+    // Longer than sysmon needs to find that no goroutine runs.
     std::thread::sleep(Duration::from_millis(200));
     ours.write_all(b"x").unwrap();
     assert_eq!(gmp::block_on(waiting).unwrap().unwrap(), 1);
 }
 
-/// A read stops behind bytes that came with a descriptor: what is behind them must not be forgotten.
+/// A read stops after bytes that came with a descriptor. The bytes after them must still be read.
 #[gmp::test]
 async fn bytes_behind_a_passed_descriptor_are_read() {
     use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
@@ -282,7 +283,7 @@ async fn bytes_behind_a_passed_descriptor_are_read() {
     }
 }
 
-/// A type whose `AsFd` names another descriptor later. That is wrong, and safe code can write it.
+/// A type whose `AsFd` later returns another descriptor. This is wrong, but safe code can do it.
 struct Swapped {
     own: std::io::PipeReader,
     other: Arc<UnixStream>,
@@ -301,7 +302,7 @@ impl std::os::fd::AsFd for Swapped {
     }
 }
 
-/// A descriptor that is swapped does not take another socket out of the netpoller.
+/// A swapped descriptor does not remove another socket from the netpoller.
 #[gmp::test]
 async fn a_swapped_descriptor_leaves_other_sockets_registered() {
     use std::sync::atomic::Ordering::Relaxed;
@@ -328,7 +329,7 @@ async fn a_swapped_descriptor_leaves_other_sockets_registered() {
             End::Closed => swapped.close(),
             End::TakenBack => drop(swapped.into_inner()),
         }
-        // The victim waits before its data comes: only an event wakes it.
+        // The victim waits before its data arrives, so only an event wakes it.
         let reader = victim.clone();
         let read = go!(async move { reader.read(&mut [0; 4]).await });
         waiting("IO wait", 1).await;

@@ -1,4 +1,4 @@
-//! Goroutines that block their threads do not stop a server beside them.
+//! Goroutines that block their threads do not stop a server in the same runtime.
 //!
 //! The goroutines block until external clients have had their echoes. If blocked threads stop the
 //! server, the test hangs. `benches` measures how long an echo takes then.
@@ -41,7 +41,7 @@ fn echo_server_runs_while_a_hundred_goroutines_block() {
             }));
             ends.push(end);
         }
-        // Each of them has a thread, although there are two Ps.
+        // Each of them has its own thread, although there are two Ps.
         until(|| blocked.load(Ordering::Relaxed) == BLOCKED);
         let clients: Vec<_> = (0..CLIENTS).map(|_| std::thread::spawn(move || ask(addr))).collect();
         clients.into_iter().for_each(|client| client.join().unwrap());
@@ -76,7 +76,7 @@ fn ask(addr: SocketAddr) {
     }
 }
 
-/// Named pipes: opening or reading one blocks until a writer comes.
+/// Named pipes. Opening or reading one blocks until a writer opens it.
 struct Fifos {
     dir: PathBuf,
     paths: Vec<PathBuf>,

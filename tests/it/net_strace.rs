@@ -1,5 +1,4 @@
-//! System calls, counted by `strace`: waiting is one call, and reading and writing need none beside
-//! themselves.
+//! System calls, counted by `strace`. A wait is one call. Reads and writes need no other call.
 
 use super::net_tcp::{echo, pair};
 use super::support::{child_of, is_child, not_checked};
@@ -9,14 +8,14 @@ use std::process::Command;
 const CONNECTIONS: usize = 10;
 const ROUNDS: usize = 200;
 
-/// Whether there is a `strace` that may trace.
+/// Whether `strace` is installed and may trace.
 fn can_trace() -> bool {
     let traced = Command::new("strace").args(["-f", "-o", "/dev/null", "true"]).output();
     traced.is_ok_and(|output| output.status.success())
 }
 
-/// Runs the test `name` in a child whose `calls` are traced: what it said, and the trace. If nothing can be
-/// traced here, says that `what` is untested.
+/// Runs the test `name` in a child and traces its `calls`. Returns the output and the trace. If
+/// tracing is not possible here, reports that `what` is untested.
 pub(crate) fn traced(calls: &str, name: &str, what: &str) -> Option<(String, String)> {
     if !can_trace() {
         not_checked(
@@ -53,25 +52,25 @@ fn one_call_for_a_poll_and_none_beside_reads_and_writes() {
     let polls = told.lines().find_map(|line| line.strip_prefix("polls: ")).expect("a figure");
     let polls: usize = polls.parse().unwrap();
     let waits = count("epoll_wait") + count("epoll_pwait") + count("epoll_pwait2");
-    // A few come after the figure was printed.
+    // A few waits come after the figure was printed.
     assert!(polls > 10 && waits <= polls + 10, "{waits} waits for {polls} polls");
-    // Not one for each wait; sysmon sets its alarm when all had rested for a while.
+    // Not one per wait. Sysmon sets its timer only when all Ps have been idle for a while.
     let alarms = count("timerfd_settime");
     assert!(alarms * 20 <= polls, "{alarms} timers set in {polls} polls");
-    // Add and delete for two ends and a listener, for each pair; a dozen for the poller.
+    // Add and delete for two ends and a listener of each pair, and a dozen for the poller.
     let controls = count("epoll_ctl");
     assert!(controls <= CONNECTIONS * 6 + 12, "{controls} calls of epoll_ctl");
     let bells =
         text.lines().filter(|line| line.contains("read(") && line.contains("eventfd")).count();
     assert_eq!(bells, 0);
-    // A read that empties the socket is not followed by one that finds it empty.
+    // A read that empties the socket is not followed by a read that finds it empty.
     let messages = 2 * CONNECTIONS * ROUNDS;
     let (reads, sends) = (count("recvfrom"), count("sendto"));
     assert!(sends >= messages && sends <= messages + 100, "{sends} sends of {messages} messages");
     assert!(reads <= messages * 5 / 4 + 100, "{reads} reads of {messages} messages");
 }
 
-/// Round trips on a few connections at once.
+/// Makes round trips on a few connections at once.
 fn echo_rounds() {
     let runtime = super::support::runtime(2);
     let work = runtime.spawn(async {
@@ -80,7 +79,8 @@ fn echo_rounds() {
                 go!(async {
                     let (client, server) = pair().await;
                     go!(echo(server));
-                    // Room for more than comes: a read that fills it says nothing of what is left.
+                    // Larger than a message. A read that fills its buffer does not show whether
+                    // bytes remain.
                     let mut buf = [0; 128];
                     for _ in 0..ROUNDS {
                         client.write_all(&[7; 64]).await.unwrap();
@@ -97,7 +97,7 @@ fn echo_rounds() {
     println!("\npolls: {}", runtime.handle().stats().netpolls);
 }
 
-/// The registration of a socket, by the direct way to wait.
+/// The registration of a socket with epoll.
 #[cfg(all(target_os = "linux", not(gmp_portable_poll)))]
 mod registration {
     use super::super::net_tcp::pair;
@@ -120,7 +120,7 @@ mod registration {
         let Some((_, text)) = traced("epoll_ctl", name, what) else { return };
         let count = |operation: &str| text.matches(operation).count();
         let ends = 2 * SHORT_LIVES;
-        // The poller adds and changes its own descriptors, the runtime those of the listener.
+        // The poller adds and changes its own descriptors. The runtime adds the listener.
         let own = 6;
         let (adds, changes, deletes) =
             (count("EPOLL_CTL_ADD"), count("EPOLL_CTL_MOD"), count("EPOLL_CTL_DEL"));
@@ -129,7 +129,7 @@ mod registration {
         assert!((ends..=ends + own).contains(&deletes), "{deletes} deleted for {ends} ends");
     }
 
-    /// Connects, sends one byte there and back, and closes, again and again.
+    /// Connects, sends one byte in each direction and closes, several times.
     async fn short_lives() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
@@ -145,7 +145,8 @@ mod registration {
         }
     }
 
-    /// A close alone would leave the registration: epoll forgets an open file, not a number.
+    /// A close alone would leave the registration: epoll tracks an open file, not a descriptor
+    /// number.
     #[test]
     fn a_dropped_socket_is_deregistered_although_a_duplicate_lives() {
         if is_child() {
@@ -159,18 +160,19 @@ mod registration {
                 drop(duplicate);
             });
         }
-        // In a process of its own, where no other test opens and registers descriptors.
+        // In its own process, where no other test opens and registers descriptors.
         let name =
             "net_strace::registration::a_dropped_socket_is_deregistered_although_a_duplicate_lives";
         let output = child(name, &[]);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 
-    /// The number of registrations of a descriptor, over all epoll descriptors of this process.
+    /// Returns the number of registrations of a descriptor, over all epoll descriptors of this
+    /// process.
     fn registrations(number: RawFd) -> usize {
         let infos =
             std::fs::read_dir("/proc/self/fdinfo").unwrap().map(|entry| entry.unwrap().path());
-        // A descriptor that closes while the folder is read has no text.
+        // A descriptor that closes during the scan has no text.
         let texts = infos.filter_map(|path| std::fs::read_to_string(path).ok());
         let registered = |text: String| {
             let entries = text.lines().filter_map(|line| line.strip_prefix("tfd:"));

@@ -1,7 +1,9 @@
-//! Everything at once, over real sockets: connect, read, write, close, deadlines, dropped operations.
+//! All socket operations at random, over real sockets: connect, read, write, close, deadlines,
+//! dropped operations.
 //!
-//! Counted: every operation ends, what arrives is what was sent, and no descriptor is left over.
-//! `GMP_STRESS_SECONDS=60` makes it run for a minute; see CONTRIBUTING for the sanitizers.
+//! The test checks that every operation ends, that the received bytes are the sent ones, and that
+//! no descriptor leaks. `GMP_STRESS_SECONDS=60` makes it run for a minute. CONTRIBUTING describes
+//! the sanitizers.
 
 use super::support::{runtime, stress_seconds, test_seed};
 use gmp::go;
@@ -12,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A row of numbers that looks random.
+/// A small pseudo-random generator.
 struct Rand(u64);
 
 impl Rand {
@@ -27,12 +29,13 @@ impl Rand {
     }
 }
 
-/// Bytes that can be told from those before and after.
+/// Returns a byte that differs from the bytes next to it.
 pub(crate) fn pattern(at: u64) -> u8 {
     (at % 251) as u8
 }
 
-/// Serves one connection: checks the bytes that come, sends as many of its own, and at times gives up.
+/// Serves one connection: checks the bytes that arrive, sends the same number back, and sometimes
+/// gives up.
 async fn serve(stream: TcpStream, mut rand: Rand) -> io::Result<()> {
     let stream = Arc::new(stream);
     if rand.below(8) == 0 {
@@ -60,7 +63,7 @@ async fn serve(stream: TcpStream, mut rand: Rand) -> io::Result<()> {
     }
 }
 
-/// One connection from the other side.
+/// Runs the client side of one connection.
 async fn visit(addr: SocketAddr, mut rand: Rand) -> io::Result<u64> {
     let limit = Duration::from_secs(30);
     let (reader, writer) = TcpStream::connect_timeout(addr, limit).await?.into_split();
@@ -94,7 +97,7 @@ async fn visit(addr: SocketAddr, mut rand: Rand) -> io::Result<u64> {
             Err(error) => break Err(error),
         }
     };
-    // Else a writer that the server does not listen to any more would wait for ever.
+    // Otherwise the writer would wait forever if the server has stopped reading.
     reader.as_ref().close();
     let _ = writing.await.unwrap();
     read
@@ -116,7 +119,7 @@ fn random_sockets() {
             while let Ok((stream, _)) = accepting.accept().await {
                 seed += 1;
                 go!(async move {
-                    // Whatever the error is, it has ended.
+                    // Any error is fine: the connection has ended.
                     let _ = serve(stream, Rand(seed)).await;
                 });
             }
@@ -140,7 +143,7 @@ fn random_sockets() {
         }
         listener.close();
         server.await.unwrap();
-        // Those that still serve come to their end by themselves: the other side is gone.
+        // The remaining servers end by themselves, because their clients are gone.
         while gmp::num_goroutine() > 1 {
             gmp::sleep(Duration::from_millis(1)).await;
         }

@@ -1,4 +1,4 @@
-//! TCP: what goes in comes out, in every way there is to read and write.
+//! TCP: every way to read and write transfers the same bytes.
 
 pub(crate) use super::support::net::{echo, pair};
 use super::support::{runtime, until};
@@ -22,12 +22,12 @@ async fn a_megabyte_there_and_back() {
     reader.read_exact(&mut back).await.unwrap();
     writing.await.unwrap().unwrap();
     assert!(back == data);
-    // The writer is dropped, so the echo ends, so the connection does.
+    // The writer is dropped, so the echo ends and closes the connection.
     assert_eq!(reader.read(&mut back).await.unwrap(), 0);
 }
 
-/// The end comes right behind the data, perhaps in one event: a read that took the data must not
-/// believe that it has to wait for the next.
+/// The end follows the data, perhaps in the same event. A read that took the data must not wait for
+/// another event.
 #[gmp::test]
 async fn the_end_right_behind_the_data_is_seen() {
     for round in 0..2000 {
@@ -73,7 +73,7 @@ async fn futures_traits_and_halves() {
     drop((other_r, server));
 }
 
-/// The OS takes about a thousand at once: more are no error.
+/// The OS accepts about a thousand buffers per call. More are no error.
 #[gmp::test]
 async fn more_buffers_than_the_os_takes() {
     let (client, server) = pair().await;
@@ -186,7 +186,7 @@ async fn incoming_is_a_stream_that_ends() {
     assert!(incoming.next().await.is_none());
 }
 
-/// A name that resolves to addresses of which only the last listens.
+/// A name resolves to several addresses, and only the last one has a listener.
 #[gmp::test]
 async fn connect_goes_on_to_the_next_address() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -201,8 +201,8 @@ async fn connect_goes_on_to_the_next_address() {
     assert!(error.to_string().contains("no such host"), "{error}");
 }
 
-/// An address that does not answer is not waited for when there is another. The one that does not answer
-/// is a listener whose queue is full, so that no route of the machine is needed.
+/// A connect does not wait for a silent address when there is another one. The silent address is a
+/// listener whose queue is full, so the test needs no special route.
 #[gmp::test]
 async fn connect_does_not_wait_for_the_silent() {
     let socket = TcpSocket::new_v4().unwrap();
@@ -227,7 +227,7 @@ async fn connect_does_not_wait_for_the_silent() {
     assert!(start.elapsed() < Duration::from_secs(5));
 }
 
-/// One P, and a connection that is never out of data: others run too.
+/// On one P other goroutines run beside a connection that always has data.
 #[test]
 fn a_busy_connection_gives_way() {
     let runtime = runtime(1);
@@ -258,7 +258,7 @@ async fn a_dump_says_who_waits_for_io() {
     assert_eq!(reader.await.unwrap().unwrap(), 1);
 }
 
-/// A read stops at urgent data: what is behind it must not be forgotten.
+/// A read stops at urgent data. The bytes after it must still be read.
 #[gmp::test]
 async fn bytes_behind_urgent_ones_are_read() {
     for _ in 0..100 {
@@ -305,7 +305,7 @@ async fn unix_halves_read_write_finish_and_reunite() {
     assert_eq!(&buf, b"late");
 }
 
-/// A half has the addresses and the deadline of its direction; the rest is behind `as_ref`.
+/// A half has the addresses and the deadline of its direction. `as_ref` gives the rest.
 #[gmp::test]
 async fn halves_have_addresses_and_deadlines_of_their_direction() {
     let (client, server) = pair().await;

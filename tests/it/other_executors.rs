@@ -1,4 +1,4 @@
-//! The primitives on other executors: ordinary futures that know nothing of gmp there.
+//! The primitives on foreign executors, where they are ordinary futures.
 
 use gmp::select;
 use gmp::sync::{
@@ -14,7 +14,7 @@ const ROUNDS: usize = 100;
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// What the tasks share.
+/// State that the tasks share.
 struct Shared {
     mutex: Mutex<usize>,
     lock: RwLock<usize>,
@@ -68,7 +68,7 @@ impl Shared {
         }
     }
 
-    /// Sends or receives, on whichever channel that is possible.
+    /// Sends or receives, on whichever channel is ready.
     async fn exchange(&self) {
         let (zero, two) = (&self.rendezvous, &self.buffered);
         let change = select! {
@@ -77,7 +77,7 @@ impl Shared {
             got = zero.1.recv() => usize::MAX * got.unwrap(),
             got = two.1.recv() => usize::MAX * got.unwrap(),
         };
-        // Minus one for a receive: it wraps.
+        // Minus one for a receive: the addition wraps.
         self.under_way.fetch_add(change, Ordering::Relaxed);
     }
 
@@ -91,7 +91,7 @@ impl Shared {
     }
 }
 
-/// Runs the tasks with `spawn`; the future ends with all of them.
+/// Runs the tasks with `spawn`. The returned future ends when all tasks have ended.
 fn drive(shared: &Arc<Shared>, spawn: impl Fn(Task)) -> gmp::sync::Wait {
     let group = WaitGroup::new();
     for _ in 0..N {
@@ -112,7 +112,7 @@ fn under_tokio() {
     let wait = drive(&shared, |task| drop(runtime.spawn(task)));
     runtime.block_on(wait);
     shared.check();
-    // And on one thread.
+    // On one thread.
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let shared = Shared::new();
     let wait = drive(&shared, |task| drop(runtime.spawn(task)));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Goroutines that compute without an await, and count, until they are dropped.
+/// Goroutines that compute and count without an await until `end`.
 struct Hogs {
     stop: Arc<AtomicBool>,
     counts: Arc<Vec<AtomicU64>>,
@@ -184,7 +184,7 @@ fn a_lock_that_hogs_use_is_not_lost() {
     gmp::block_on(ticks).unwrap();
 }
 
-/// A program that handled SIGURG before still gets it, and threads are paused all the same.
+/// A handler of SIGURG that the program installed earlier still runs, and threads are paused.
 #[test]
 fn an_earlier_handler_of_sigurg_is_called() {
     if passed_in_child("pause::an_earlier_handler_of_sigurg_is_called") {
@@ -202,7 +202,7 @@ fn an_earlier_handler_of_sigurg_is_called() {
     hogs.end();
 }
 
-/// A program that handles SIGURG later takes the signal away: all hogs run.
+/// If the program installs a handler of SIGURG later, gmp stops pausing and all hogs run.
 #[test]
 fn a_later_handler_of_sigurg_ends_pausing() {
     if passed_in_child("pause::a_later_handler_of_sigurg_ends_pausing") {

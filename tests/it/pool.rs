@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// `TestPool`: what is put can be taken; items survive one ageing, not two.
+/// `TestPool`: an item that was put can be taken. It survives one ageing, not two.
 #[gmp::test(procs = 1)]
 async fn what_is_put_can_be_taken() {
     let pool = Pool::<&'static str>::default();
@@ -26,7 +26,7 @@ async fn what_is_put_can_be_taken() {
     assert_eq!(pool.try_get(), None);
 }
 
-/// `TestPoolNew`: what is not there is made.
+/// `TestPoolNew`: an empty pool makes a new item.
 #[gmp::test(procs = 1)]
 async fn what_is_not_there_is_made() {
     let made = AtomicUsize::new(0);
@@ -36,7 +36,7 @@ async fn what_is_not_there_is_made() {
     assert_eq!((pool.get(), pool.get()), (42, 3));
 }
 
-/// Counts those alive.
+/// Counts the living items.
 #[derive(Debug)]
 struct Counted {
     alive: Arc<AtomicUsize>,
@@ -62,7 +62,7 @@ fn counting(idle: Duration) -> (Pool<Counted>, Arc<AtomicUsize>) {
     (Pool::with_idle(move || Counted::new(&counter), idle), alive)
 }
 
-/// `TestPoolGC`: the pool keeps nothing of what was taken out of it.
+/// `TestPoolGC`: the pool keeps nothing of an item that was taken out.
 #[gmp::test(procs = 1)]
 async fn what_is_taken_is_gone() {
     let (pool, alive) = counting(Duration::MAX);
@@ -77,8 +77,8 @@ async fn what_is_taken_is_gone() {
     }
 }
 
-/// `TestPoolRelease`: idle time drops all, without anybody's doing; more than once; and on another
-/// runtime after the first is gone.
+/// `TestPoolRelease`: the pool drops idle items by itself, repeatedly, and on another runtime after
+/// the first one has ended.
 #[test]
 fn idle_items_are_dropped() {
     let (pool, alive) = counting(Duration::from_millis(2));
@@ -94,7 +94,7 @@ fn idle_items_are_dropped() {
             .unwrap();
         });
         if round == 1 {
-            // The timer goes down with the runtime, or has run: either way the next round works.
+            // The timer has fired or ended with the runtime. The next round works in both cases.
             continue;
         }
         until(|| alive.load(Ordering::Relaxed) == 0);
@@ -111,7 +111,8 @@ async fn a_dropped_pool_drops_its_items() {
     assert_eq!(alive.load(Ordering::Relaxed), 0);
 }
 
-/// `TestPoolStress`, and that no item is with two at once: goroutines and threads, while it ages.
+/// `TestPoolStress`, and no item is in use twice at once: goroutines and threads, while the pool
+/// ages.
 #[test]
 fn stress() {
     const ROUNDS: usize = 20_000;
@@ -144,7 +145,7 @@ fn stress() {
     assert_eq!(alive.load(Ordering::Relaxed), 0, "each was dropped once");
 }
 
-/// `TestPoolDequeue`, `TestPoolChain`: of many items moved by many, each is taken once.
+/// `TestPoolDequeue`, `TestPoolChain`: many threads move many items, and each item is taken once.
 #[test]
 fn each_item_is_taken_once() {
     const ITEMS: usize = 20_000;
@@ -170,11 +171,11 @@ fn each_item_is_taken_once() {
     }
     let once = taken.iter().filter(|n| n.load(Ordering::Relaxed) == 1).count();
     assert!(taken.iter().all(|n| n.load(Ordering::Relaxed) <= 1));
-    // One that found all shards in use was dropped instead of put: then a take had missed it.
+    // A put that finds all shards in use drops its item. Then a take has missed as well.
     assert!(once + missed.load(Ordering::Relaxed) >= ITEMS, "{once} of {ITEMS}");
 }
 
-/// Guards put back, unless taken apart; also from threads and when the scope panics.
+/// A guard puts its item back, also on an external thread and after a panic. `into_inner` does not.
 #[test]
 fn guards() {
     let pool = Pool::new(String::new);

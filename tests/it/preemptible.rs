@@ -50,8 +50,8 @@ async fn a_computing_function_yields() {
     assert!(go!(polls.count(compute(polls.clone()))).await.unwrap() > 0);
 }
 
-/// The other goroutine runs on the same P while the loop goes on: the loop ends when it sees the
-/// turns of the other.
+/// Another goroutine runs on the same P during the loop. The loop ends when it sees the progress of
+/// the other one.
 #[gmp::test(procs = 1)]
 async fn another_goroutine_runs_while_a_loop_computes() {
     let (turns, polls) = (Arc::new(AtomicU64::new(0)), Polls::default());

@@ -1,11 +1,11 @@
-//! Changing the number of Ps while everything runs.
+//! Changing the number of Ps under load.
 
 use super::support::{runtime, until};
 use gmp::{ProcsError, go};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// `TestStopTheWorldDeadlock`: a thousand resizes against goroutines that respawn for ever.
+/// `TestStopTheWorldDeadlock`: a thousand resizes while goroutines respawn.
 #[test]
 fn resizes_under_load_lose_nothing() {
     fn respawn(left: Arc<AtomicU64>, stop: Arc<AtomicBool>) {
@@ -56,7 +56,7 @@ fn shrinking_stops_parallel_running() {
     assert_eq!(runtime.handle().set_max_procs(1), Ok(4));
     until(|| runtime.handle().stats().idle_threads + 1 >= runtime.handle().stats().threads);
     most.store(0, Ordering::Release);
-    // Ten thousand polls later nobody has run beside another.
+    // No two goroutines run at once during the next ten thousand polls.
     let polls = runtime.handle().stats().polls;
     until(|| runtime.handle().stats().polls > polls + 10_000);
     assert_eq!(most.load(Ordering::Acquire), 1);
@@ -130,7 +130,7 @@ async fn impossible_numbers_are_errors_and_change_nothing() {
     assert_eq!(gmp::max_procs(), before);
 }
 
-/// Sleepers survive the P they were set on.
+/// A sleep outlives the P on which its timer was set.
 #[test]
 fn timers_survive_a_shrink() {
     let runtime = runtime(4);

@@ -1,7 +1,7 @@
 //! A goroutine that blocks or hogs its thread does not stop the others.
 //!
 //! A blocked goroutine here blocks until others have made progress. If the guarantee is broken the
-//! test hangs; how long the others wait is measured in `benches`.
+//! test hangs. `benches` measures how long the others wait.
 
 use super::support::{Mutex, block_thread_until, child, is_child, runtime, until};
 use gmp::go;
@@ -133,7 +133,7 @@ fn checkpoints_give_way() {
         }
     });
     until(|| rounds.load(Ordering::Relaxed) > 0);
-    // On one P: runs only if the hog gives way.
+    // On one P this runs only if the hog yields.
     gmp::block_on(runtime.spawn(async move { stop.store(true, Ordering::Relaxed) })).unwrap();
     gmp::block_on(hog).unwrap();
     assert!(rounds.load(Ordering::Relaxed) > 100, "a checkpoint alone does not yield");
@@ -150,14 +150,15 @@ fn futures_of_gmp_that_are_always_ready_give_way() {
             gmp::sleep(Duration::ZERO).await;
         }
     });
-    // On one P: runs only if the hog gives way.
+    // On one P this runs only if the hog yields.
     gmp::block_on(runtime.spawn(async move { stop.store(true, Ordering::Relaxed) })).unwrap();
     gmp::block_on(hog).unwrap();
 }
 
 #[test]
 fn a_stale_runnext_is_rescued() {
-    // The spawned goroutine is a lone `runnext`, for which nobody is woken; its M does not come to it.
+    // The spawned goroutine is alone in `runnext`, so no thread is woken for it. Its M stays in the
+    // poll.
     let runtime = runtime(2);
     let done = runtime.spawn(async {
         let flag = Arc::new(AtomicBool::new(false));

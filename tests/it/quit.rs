@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// What a child prints when it is as far as the test wants it.
+/// A child prints this line when it has reached the state that the test needs.
 const READY: &str = "child is ready";
 
-/// A child that has come to [`READY`].
+/// A child that has printed [`READY`].
 struct Started(Child);
 
 impl Started {
@@ -43,7 +43,7 @@ fn spin() -> ! {
     }
 }
 
-/// Goroutines that hog every P there is, and some that wait.
+/// Goroutines that occupy every P, and some that wait.
 #[gmp::main(procs = 2)]
 async fn stuck() {
     go!(name = "sleeper", gmp::sleep(Duration::from_secs(3600)));
@@ -79,7 +79,7 @@ fn shows_all_goroutines_and_exits_with_2() {
     }
 }
 
-/// Repeated signals, also while the first is served, change nothing.
+/// Repeated signals have no effect, also while the first one is served.
 #[test]
 fn many_at_once_are_one() {
     let name = "quit::many_at_once_are_one";
@@ -96,7 +96,7 @@ fn many_at_once_are_one() {
     assert_eq!(text.matches("{name: main}").count(), 1, "{text}");
 }
 
-/// More goroutines than a pipe holds lines for.
+/// More goroutines than a pipe has room for in a dump.
 #[gmp::main]
 async fn crowd() {
     for _ in 0..10_000 {
@@ -106,7 +106,7 @@ async fn crowd() {
     std::future::pending::<()>().await;
 }
 
-/// Nobody reads stderr, so the dump gets stuck: who insists ends it.
+/// The dump is stuck because stderr is not read. Repeated signals end the process.
 #[test]
 fn insisting_ends_a_dump_that_is_stuck() {
     let name = "quit::insisting_ends_a_dump_that_is_stuck";
@@ -123,7 +123,7 @@ fn insisting_ends_a_dump_that_is_stuck() {
     }
     let status = loop {
         child.quit();
-        // The pace of the one who insists.
+        // Repeats the signal like a user at a terminal.
         std::thread::sleep(Duration::from_millis(50));
         if let Some(status) = child.0.try_wait().unwrap() {
             break status;
@@ -135,7 +135,7 @@ fn insisting_ends_a_dump_that_is_stuck() {
     assert!(rest.matches("one of many").count() < 9_000, "it was not stuck");
 }
 
-/// A handler of the program's own.
+/// Installs a handler of the program itself.
 fn own_handler() -> Arc<AtomicBool> {
     let seen = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(signal_hook::consts::SIGQUIT, seen.clone()).unwrap();
@@ -144,7 +144,7 @@ fn own_handler() -> Arc<AtomicBool> {
 
 static SEEN: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// signal-hook calls the handler that was there before: gmp's, which has to notice.
+/// signal-hook calls the previous handler, gmp's, which must detect the handler of the program.
 #[gmp::main]
 async fn has_its_own() {
     let seen = SEEN.get_or_init(own_handler);
@@ -152,7 +152,7 @@ async fn has_its_own() {
     while !seen.load(Ordering::Acquire) {
         gmp::yield_now().await;
     }
-    // Long enough for a dump, if one was to come after all.
+    // Long enough for an unwanted dump to appear.
     gmp::sleep(Duration::from_millis(200)).await;
 }
 
@@ -174,7 +174,7 @@ fn a_program_can_have_it() {
     }
 }
 
-/// Without `#[gmp::main]` the signal does what it does to any process.
+/// Without `#[gmp::main]` the signal has its default action.
 #[test]
 fn runtimes_built_by_hand_leave_it_alone() {
     use std::os::unix::process::ExitStatusExt;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// `TestYieldProgress`: who spins and yields lets others come.
+/// `TestYieldProgress`: a goroutine that spins and yields lets other goroutines run.
 #[gmp::test(procs = 1)]
 async fn yield_makes_progress() {
     let flag = Arc::new(AtomicBool::new(false));
@@ -20,8 +20,8 @@ async fn yield_makes_progress() {
     spinner.await.unwrap();
 }
 
-/// `TestGoroutineParallelism`: as many goroutines as Ps, each busy-waiting for the one before,
-/// without an await in between: only if all run at once does it end.
+/// `TestGoroutineParallelism`: as many goroutines as Ps, each busy-waiting for the previous one
+/// without an await. The test ends only if all run at once.
 #[test]
 fn goroutines_run_in_parallel() {
     let procs = 4;
@@ -47,7 +47,7 @@ fn goroutines_run_in_parallel() {
     }
 }
 
-/// The same started from inside a goroutine: the wake-ups come from local pushes.
+/// The same, spawned inside a goroutine: the wake-ups come from local pushes.
 #[test]
 fn goroutines_spawned_inside_run_in_parallel() {
     let procs = 3;
@@ -74,8 +74,8 @@ fn goroutines_spawned_inside_run_in_parallel() {
     }
 }
 
-/// `TestPingPongHog`: with one P, a pair that keeps waking each other through `runnext` shares
-/// one slice, so a pair of yielders beside it gets its turns.
+/// `TestPingPongHog`: on one P a pair that wakes each other through `runnext` shares one slice. A
+/// pair of yielding goroutines beside it still runs.
 #[gmp::test(procs = 1)]
 async fn a_runnext_pair_does_not_starve_the_ring() {
     use futures::channel::mpsc;
@@ -111,8 +111,8 @@ async fn a_runnext_pair_does_not_starve_the_ring() {
     echo.await.unwrap();
 }
 
-/// The same with a pair that does nothing but wake each other: `runnext` is never empty, so only
-/// the end of their common slice lets the third come.
+/// The same with a pair that only wakes each other. `runnext` is never empty, so the third
+/// goroutine runs only when the shared slice is over.
 #[gmp::test(procs = 1)]
 async fn a_pair_that_only_wakes_each_other_gives_way() {
     use std::task::{Poll, Waker};
@@ -145,7 +145,7 @@ async fn a_pair_that_only_wakes_each_other_gives_way() {
     }
 }
 
-/// A goroutine from outside gets its turn although the local queue is never empty.
+/// A goroutine from an external thread runs although the local queue is never empty.
 #[test]
 fn the_inbox_is_not_starved() {
     let runtime = runtime(1);
@@ -214,7 +214,7 @@ fn overflow_loses_nothing() {
     }
 }
 
-/// `TestBigGOMAXPROCS`: as many Ps as there may be.
+/// `TestBigGOMAXPROCS`: the maximum number of Ps.
 #[test]
 fn a_thousand_procs() {
     let runtime = gmp::Builder::new().max_procs(1024).max_threads(1024).build().expect("a runtime");
@@ -248,7 +248,8 @@ fn skynet_in_small() {
     }
 }
 
-/// One alone on its P gives way to those on the global queue, at once and not every 61st time.
+/// A goroutine alone on its P yields to the global queue at once, not only at the next global
+/// check.
 #[test]
 fn yield_gives_way_to_all() {
     const N: usize = 2_000;

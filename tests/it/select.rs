@@ -1,4 +1,4 @@
-//! `select!` and `select_cases`, where Go's tests do not reach: borrows, moves, guards, other
+//! `select!` and `select_cases`, beyond what Go's tests cover: borrows, moves, guards, other
 //! futures, control flow, cancellation.
 
 use super::support::{Gate, Mutex, waiting};
@@ -40,7 +40,7 @@ async fn a_loop_with_borrowed_channels() {
     drop(producer.await);
 }
 
-/// A value that is not `Copy` is moved when its case is chosen, and not before.
+/// A value that is not `Copy` is moved only when its case is chosen.
 #[gmp::test]
 async fn a_value_is_moved_only_when_chosen() {
     let (tx, rx) = chan::<String>(0);
@@ -49,7 +49,8 @@ async fn a_value_is_moved_only_when_chosen() {
     let mut text = String::from("moved once");
     loop {
         select! {
-            // The compiler agrees: this ends the loop, all others leave the text where it is.
+            // The compiler accepts the move: this body ends the loop, and all others leave the text
+            // in place.
             sent = tx.send(text) => {
                 sent.unwrap();
                 break;
@@ -66,7 +67,7 @@ async fn a_value_is_moved_only_when_chosen() {
     drop(rx);
 }
 
-/// Bodies run after all cases are gone, so they may use, move and drop what the cases borrowed.
+/// Bodies run after all cases are dropped, so they may use, move and drop what the cases borrowed.
 #[gmp::test]
 async fn a_body_owns_what_the_cases_borrowed() {
     let (tx, mut rx) = chan::<u32>(1);
@@ -128,7 +129,7 @@ async fn guards_come_first() {
         default => {}
     }
     assert_eq!(asked.load(Ordering::Relaxed), 4, "each once");
-    // The guards of all cases are evaluated before a case is chosen, and not again while it waits.
+    // The guards of all cases are evaluated once, before a case is chosen.
     let mut left = 3;
     let (tx, rx) = chan(3);
     (0..3).for_each(|n| tx.try_send(n).unwrap());
@@ -137,7 +138,7 @@ async fn guards_come_first() {
     }
 }
 
-/// What a guarded send case names may be a temporary, if it leads to something that is there.
+/// The sender of a guarded send case may be a temporary that refers to something that outlives it.
 #[gmp::test]
 async fn a_guarded_sender_behind_an_option() {
     let (tx, rx) = chan(1);
@@ -152,7 +153,7 @@ async fn a_guarded_sender_behind_an_option() {
         }
     }
     assert_eq!(rx.try_recv(), Ok(7));
-    // As an Arc, a Box, a reference to a reference.
+    // As an `Arc`, a `Box`, a reference to a reference.
     let (tx, rx) = chan(3);
     let shared = Arc::new(tx.clone());
     select! { sent = shared.send(1) => sent.unwrap() }
@@ -172,12 +173,12 @@ async fn a_default_is_for_when_nothing_is_ready() {
     assert_eq!(look().await, Some(Ok(1)));
     tx.close();
     assert_eq!(look().await, Some(Err(RecvError)));
-    // A future that is ready counts as well, one that is not does not.
+    // A default is not taken while a future is ready.
     assert_eq!(select! { v = async { 1 } => v, default => 2 }, 1);
     assert_eq!(select! { v = std::future::pending() => v, default => 2 }, 2);
 }
 
-/// Any future may be a case; a pinned one goes on where it was in the next round.
+/// Any future may be a case. A pinned one continues in the next round.
 #[gmp::test(procs = 2)]
 async fn other_futures() {
     let (tx, rx) = chan::<u32>(0);
@@ -204,13 +205,13 @@ async fn other_futures() {
     };
     assert_eq!((end, seen), (99, vec![0, 1, 2, 3, 4]));
     assert!(steps >= 2, "it was kept");
-    // A receive that was begun outside is a future as any other.
+    // A receive that began outside is a future like any other.
     let (tx, rx) = chan(1);
     let mut recv = pin!(rx.recv());
     assert_eq!(select! { v = &mut recv => v, default => Ok(0) }, Ok(0));
     tx.send(3).await.unwrap();
     assert_eq!(select! { v = &mut recv => v, default => Ok(0) }, Ok(3));
-    // Whatever can be turned into a future.
+    // Anything that implements `IntoFuture`.
     assert_eq!(select! { v = std::future::ready(4) => v }, 4);
     assert!(
         select! { late = gmp::timeout(Duration::from_millis(1), std::future::pending::<()>()) => late.is_err() }
@@ -284,7 +285,7 @@ async fn control_flow() {
     assert_eq!(first_even(&[1]).await, Err(RecvError));
 }
 
-/// Cases that come through a macro of the user's own are still what they look like.
+/// Cases that come through a user's macro work the same.
 #[gmp::test]
 async fn inside_of_another_macro() {
     macro_rules! or_default {
@@ -332,7 +333,7 @@ fn not_send() {
     assert_eq!(*got, 5);
 }
 
-/// More cases than lie inline, and all of them get their turn.
+/// More cases than are stored inline, and each of them is chosen.
 #[gmp::test(procs = 2)]
 async fn many_cases() {
     let channels: Vec<_> = (0..40).map(|_| chan::<usize>(1)).collect();
@@ -344,7 +345,7 @@ async fn many_cases() {
         assert_eq!(place, value);
         assert!(!std::mem::replace(&mut seen[value], true));
     }
-    // All wait, one is served.
+    // All wait, and one is served.
     let senders: Vec<_> = channels.iter().map(|(tx, _)| tx.clone()).collect();
     let chooser = go!({
         let cases = channels.iter().map(|(_, rx)| SelectCase::recv(rx, |v| v.unwrap()));
@@ -392,8 +393,8 @@ fn two_defaults_at_run_time() {
     drop(select_cases([SelectCase::default(|| 1), SelectCase::default(|| 2)]));
 }
 
-/// The value of a send case that is not made after all, by a panic, `?`, or because the select is
-/// dropped meanwhile: whoever was to get it is told, and the channel goes on.
+/// The value of a send case is not made, because of a panic, a `?`, or a dropped select. The
+/// receiver is notified, and the channel still works.
 #[gmp::test(procs = 1)]
 async fn a_value_that_is_not_made() {
     fn no_value() -> u32 {
@@ -424,7 +425,7 @@ async fn a_value_that_is_not_made() {
         aborted.abort();
         assert!(aborted.await.is_err());
         assert_eq!(tx.is_full(), cap == 0, "no place is kept for it");
-        // And one that is made late.
+        // A value that is made late.
         let (waits, shut) = (tx.clone(), gate.clone());
         let late = go!({
             select! { s = waits.send({ shut.wait().await; 7 }) => s.unwrap() }
@@ -436,8 +437,8 @@ async fn a_value_that_is_not_made() {
     }
 }
 
-/// The receiver of a select's value waits for it, but not if the channel is closed meanwhile: then
-/// the value comes back.
+/// The receiver of a select's value waits for it. If the channel is closed during that time, the
+/// value is returned to the sender.
 #[gmp::test(procs = 1)]
 async fn closed_while_the_value_is_made() {
     let (tx, rx) = chan::<u32>(0);
@@ -449,7 +450,7 @@ async fn closed_while_the_value_is_made() {
     assert_eq!(receiver.await.unwrap(), Err(RecvError));
 }
 
-/// A select that is dropped, at any time, leaves no trace in its channels.
+/// A dropped select leaves its channels unchanged, whenever it is dropped.
 #[gmp::test(procs = 1)]
 async fn a_dropped_select_leaves_no_trace() {
     let (tx, rx) = chan::<u32>(0);
@@ -505,7 +506,8 @@ fn a_select_finds_a_stream_that_parks_while_it_polls_its_future() {
     assert_eq!(pin!(stream.next()).poll(cx), Poll::Ready(Some(7)));
 }
 
-/// Who sends while the value of a chosen send case is evaluated comes first, also on a channel with room.
+/// A value that is sent while the value of a chosen send case is evaluated comes first, also on a
+/// channel with room.
 #[test]
 fn a_send_within_the_value_of_a_send_comes_first() {
     let (tx, rx) = chan::<u32>(4);

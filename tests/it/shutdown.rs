@@ -100,7 +100,7 @@ fn spawns_from_threads_against_shutdown() {
                     }
                     let spawned: Vec<_> =
                         (0..50).map(|_| handle.spawn(std::future::pending::<()>())).collect();
-                    // Each ends: none is left in a queue that nobody looks at.
+                    // Each goroutine ends: none is left in a queue that is not read any more.
                     for goroutine in spawned {
                         assert!(gmp::block_on(goroutine).unwrap_err().is_cancelled());
                     }
@@ -133,7 +133,8 @@ fn a_stuck_goroutine_is_named_and_left_behind() {
     assert_eq!(error.stuck().len(), 1);
     let text = error.to_string();
     assert!(text.contains("\"stubborn\"") && text.contains("shutdown.rs"), "{text}");
-    // It comes back, and the rest happens by itself. Its last poll was its end: it has an output.
+    // The poll returns, and the runtime ends without further calls. The goroutine has an output,
+    // because this poll was its last.
     release.store(true, Ordering::Release);
     gmp::block_on(stuck).unwrap();
     until(|| handle.stats().threads == 0);

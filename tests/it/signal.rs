@@ -1,4 +1,4 @@
-//! Signals, sent to child processes: they belong to the whole of one.
+//! Signals, sent to child processes because signals belong to a whole process.
 #![cfg(unix)]
 
 use super::support::{child, child_command, child_with_signals, is_child, runtime, waiting};
@@ -15,12 +15,12 @@ use std::time::Duration;
 #[path = "../../examples/graceful_shutdown.rs"]
 mod graceful_shutdown;
 
-/// A signal for this process: which of its threads is interrupted, and when, is up to the OS.
+/// Sends a signal to this process. The OS decides which thread is interrupted, and when.
 fn send(signal: Signal) {
     kill_process(getpid(), signal).unwrap();
 }
 
-/// A signal for this thread: when it returns the handler has run.
+/// Sends a signal to this thread. The handler has run when this returns.
 fn raise(signal: Signal) {
     signal_hook::low_level::raise(signal.as_raw()).unwrap();
 }
@@ -48,7 +48,7 @@ impl Started {
         Self { child, printed }
     }
 
-    /// Waits for a line with `text`, and returns what stands behind it.
+    /// Waits for a line with `text` and returns the rest of that line.
     fn until(&mut self, text: &str) -> String {
         loop {
             let line = self.printed.next().unwrap_or_else(|| panic!("no {text:?}")).unwrap();
@@ -68,7 +68,7 @@ impl Started {
     }
 }
 
-/// Listeners in two runtimes and outside of any, all told of each signal.
+/// Listeners in two runtimes and outside of any runtime all receive each signal.
 #[test]
 fn every_listener_gets_every_signal() {
     const ROUNDS: usize = 200;
@@ -103,7 +103,7 @@ fn every_listener_gets_every_signal() {
         assert!(tells.try_recv().is_err(), "told twice of one");
     }
     assert_eq!(other.recv().now_or_never(), None);
-    // They end with their runtimes.
+    // The listeners end with their runtimes.
     for runtime in runtimes {
         runtime.shutdown(Duration::from_secs(30)).unwrap();
     }
@@ -120,7 +120,7 @@ fn none_is_missed_and_many_are_one() {
         for _ in 0..3 {
             raise(Signal::USR1);
         }
-        // Another that comes later hears only what comes after.
+        // A listener that is created later receives later signals only.
         let mut late = signal(SignalKind::user_defined1()).unwrap();
         listener.recv().await.unwrap();
         assert_eq!(listener.recv().now_or_never(), None);
@@ -128,7 +128,7 @@ fn none_is_missed_and_many_are_one() {
         raise(Signal::USR1);
         late.next().await.unwrap();
         listener.next().await.unwrap();
-        // Dropped in the middle of waiting, it has missed nothing.
+        // A dropped wait misses no signal.
         for _ in 0..1000 {
             assert_eq!(listener.recv().now_or_never(), None);
         }
@@ -139,21 +139,21 @@ fn none_is_missed_and_many_are_one() {
         }
         assert_eq!(listener.kind().to_string(), "SIGUSR1");
     });
-    // Made in a runtime that ends, and waited for outside of it.
+    // A listener of a runtime that has ended, awaited outside of it.
     let short = runtime(1);
     let mut listener = short.block_on(async { signal(SignalKind::hangup()) }).unwrap();
     short.shutdown(Duration::from_secs(30)).unwrap();
     assert_eq!(gmp::block_on(listener.recv()), None);
 }
 
-/// Listeners come and go while signals do.
+/// Listeners are created and dropped while signals arrive.
 #[test]
 fn a_storm() {
     let name = "signal::a_storm";
     if !is_child() {
         return assert_success(&child(name, &[]));
     }
-    // The default action never comes back.
+    // Keeps the default action from being restored.
     let mut keeper = signal(SignalKind::user_defined1()).unwrap();
     let storm = std::thread::spawn(|| (0..20_000).for_each(|_| send(Signal::USR1)));
     let runtime = runtime(2);
@@ -177,7 +177,7 @@ fn a_storm() {
     }
     storm.join().unwrap();
     gmp::block_on(keeper.recv()).unwrap();
-    // The last one is heard, whatever came before.
+    // The last signal is received, whatever came before.
     let _ = keeper.recv().now_or_never();
     send(Signal::USR1);
     gmp::block_on(keeper.recv()).unwrap();
@@ -205,7 +205,7 @@ fn what_was_there_before_comes_back() {
         send(Signal::TERM);
         first.recv().await.unwrap();
         drop(first);
-        // And once more.
+        // A second time.
         let mut third = signal(SignalKind::terminate()).unwrap();
         send(Signal::TERM);
         third.recv().await.unwrap();
@@ -213,7 +213,7 @@ fn what_was_there_before_comes_back() {
     send(Signal::TERM);
 }
 
-/// One Ctrl-C is heard, the next ends a process that does not listen any more.
+/// The listener receives one Ctrl-C. The next one ends the process, which does not listen any more.
 #[test]
 fn ctrl_c_twice() {
     let name = "signal::ctrl_c_twice";
@@ -243,7 +243,7 @@ fn some_cannot_be_listened_to() {
     }
 }
 
-/// SIGQUIT is gmp's until somebody listens to it, and again when nobody does.
+/// gmp handles SIGQUIT unless a listener exists, and again after the last listener is dropped.
 #[test]
 fn the_dump_of_main_gives_way() {
     #[gmp::main]
@@ -270,7 +270,7 @@ fn the_dump_of_main_gives_way() {
     assert_eq!(text.matches("SIGQUIT: quit").count(), 1, "{text}");
 }
 
-/// Who waits for a signal is not stuck, keeps no thread, and does nothing.
+/// Waiting for a signal is no deadlock, holds no thread and uses no CPU.
 #[test]
 fn waiting_is_no_deadlock_and_costs_nothing() {
     let name = "signal::waiting_is_no_deadlock_and_costs_nothing";
@@ -288,7 +288,8 @@ fn waiting_is_no_deadlock_and_costs_nothing() {
     }
     let mut child = Started::new(child_with_signals(name, &[("GMPDEBUG", "deadlock=fatal")]));
     child.until("ready");
-    // Sysmon finds everybody asleep, and sleeps itself: how long that takes depends on the machine.
+    // Sysmon finds all goroutines asleep and enters deep sleep. The time until then depends on the
+    // machine.
     let quiet = (0..20).any(|_| {
         let before = switches(&child.child);
         std::thread::sleep(Duration::from_millis(500));
@@ -299,7 +300,7 @@ fn waiting_is_no_deadlock_and_costs_nothing() {
     assert_success(&child.end());
 }
 
-/// How often the threads of `child` were put to sleep.
+/// Returns the numbers of context switches of the threads of `child`.
 fn switches(child: &Child) -> Vec<String> {
     let tasks = std::fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
     let status =
@@ -311,7 +312,7 @@ fn switches(child: &Child) -> Vec<String> {
     status.flat_map(lines).collect()
 }
 
-/// The example, with clients in the middle of it.
+/// The example `graceful_shutdown`, stopped while it serves clients.
 #[test]
 fn a_server_drains() {
     let name = "signal::a_server_drains";

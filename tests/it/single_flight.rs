@@ -1,4 +1,4 @@
-//! Calls done once for many, after `x/sync`'s `singleflight_test.go`.
+//! Calls that run once for many callers, after `singleflight_test.go` of `x/sync`.
 
 use super::support::{Gate, runtime, until};
 use futures::FutureExt;
@@ -45,7 +45,7 @@ fn many_callers_one_call() {
             })
         })
         .collect();
-    // Nine wait for the one that runs the call: a dump shows them.
+    // Nine callers wait for the one that runs the call. A dump shows them.
     until(|| {
         let dump = runtime.block_on(async { gmp::runtime::dump() });
         dump.matches(" [sync.WaitGroup.Wait]").count() == 9
@@ -88,7 +88,7 @@ async fn a_call_in_its_own_goroutine() {
     assert_eq!(call.await.unwrap().value, "bar");
 }
 
-/// `TestPanicDo`: all whose function panics see it, and nobody hangs.
+/// `TestPanicDo`: every caller whose function panics gets the panic, and none hangs.
 #[gmp::test]
 async fn a_panic_hits_each_caller() {
     let (flights, group) = (SingleFlight::<_, ()>::new(), WaitGroup::new());
@@ -109,7 +109,7 @@ async fn a_panic_hits_each_caller() {
     assert_eq!(panics.load(Ordering::Relaxed), 5);
 }
 
-/// One that panics does not harm the others: the next runs its own.
+/// A panic does not affect the other callers: the next one runs its own function.
 #[gmp::test]
 async fn the_next_runs_its_own_after_a_panic() {
     let (flights, gate) = (SingleFlight::new(), Arc::new(Gate::default()));
@@ -126,7 +126,8 @@ async fn the_next_runs_its_own_after_a_panic() {
     assert_eq!(second.await.unwrap().value, 2);
 }
 
-/// `TestGoexitDo`: a goroutine that ends in the middle, as by an abort, passes the call on.
+/// `TestGoexitDo`: if the goroutine that runs the call is aborted, the call passes to another
+/// caller.
 #[gmp::test]
 async fn an_aborted_leader_passes_the_call_on() {
     let flights = SingleFlight::new();
@@ -141,7 +142,7 @@ async fn an_aborted_leader_passes_the_call_on() {
     assert_eq!(format!("{flights:?}"), "SingleFlight { in_flight: 0 }");
 }
 
-/// Different keys do not wait for each other; several threads, plain ones included.
+/// Calls with different keys do not wait for each other, also on external threads.
 #[test]
 fn keys_are_apart() {
     let flights = SingleFlight::<usize, usize>::new();

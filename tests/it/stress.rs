@@ -1,8 +1,9 @@
-//! Everything at once, at random.
+//! All operations at random.
 //!
-//! Threads outside and goroutines inside spawn, wake, abort, join, sleep and resize. Counted: every
-//! goroutine ends, none is polled by two threads at once, no future and no output leaks.
-//! `GMP_STRESS_SECONDS=60` makes it run for a minute; see CONTRIBUTING for the sanitizers.
+//! External threads and goroutines spawn, wake, abort, join, sleep and resize. The test checks that
+//! every goroutine ends, that no two threads poll one goroutine at once, and that no future and no
+//! output leaks. `GMP_STRESS_SECONDS=60` makes it run for a minute. CONTRIBUTING describes the
+//! sanitizers.
 
 use super::support::{Mutex, child, is_child, stress_seconds, test_seed, until};
 use gmp::go;
@@ -13,22 +14,22 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-/// What is counted.
+/// The counters of the test.
 #[derive(Default)]
 struct Counts {
-    /// Probes alive: futures and outputs.
+    /// Living probes, in futures and outputs.
     alive: AtomicI64,
     spawned: AtomicU64,
     finished: AtomicU64,
     cancelled: AtomicU64,
     panicked: AtomicU64,
-    /// Times a goroutine stopped its thread.
+    /// Number of times a goroutine blocked its thread or computed.
     stopped: AtomicU64,
-    /// Times the number of Ps was changed.
+    /// Number of resizes.
     resized: AtomicU64,
 }
 
-/// Counts itself: in every future and every output.
+/// Counts itself. Each future and each output holds one.
 struct Probe(Arc<Counts>);
 
 impl Probe {
@@ -44,10 +45,10 @@ impl Drop for Probe {
     }
 }
 
-/// Wakers of goroutines that wait, for anybody to wake.
+/// Wakers of waiting goroutines. Any thread may wake them.
 type Board = Arc<Mutex<Vec<Waker>>>;
 
-/// A future that waits for several random things in turn, and notices if two threads poll it.
+/// A future that waits for several random events in turn and detects concurrent polls.
 struct Work {
     _probe: Probe,
     counts: Arc<Counts>,
@@ -59,7 +60,7 @@ struct Work {
     posted: Option<u32>,
 }
 
-/// How a goroutine goes on whose thread it has stopped.
+/// How a goroutine continues after it occupied its thread.
 #[derive(PartialEq, Eq)]
 enum Displaced {
     Goes,
@@ -67,13 +68,13 @@ enum Displaced {
 }
 
 impl Work {
-    /// True once in `n` times, whatever the last number chose.
+    /// Returns `true` once in `n` times, independently of earlier choices.
     fn once_in(&mut self, n: u64) -> bool {
-        // The low bits are taken: they chose.
+        // The low bits were used for the choice.
         (self.next() >> 16).is_multiple_of(n)
     }
 
-    /// Stops the thread, in one of the ways there are; if others wait, its P is taken.
+    /// Occupies the thread in a random way. Its P is handed off if it is wanted.
     fn stop_thread(&mut self) {
         self.counts.stopped.fetch_add(1, Ordering::Relaxed);
         let span = Duration::from_micros((self.next() >> 16) % 3000);
@@ -81,7 +82,7 @@ impl Work {
             0..=2 => std::thread::sleep(span),
             3 => gmp::blocking(|| std::thread::sleep(span)),
             4 => {
-                // For a lock: looks different to the OS.
+                // A wait on a lock, which the OS reports as another kind of sleep.
                 let (_tx, rx) = std::sync::mpsc::channel::<()>();
                 let _ = rx.recv_timeout(span);
             }
@@ -97,7 +98,7 @@ impl Work {
         }
     }
 
-    /// In the same poll, so without a P if that was taken.
+    /// Continues in the same poll, so without an active P if the P was handed off.
     fn go_on_displaced(&mut self, cx: &mut Context<'_>) -> Displaced {
         match (self.next() >> 16) % 8 {
             0 => panic!("{EXPECTED}"),
@@ -106,7 +107,7 @@ impl Work {
             3 => wake_some(&self.board, 8),
             4 => cx.waker().wake_by_ref(),
             5 => {
-                // Through a channel, to a goroutine that waits for it by now or not.
+                // Sends through a channel to a goroutine that may or may not wait yet.
                 let (tx, rx) = futures::channel::oneshot::channel();
                 let received = go!(async move { rx.await.is_ok() });
                 std::thread::sleep(Duration::from_micros(500));
@@ -147,7 +148,7 @@ impl Work {
                 }
                 self.sleep = None;
             }
-            // On the board until somebody takes the waker; polled three times it gives up.
+            // Waits on the board until its waker is taken. Gives up after three polls.
             if let Some(polls) = &mut self.posted {
                 *polls += 1;
                 if *polls < 3 {
@@ -188,7 +189,7 @@ impl Work {
     }
 }
 
-/// Counts the end of a goroutine however it ends: when its future is dropped.
+/// Counts the end of a goroutine in its destructor, however the goroutine ends.
 struct Ended(Arc<Counts>);
 
 impl Drop for Ended {
@@ -216,7 +217,7 @@ fn spawn(counts: &Arc<Counts>, board: &Board, seed: u64, steps: u32) -> gmp::Joi
     })
 }
 
-/// Wakes some of those on the board, by value or by reference.
+/// Wakes some wakers of the board, by value or by reference.
 fn wake_some(board: &Board, n: usize) {
     let wakers: Vec<Waker> = {
         let mut board = board.lock().unwrap();
@@ -232,7 +233,7 @@ fn wake_some(board: &Board, n: usize) {
     }
 }
 
-/// What a thread outside does until the time is over.
+/// The work of an external thread until `end`.
 fn outside(handle: &gmp::Handle, counts: &Arc<Counts>, board: &Board, seed: u64, end: Instant) {
     let mut random = seed | 1;
     let mut held = Vec::new();
@@ -242,13 +243,13 @@ fn outside(handle: &gmp::Handle, counts: &Arc<Counts>, board: &Board, seed: u64,
         random ^= random << 17;
         match random % 12 {
             0..=4 => {
-                // Inside of `block_on`, so that `go!` means this runtime.
+                // Inside `block_on`, so that `go!` uses this runtime.
                 let spawn = async { Some(spawn(counts, board, random, 8)) };
                 held.extend(handle.block_on(spawn));
             }
             5 => held.truncate(held.len() / 2),
             6 => held.iter().step_by(3).for_each(gmp::JoinHandle::abort),
-            // Not the low bits: they chose.
+            // Not the low bits, which made the choice.
             7 if (random >> 16).is_multiple_of(8) => {
                 counts.resized.fetch_add(1, Ordering::Relaxed);
                 let _ = handle.set_max_procs(1 + (random >> 24) as usize % 6);
@@ -262,7 +263,7 @@ fn outside(handle: &gmp::Handle, counts: &Arc<Counts>, board: &Board, seed: u64,
             }
             _ => wake_some(board, 16),
         }
-        // Keep the number of goroutines in bounds: let those there are come to an end.
+        // Bounds the number of goroutines: waits until enough have ended.
         while handle.num_goroutine() > 5000 {
             wake_some(board, 1000);
             std::thread::yield_now();
@@ -280,7 +281,7 @@ fn count_end(counts: &Counts, end: Result<Probe, gmp::JoinError>) {
     .fetch_add(1, Ordering::Relaxed);
 }
 
-/// In a process of its own: thousands of panics that nobody joins are part of it, and each is told.
+/// Runs in its own process, because thousands of panics without a join are reported on stderr.
 #[test]
 fn random_mix() {
     if is_child() {
@@ -294,13 +295,13 @@ fn random_mix() {
     assert!(output.status.success(), "{}: {}", output.status, told.join("\n"));
 }
 
-/// What panics say that are part of it.
+/// The message of the intended panics.
 const EXPECTED: &str = "expected by the stress test";
 
 fn mix() {
     let end = Instant::now() + stress_seconds(3.0);
     let first_seed = test_seed();
-    // The panics are part of it.
+    // Suppresses the messages of the intended panics.
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         if !info.to_string().contains(EXPECTED) {
@@ -317,7 +318,7 @@ fn mix() {
             scope.spawn(move || outside(handle, counts, board, seed, end));
         }
     });
-    // Whoever still waits is woken until all have ended by themselves.
+    // Wakes the waiting goroutines until all have ended by themselves.
     until(|| {
         wake_some(&board, usize::MAX);
         handle.num_goroutine() == 0

@@ -6,7 +6,7 @@ use gmp::sync::Barrier;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Rounds of several goroutines: nobody is a round ahead, and one leads each.
+/// Rounds of several goroutines. No goroutine is a round ahead, and each round has one leader.
 #[test]
 fn rounds_with_one_leader_each() {
     const N: usize = 7;
@@ -33,7 +33,7 @@ fn rounds_with_one_leader_each() {
     assert_eq!(led, ROUNDS);
 }
 
-/// A wait that is dropped has not come.
+/// A dropped wait does not count as an arrival.
 #[test]
 fn a_dropped_wait_has_not_come() {
     let barrier = Barrier::new(3);
@@ -44,7 +44,7 @@ fn a_dropped_wait_has_not_come() {
     let mut third = Polled::waiting(barrier.wait());
     assert!(barrier.wait_blocking().is_leader());
     assert!(!second.poll().unwrap().is_leader() && !third.poll().unwrap().is_leader());
-    // One that has passed and is dropped is not missed in the next round.
+    // A dropped wait that has already passed is not missing in the next round.
     let mut passed = Polled::waiting(barrier.wait());
     let mut other = Polled::waiting(barrier.wait());
     assert!(Polled::new(barrier.wait()).poll().unwrap().is_leader());

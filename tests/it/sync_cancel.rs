@@ -1,4 +1,4 @@
-//! Every future of the locks and their kin, dropped at every possible moment: nothing is lost.
+//! Every future of the locks and related types, dropped at every possible point: nothing is lost.
 
 use super::cancel::{Dropped, Polled, Scene, everywhere, held, step};
 use super::support::Gate;
@@ -10,27 +10,27 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Something that steps put into and take out of.
+/// A value that steps put in and take out.
 type Slot<T> = Rc<RefCell<Option<T>>>;
 
 fn slot<T>(value: T) -> Slot<T> {
     Rc::new(RefCell::new(Some(value)))
 }
 
-/// A waiter beside the one that is dropped: at the end it has to have had what it waits for.
+/// Completes the wait of another waiter, which must succeed at the end.
 fn ends<T>(other: &Slot<Polled<'_, T>>) -> T {
     other.borrow_mut().as_mut().unwrap().poll().expect("the other one is left waiting for ever")
 }
 
-/// Who else wants what the dropped one wants.
+/// Position of the other waiter relative to the dropped one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Line {
     Before,
     Behind,
 }
 
-/// A mutex: held, unlocked, taken again by one that barges in, unlocked. Another one waits before or
-/// behind.
+/// A mutex is locked, unlocked, taken again by a barging `try_lock` and unlocked. Another waiter is
+/// before or behind the dropped one.
 fn mutex_scene(line: Line, starving: Duration) {
     everywhere(
         || Mutex::new(()),
@@ -55,9 +55,9 @@ fn mutex_scene(line: Line, starving: Duration) {
                 future,
                 steps: vec![
                     step(move || *unlocks.borrow_mut() = None),
-                    // May fail: who has waited too long has it handed to.
+                    // May fail: a starving waiter gets the mutex handed over.
                     step(move || *barges.borrow_mut() = mutex.try_lock()),
-                    // The other one looks, perhaps in vain, and perhaps it is its turn.
+                    // Polls the other waiter, which may or may not get the mutex.
                     step(move || {
                         let polled = &mut *again_other.borrow_mut();
                         if polled.as_mut().unwrap().poll().is_some() {
@@ -87,7 +87,7 @@ fn mutex_lock_starving() {
     mutex_scene(Line::Behind, Duration::from_micros(1200));
 }
 
-/// A semaphore of three: a dropped request for two, others for one and three around it.
+/// A semaphore of three. A request for two is dropped. Requests for one and three are around it.
 #[test]
 fn semaphore_acquire() {
     for line in [Line::Before, Line::Behind] {
@@ -119,7 +119,7 @@ fn semaphore_acquire() {
                         }),
                     ],
                     check: Box::new(move |_| {
-                        // Which of the two comes first depends on who was where.
+                        // The order of the two depends on their positions in the queue.
                         let all = all_last.borrow_mut().as_mut().unwrap().poll();
                         let had_all = all.is_some();
                         drop(all);
@@ -136,7 +136,7 @@ fn semaphore_acquire() {
     }
 }
 
-/// A dropped reader among a writer inside, one that waits, and another reader.
+/// A dropped reader, with a writer inside, a waiting writer and another reader.
 #[test]
 fn rw_lock_read() {
     everywhere(
@@ -166,7 +166,7 @@ fn rw_lock_read() {
     );
 }
 
-/// A dropped writer: readers inside, readers it blocks, and a writer behind.
+/// A dropped writer, with readers inside, readers that it blocks, and a writer behind it.
 #[test]
 fn rw_lock_write() {
     everywhere(
@@ -182,7 +182,7 @@ fn rw_lock_write() {
                 future: held(lock.write()),
                 steps: vec![
                     step(move || *first.borrow_mut() = None),
-                    // Comes in, or is blocked by a writer that waits.
+                    // Gets in, or is blocked by a waiting writer.
                     step(move || {
                         let polled = &mut *comes.borrow_mut();
                         if polled.as_mut().unwrap().poll().is_some() {
@@ -198,7 +198,7 @@ fn rw_lock_write() {
                     step(move || *second.borrow_mut() = None),
                 ],
                 check: Box::new(move |_| {
-                    // Which of the two comes first depends on who was where.
+                    // The order of the two depends on their positions in the queue.
                     let reader = last.borrow_mut().as_mut().unwrap().poll();
                     let read = reader.is_some();
                     drop(reader);
@@ -213,7 +213,7 @@ fn rw_lock_write() {
     );
 }
 
-/// A dropped wait: one signal, and another waiter behind. The signal is had by one of the two.
+/// A dropped wait with one signal and another waiter behind it. One of the two gets the signal.
 #[test]
 fn cond_wait() {
     everywhere(
@@ -245,7 +245,7 @@ fn cond_wait() {
     );
 }
 
-/// A dropped `do_once` that waits, or does it: at the end it is done, by one of the two.
+/// A dropped `do_once` that waits or runs. At the end it is done, by one of the two.
 #[test]
 fn once() {
     everywhere(
@@ -277,7 +277,7 @@ fn once() {
     );
 }
 
-/// A dropped initialiser: the value is set at the end, by it or by the other one.
+/// A dropped initialiser. At the end the value is set, by this one or the other one.
 #[test]
 fn once_cell_get_or_init() {
     everywhere(
@@ -313,7 +313,7 @@ fn once_cell_get_or_init() {
     );
 }
 
-/// The one before gives up: whoever is given the turn then and is dropped passes it on.
+/// The previous initialiser gives up. A waiter that gets the turn and is dropped passes it on.
 #[test]
 fn once_cell_turn_passed_on() {
     everywhere(
@@ -345,7 +345,7 @@ fn once_cell_turn_passed_on() {
     );
 }
 
-/// A lazy value: whoever is dropped, it is made once and is there at the end.
+/// A lazy value is made once and is present at the end, whichever wait is dropped.
 #[test]
 fn lazy_get() {
     everywhere(
@@ -379,7 +379,7 @@ fn lazy_get() {
     );
 }
 
-/// A step: one more comes to a barrier, and is counted if it passes.
+/// Returns a step in which one more waiter arrives at a barrier. It is counted if it passes.
 fn comes<'a>(
     other: &Slot<Polled<'a, BarrierWaitResult>>,
     passed: &Rc<Cell<usize>>,
@@ -391,7 +391,7 @@ fn comes<'a>(
     })
 }
 
-/// A barrier of three: a dropped wait has come only if it has passed.
+/// A barrier of three. A dropped wait counts as an arrival only if it has passed.
 #[test]
 fn barrier_wait() {
     everywhere(
@@ -410,9 +410,10 @@ fn barrier_wait() {
                         .filter(|other| other.borrow().as_ref().unwrap().is_woken())
                         .count();
                     match (dropped, woken + passed.get()) {
-                        // Dropped before all had come: two are there, the third is still to come.
+                        // Dropped before all had arrived: two have arrived, and the third is
+                        // missing.
                         (Dropped::Pending(_), 0) => assert!(barrier.wait_blocking().is_leader()),
-                        // All had come: it had passed, or had not noticed yet.
+                        // All had arrived: the wait had passed, or was not polled since.
                         (Dropped::Pending(2) | Dropped::Ready(_), 2) => {}
                         other => panic!("{other:?}"),
                     }
@@ -423,7 +424,7 @@ fn barrier_wait() {
     );
 }
 
-/// A wait group: a dropped wait is gone, the other one ends.
+/// A dropped wait on a wait group is removed, and the other wait ends.
 #[test]
 fn wait_group_wait() {
     everywhere(

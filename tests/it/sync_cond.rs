@@ -1,4 +1,4 @@
-//! The condition, after Go's `cond_test.go`.
+//! The condition variable, after Go's `cond_test.go`.
 
 use super::cancel::Polled;
 use super::support::{runtime, until};
@@ -6,7 +6,7 @@ use gmp::sync::{Cond, Mutex};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// `TestCondSignal`: each signal wakes exactly one.
+/// `TestCondSignal`: each signal wakes exactly one waiter.
 #[test]
 fn a_signal_wakes_one() {
     const N: usize = 10;
@@ -24,7 +24,7 @@ fn a_signal_wakes_one() {
             })
         })
         .collect();
-    // Whoever counts itself has the mutex until it waits.
+    // A goroutine that counts itself holds the mutex until it waits.
     until(|| *shared.0.lock_blocking() == N);
     assert_eq!(awake.load(Ordering::Relaxed), 0, "awake without a signal");
     for n in 1..=N {
@@ -53,7 +53,7 @@ fn a_signal_wakes_the_oldest() {
     }
 }
 
-/// `TestCondBroadcast`: all of them, each time, and none without.
+/// `TestCondBroadcast`: a broadcast wakes all waiters, and none wakes without one.
 #[test]
 fn a_broadcast_wakes_all() {
     const N: usize = 20;
@@ -85,7 +85,7 @@ fn a_broadcast_wakes_all() {
     assert_eq!(passed.load(Ordering::Relaxed), N * ROUNDS);
 }
 
-/// `TestRace`: what one wrote under the mutex the next one sees.
+/// `TestRace`: a waiter sees what the previous holder wrote under the mutex.
 #[test]
 fn what_was_written_is_seen() {
     let runtime = runtime(2);
@@ -105,15 +105,15 @@ fn what_was_written_is_seen() {
     assert_eq!(*shared.0.lock_blocking(), 3);
 }
 
-/// `TestCondSignalStealing`: a newer waiter does not take what an older one was woken with.
+/// `TestCondSignalStealing`: a newer waiter does not take the signal of an older one.
 #[test]
 fn a_signal_is_not_stolen() {
     for _ in 0..100 {
         let (mutex, cond) = (Mutex::new(false), Cond::new());
-        // The first waits, is signalled, and has not run yet.
+        // The first one waits, is signalled, and has not run yet.
         let mut first = Polled::waiting(cond.wait(mutex.try_lock().unwrap()));
         cond.signal();
-        // A newer one waits, with the mutex.
+        // A newer one waits and releases the mutex.
         let mut second = Polled::waiting(cond.wait(mutex.try_lock().unwrap()));
         assert!(first.is_woken() && !second.is_woken());
         *mutex.try_lock().unwrap() = true;
@@ -133,7 +133,7 @@ fn a_dropped_wait_passes_the_signal_on() {
     cond.signal();
     first.cancel();
     assert!(second.is_woken() && !third.is_woken());
-    // Half-way: it has noticed the signal and waits for the mutex.
+    // The second one has taken the signal and waits for the mutex.
     let guard = mutex.try_lock().unwrap();
     assert!(second.poll().is_none());
     second.cancel();
@@ -141,7 +141,7 @@ fn a_dropped_wait_passes_the_signal_on() {
     drop(guard);
     assert!(third.poll().is_some());
     assert!(mutex.try_lock().is_some());
-    // A signal for all is not passed on: who comes later was not meant.
+    // A broadcast is not passed on: it does not apply to later waiters.
     let mut fourth = Polled::waiting(cond.wait(mutex.try_lock().unwrap()));
     cond.broadcast();
     let fifth = Polled::waiting(cond.wait(mutex.try_lock().unwrap()));

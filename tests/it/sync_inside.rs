@@ -1,4 +1,4 @@
-//! What dumps say about those who wait, and what may go from thread to thread.
+//! Wait reasons in dumps, and `Send` and `Sync` of the types.
 
 use super::cancel::Polled;
 use super::support::{runtime, until};
@@ -12,7 +12,7 @@ use gmp::sync::{
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// What goroutines wait at below.
+/// The primitives on which goroutines wait below.
 struct Waited {
     mutex: Mutex<()>,
     other_mutex: Mutex<()>,
@@ -35,7 +35,7 @@ static WAITED: Waited = Waited {
     barrier: Barrier::new(2),
 };
 
-/// Waits that nothing ends, and what a dump calls them.
+/// Returns waits that never end, with their wait reasons in a dump.
 fn waits() -> Vec<(&'static str, BoxFuture<'static, ()>)> {
     let w = &WAITED;
     vec![
@@ -85,13 +85,13 @@ fn what_may_go_from_thread_to_thread() {
     both::<(RwLockReadGuard<'_, u8>, RwLockWriteGuard<'_, u8>)>();
     both::<(OwnedRwLockReadGuard<u8>, OwnedRwLockWriteGuard<u8>)>();
     both::<(Permit<'_>, OwnedPermit)>();
-    // Futures go to another thread with the goroutine that waits.
+    // A future moves to another thread with its goroutine.
     send::<(Lock<'_, Cell<u8>>, LockOwned<Cell<u8>>, ReadLock<'_, u8>, WriteLock<'_, u8>)>();
     send::<(Acquire<'_>, CondWait<'_, Cell<u8>>, BarrierWait<'_>)>();
     send::<(MutexGuard<'_, Cell<u8>>, OwnedMutexGuard<Cell<u8>>, OnceCell<Cell<u8>>)>();
 }
 
-/// Fails to compile if `$type` is `$bound`: then both impls apply, and none can be chosen.
+/// Fails to compile if `$type` is `$bound`: then both impls apply and the choice is ambiguous.
 macro_rules! not {
     ($bound:ident: $($type:ty),+ $(,)?) => { $({
         trait Ambiguous<A> {
@@ -117,7 +117,7 @@ fn what_may_not_go_from_thread_to_thread() {
     not!(Send: Lock<'static, NotSend>, ReadLock<'static, NotSync>, WriteLock<'static, NotSend>);
 }
 
-/// What a goroutine that waits keeps: a million of them wait on one semaphore.
+/// Bounds the size of a wait, because a million goroutines may wait on one semaphore.
 #[test]
 fn waits_are_small() {
     assert!(size_of::<Acquire<'_>>() <= 56, "{}", size_of::<Acquire<'_>>());

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// `TestMutex`: what `try_lock` says, and ten goroutines that lock and try.
+/// `TestMutex`: the results of `try_lock`, and ten goroutines that lock and try.
 #[test]
 fn ten_goroutines_lock_and_try() {
     let mutex = Mutex::new(());
@@ -46,7 +46,7 @@ fn ten_goroutines_lock_and_try() {
     assert_eq!(*count.lock_blocking(), 10_000);
 }
 
-/// The same with waits inside of the lock, so that all of them queue.
+/// The same with an await inside the lock, so that all of them queue.
 #[test]
 fn locks_held_across_awaits() {
     let runtime = runtime(2);
@@ -70,7 +70,8 @@ fn locks_held_across_awaits() {
     assert_eq!(*count.lock_blocking(), 1600);
 }
 
-/// `TestMutexFairness`: one that comes now and then gets it against one that always has it.
+/// `TestMutexFairness`: an occasional user gets the mutex although another goroutine holds it
+/// nearly always.
 #[gmp::test]
 async fn a_hog_does_not_starve_others() {
     let mutex = Arc::new(Mutex::new(()));
@@ -95,7 +96,7 @@ async fn a_hog_does_not_starve_others() {
     hog.await.unwrap();
 }
 
-/// One is woken at a time, and one that was woken in vain stays the first in line.
+/// One waiter is woken at a time. A waiter that does not get the mutex stays first in the queue.
 #[test]
 fn woken_in_vain() {
     let mutex = Mutex::new(());
@@ -104,7 +105,7 @@ fn woken_in_vain() {
     let mut second = Polled::waiting(mutex.lock());
     drop(guard);
     assert!(first.is_woken() && !second.is_woken());
-    // Barges in; unlocking wakes nobody else meanwhile.
+    // A barging lock and unlock wakes no other waiter while the first one is woken.
     for _ in 0..3 {
         drop(mutex.try_lock().expect("who runs goes first"));
         assert!(!second.is_woken());
@@ -118,7 +119,7 @@ fn woken_in_vain() {
     assert!(second.poll().is_some());
 }
 
-/// After a millisecond of waiting the lock is handed over, past those who come.
+/// After a millisecond of waiting the mutex is handed over, and barging fails.
 #[test]
 fn starving() {
     let mutex = Mutex::new(());
@@ -137,12 +138,12 @@ fn starving() {
     drop(guard);
     let guard = second.poll().expect("it has waited too long as well");
     drop(guard);
-    // That one was the last to starve: who runs goes first again.
+    // The second waiter was the last that starved, so barging works again.
     drop(third.poll().expect("woken"));
     assert!(mutex.try_lock().is_some());
 }
 
-/// The lock is handed to one that is dropped: the next one has it.
+/// The mutex is handed to a waiter that is dropped. The next waiter gets it.
 #[test]
 fn handed_to_one_that_is_dropped() {
     let mutex = Mutex::new(());
@@ -192,7 +193,7 @@ fn threads_and_goroutines_share_one() {
     assert_eq!(*count.lock_blocking(), 3000);
 }
 
-/// A panic unlocks; there is no poison.
+/// A panic unlocks. There is no poisoning.
 #[gmp::test]
 async fn a_panic_unlocks() {
     let mutex = Arc::new(Mutex::new(1));
@@ -218,7 +219,7 @@ fn guards_and_values() {
         assert!(mutex.is_locked());
     }
     assert_eq!(mutex.into_inner(), (3, 5));
-    // Of a size not known.
+    // An unsized value.
     let unsized_: Arc<Mutex<[u8]>> = Arc::new(Mutex::new([1, 2, 3]));
     unsized_.lock_blocking()[0] = 7;
     assert_eq!(*unsized_.try_lock_owned().unwrap(), [7, 2, 3]);

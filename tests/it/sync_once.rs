@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What a panic said.
+/// Returns the message of a panic.
 fn panic_of(f: impl FnOnce()) -> String {
     let payload = catch_unwind(AssertUnwindSafe(f)).expect_err("must panic");
     match payload.downcast::<String>() {
@@ -18,7 +18,7 @@ fn panic_of(f: impl FnOnce()) -> String {
     }
 }
 
-/// `TestOnce`: once, however many want it; and all of them see that it is done.
+/// `TestOnce`: the call runs once for any number of callers, and all of them see that it is done.
 #[test]
 fn once_under_concurrency() {
     let runtime = runtime(2);
@@ -55,7 +55,7 @@ fn a_panic_counts_as_done() {
     gmp::block_on(once.do_once(|| async { unreachable!("called twice") }));
 }
 
-/// Dropped half-way it counts as done, as Go's `Goexit` does; those who wait go on.
+/// A dropped call counts as done, as Go's `Goexit` does. Waiters continue.
 #[test]
 fn dropped_half_way_counts_as_done() {
     let once = Once::new();
@@ -66,7 +66,7 @@ fn dropped_half_way_counts_as_done() {
     assert!(second.poll().is_some());
 }
 
-/// `TestOnceFunc`, `TestOnceValue`, `TestOnceValues`: one call, and its result for all.
+/// `TestOnceFunc`, `TestOnceValue`, `TestOnceValues`: one call, and all callers get its result.
 #[gmp::test]
 async fn a_lazy_value_is_made_once() {
     let calls = Arc::new(AtomicUsize::new(0));
@@ -114,7 +114,7 @@ fn a_lazy_panic_is_raised_each_time() {
     assert_eq!(panic_of(|| _ = lazy.get_blocking()), "the future of a Lazy panicked");
 }
 
-/// Those who wait for a lazy value when it panics, panic too.
+/// Waiters of a lazy value panic too if its future panics.
 #[test]
 fn waiting_for_a_lazy_panic() {
     let gate = Arc::new(Gate::default());
@@ -130,7 +130,7 @@ fn waiting_for_a_lazy_panic() {
     assert_eq!(panic_of(|| _ = second.poll()), "expected by the test");
 }
 
-/// `TestOnceXGC`: what the future owned is dropped when it has ended.
+/// `TestOnceXGC`: the values that the future owned are dropped when it has ended.
 #[test]
 fn a_lazy_future_is_dropped_when_done() {
     let owned = Arc::new(());
@@ -147,7 +147,7 @@ fn a_lazy_future_is_dropped_when_done() {
     assert_eq!(Arc::strong_count(&owned), 1);
 }
 
-/// One that runs the future is dropped half-way: the next one goes on where it was.
+/// The caller that runs the future is dropped. The next caller continues the same future.
 #[test]
 fn a_lazy_future_goes_on() {
     let gate = Arc::new(Gate::default());
@@ -213,7 +213,7 @@ fn a_failed_initialiser_lets_the_next_one_try() {
     let mut third = Polled::waiting(cell.get_or_init(|| async { 3 }));
     first.cancel();
     assert!(second.is_woken() && !third.is_woken() && !waits.is_woken());
-    // Was given the turn, and is dropped as well.
+    // It was given the turn and is dropped as well.
     second.cancel();
     assert!(third.is_woken());
     assert_eq!(third.poll(), Some(&3));

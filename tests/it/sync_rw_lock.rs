@@ -12,7 +12,7 @@ fn readers_are_inside_together() {
     for (readers, procs) in [(1, 4), (3, 4), (4, 2)] {
         let runtime = runtime(procs);
         let lock = Arc::new(RwLock::new(()));
-        // Passed only if all of them are inside.
+        // Passes only if all readers are inside.
         let inside = Arc::new(Barrier::new(readers));
         let handles: Vec<_> = (0..readers)
             .map(|_| {
@@ -29,7 +29,7 @@ fn readers_are_inside_together() {
     }
 }
 
-/// `TestRWMutex`: what the tries say.
+/// `TestRWMutex`: the results of `try_read` and `try_write`.
 #[test]
 fn tries() {
     let lock = RwLock::new(());
@@ -42,7 +42,7 @@ fn tries() {
         let _reader = lock.try_read().unwrap();
         let _other = lock.try_read().unwrap();
         assert!(lock.try_write().is_none());
-        // A writer that waits keeps readers out.
+        // A waiting writer keeps readers out.
         let mut writer = Polled::waiting(lock.write());
         assert!(lock.try_read().is_none());
         writer.cancel();
@@ -51,7 +51,7 @@ fn tries() {
     assert!(lock.try_write().is_some());
 }
 
-/// `TestRWMutex`, `HammerRWMutex`: a writer is alone, readers are not disturbed.
+/// `TestRWMutex`, `HammerRWMutex`: a writer is alone, and readers exclude writers only.
 #[test]
 fn readers_and_writers_hammer() {
     for (procs, readers) in [(1, 1), (1, 3), (1, 10), (4, 1), (4, 3), (4, 10), (2, 5)] {
@@ -86,7 +86,7 @@ fn readers_and_writers_hammer() {
     }
 }
 
-/// `TestRLocker`: readers that come in after each other, and a writer between them.
+/// `TestRLocker`: readers that enter one after the other, and a writer between them.
 #[test]
 fn readers_respect_the_writer() {
     let lock = RwLock::new(0);
@@ -102,7 +102,7 @@ fn readers_respect_the_writer() {
     }
 }
 
-/// When a writer leaves, all blocked readers come in, before the next writer.
+/// When a writer leaves, all blocked readers enter before the next writer.
 #[test]
 fn readers_and_writers_take_turns() {
     let lock = RwLock::new(());

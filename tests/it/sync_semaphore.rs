@@ -91,7 +91,7 @@ fn a_request_waits_for_permits() {
     assert_eq!(semaphore.available(), 2);
 }
 
-/// `TestWeightedDoesntBlockIfTooBig`: a request that cannot be met waits, and holds up nobody.
+/// `TestWeightedDoesntBlockIfTooBig`: a request above the size waits and blocks no other request.
 #[test]
 fn too_big_holds_up_nobody() {
     let semaphore = Semaphore::new(2);
@@ -104,7 +104,7 @@ fn too_big_holds_up_nobody() {
         assert!(waits.poll().is_some());
     }
     assert!(too_big.poll().is_none());
-    // A bigger semaphore: now it is in line, before others.
+    // The semaphore grows, so the request is now first in the queue.
     let held = semaphore.try_acquire(2).unwrap();
     semaphore.add_permits(1);
     assert!(semaphore.try_acquire(1).is_none(), "it is first in line");
@@ -112,7 +112,7 @@ fn too_big_holds_up_nobody() {
     assert_eq!(too_big.poll().expect("big enough").permits(), 3);
 }
 
-/// `TestLargeAcquireDoesntStarve`: a stream of small ones does not keep a big one out.
+/// `TestLargeAcquireDoesntStarve`: a stream of small requests does not starve a large one.
 #[test]
 fn big_requests_do_not_starve() {
     const N: usize = 8;
@@ -138,8 +138,8 @@ fn big_requests_do_not_starve() {
     }
 }
 
-/// `TestAllocCancelDoesntStarve`, `TestWeightedAcquireCanceled`: a big request at the head is dropped:
-/// the small ones behind it have their turn.
+/// `TestAllocCancelDoesntStarve`, `TestWeightedAcquireCanceled`: a large request at the head is
+/// dropped, and the small ones behind it are served.
 #[test]
 fn a_dropped_head_frees_the_line() {
     let semaphore = Semaphore::new(10);
@@ -154,8 +154,8 @@ fn a_dropped_head_frees_the_line() {
     assert_eq!(semaphore.available(), 10);
 }
 
-/// `TestSemaHandoff`: what is given back while somebody waits is that one's. Giving back does not switch to it,
-/// as Go's `handoff` does: there is no await in a drop.
+/// `TestSemaHandoff`: a released permit belongs to the first waiter. Unlike Go's `handoff` the
+/// release does not switch to that waiter, because a drop cannot await.
 #[test]
 fn handed_over() {
     let semaphore = Semaphore::new(1);
@@ -200,7 +200,7 @@ fn too_many_permits() {
     Semaphore::new(Semaphore::MAX_PERMITS).add_permits(1);
 }
 
-/// None are always there, also when others wait.
+/// A request for zero permits never waits, also if other requests do.
 #[test]
 fn nothing_is_always_there() {
     let semaphore = Semaphore::new(0);

@@ -30,7 +30,7 @@ async fn far_deadlines_never_come_and_disturb_nobody() {
     assert!(gmp::timeout_at(Instant::now() - MS, std::future::pending::<()>()).await.is_err());
 }
 
-/// `TestAfterQueuing`: on one P, however late it looks.
+/// `TestAfterQueuing`: on one P, timers fire in the order of their deadlines, however late.
 #[gmp::test(procs = 1)]
 async fn in_the_order_of_their_deadlines() {
     let order = Arc::new(Mutex::new(Vec::new()));
@@ -174,7 +174,7 @@ async fn tiny_timers_are_never_missed() {
     }
 }
 
-/// Timers set by plain threads, on a runtime that is otherwise asleep.
+/// External threads set timers on a runtime that is otherwise idle.
 #[test]
 fn timers_of_threads_outside() {
     let runtime = Arc::new(runtime(2));
@@ -193,7 +193,7 @@ fn timers_of_threads_outside() {
     threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
 
-/// A timer set in a goroutine that then blocks its thread fires all the same.
+/// A timer fires although the goroutine that set it blocks its thread.
 #[test]
 fn timers_of_a_blocked_goroutine() {
     let runtime = runtime(1);
@@ -228,7 +228,7 @@ async fn random_resets_lose_none() {
     }
 }
 
-/// A sleep that was begun on a runtime that has ended goes on where it is awaited then, to its end.
+/// A sleep continues where it is awaited after the runtime on which it began has ended.
 #[test]
 fn a_sleep_outlives_its_runtime() {
     let (first, second) = (runtime(1), runtime(1));

@@ -52,10 +52,10 @@ use std::sync::{Arc, mpsc};
 use std::task::{Context as Cx, Poll, Wake, Waker};
 use std::time::Duration;
 
-/// After this a call that should return at once counts as hung.
+/// A call that should return at once counts as hung after this time.
 const HUNG: Duration = Duration::from_secs(30);
 
-/// Runs `f` on a thread of its own. Returns what went wrong: it panicked, or it hangs.
+/// Runs `f` on its own thread. Returns an error if `f` panicked or hangs.
 pub(super) fn in_time(what: &str, f: impl FnOnce() + Send + 'static) -> Result<(), String> {
     let (done, wait) = mpsc::channel();
     std::thread::spawn(move || done.send(catch_unwind(AssertUnwindSafe(f))));
@@ -71,7 +71,7 @@ pub(super) fn in_time(what: &str, f: impl FnOnce() + Send + 'static) -> Result<(
     }
 }
 
-/// Panics when it is dropped, `.0` times, each time with the next of its kind as the payload.
+/// Panics when it is dropped, `.0` times. The payload of each panic is the next `Bomb`.
 pub(super) struct Bomb(pub(super) u32);
 
 impl Drop for Bomb {
@@ -144,7 +144,7 @@ fn a_future_that_panics_in_a_select_leaves_its_channels() {
         armed.store(true, Ordering::SeqCst);
         assert!(catch_unwind(AssertUnwindSafe(|| poll(&mut select, Waker::noop()))).is_err());
         drop(select);
-        // Both channels have lost their other end, and nothing waits in them.
+        // Both channels have lost their other end and are empty.
         assert!(tx.is_closed() && other_rx.is_closed());
         assert!(matches!(tx.try_send(1), Err(gmp::sync::TrySendError::Closed(1))));
         assert!(other_rx.try_recv().is_err());
@@ -152,7 +152,7 @@ fn a_future_that_panics_in_a_select_leaves_its_channels() {
     .unwrap();
 }
 
-/// A key that looks at its own group whenever it is cloned, compared or hashed.
+/// A key that calls its own group whenever it is cloned, compared or hashed.
 struct Nosy(SingleFlight<Nosy, u32>);
 
 impl Nosy {
@@ -195,7 +195,7 @@ fn a_key_may_use_its_own_single_flight() {
         let flights = SingleFlight::new();
         let key = || Nosy(flights.clone());
         let inner = flights.do_call_blocking(key(), || async {
-            // A follower, which leaves again, and one that is forgotten.
+            // A follower that leaves again, and a call that is forgotten.
             let mut follower = Box::pin(flights.do_call(key(), || async { 2 }));
             assert!((&mut follower).now_or_never().is_none());
             drop(follower);
@@ -277,15 +277,15 @@ fn items_that_panic_do_not_stop_a_pool() {
         assert!(catch_unwind(AssertUnwindSafe(|| drop(pool.get()))).is_err());
         // From several threads, so that several shards have items.
         (0..8).for_each(|_| put(&pool, Bomb(0)));
-        // Several in one shard, too.
+        // Several in one shard as well.
         (0..8).for_each(|_| put(&pool, Bomb(1)));
         pool.age();
         assert!(catch_unwind(AssertUnwindSafe(|| pool.age())).is_err());
         assert!(pool.try_get().is_none(), "an item was not aged");
         assert_eq!(pool.get().0, 0);
     };
-    // Which thread uses which shard is not known: in some round the item that panics is not in
-    // the last one.
+    // The shard of a thread is not known. In some round the item that panics is not in the last
+    // shard.
     for _ in 0..16 {
         in_time("Pool", round).unwrap();
     }
@@ -390,7 +390,7 @@ fn payloads_whose_drop_panics_end_with_their_goroutine() {
     let runtime = runtime(2);
     for depth in 0..4 {
         runtime.spawn(async move { panic_any(Bomb(depth)) }).detach();
-        // An output that nobody joins, and a future that is aborted.
+        // An output without a join, and a future that is aborted.
         runtime.spawn(async move { Drops(depth) }).detach();
         let aborted = runtime.spawn(async move {
             let _guard = Drops(depth);
@@ -425,7 +425,7 @@ fn the_stall_hook_may_panic_with_any_payload() {
     for round in 1..=2 {
         let (ran, wait) = mpsc::channel();
         let calls = calls.clone();
-        // Blocks its thread until sysmon has reported it and handed its P off.
+        // Blocks its thread until sysmon has reported it and handed off its P.
         let blocks = runtime.spawn(async move {
             let ran = wait.recv_timeout(HUNG).is_ok();
             let deadline = std::time::Instant::now() + HUNG;
@@ -527,7 +527,7 @@ fn a_cause_that_panics_in_its_drop_costs_no_waiter_its_wake_up() {
         let (ran, wait) = mpsc::channel();
         let call = ctx.after_func(move || ran.send(()).unwrap());
         drop((call, child_canceller));
-        // With a call to make the timer keeps the context, until the parent ends it.
+        // The timer has a call to make, so it keeps the context until the parent ends it.
         let dropped = catch_unwind(AssertUnwindSafe(|| drop(ctx)));
         let canceled = catch_unwind(AssertUnwindSafe(|| canceller.cancel()));
         assert!(dropped.is_err() || canceled.is_err());
@@ -602,7 +602,7 @@ fn thread_local_destructors_may_call_gmp() {
     let plain = handle.clone();
     std::thread::spawn(move || {
         AT_EXIT.set(Some(AtExit(plain.clone())));
-        // What the runtime keeps per thread is set up later, and so is gone first.
+        // The thread-local state of the runtime is initialised later, so it is destroyed first.
         plain.block_on(async { gmp::spawn(async {}).await.unwrap() });
     })
     .join()
@@ -628,7 +628,7 @@ fn messages_to_a_closed_stderr_are_lost_without_harm() {
         assert!(status.success(), "{status}");
         return;
     }
-    // From the moment on at which the parent has closed its end writing fails.
+    // Writing fails as soon as the parent has closed its end.
     while std::io::Write::write_all(&mut std::io::stderr(), b".").is_ok() {}
     let runtime = runtime(1);
     runtime.spawn(async { panic!("expected by the test") }).detach();

@@ -49,7 +49,7 @@ fn panics_on_clone() -> Waker {
     unsafe { Waker::from_raw(RawWaker::new(std::ptr::null(), &VTABLE)) }
 }
 
-/// Polls with a waker whose clone panics; whether that left the poll.
+/// Polls with a waker whose clone panics. Returns whether the panic left the poll.
 fn poll_panics(future: &mut (impl Future + Unpin)) -> bool {
     let waker = panics_on_clone();
     catch_unwind(AssertUnwindSafe(|| future.poll_unpin(&mut Cx::from_waker(&waker)).is_ready()))
@@ -58,12 +58,12 @@ fn poll_panics(future: &mut (impl Future + Unpin)) -> bool {
 
 fn ignore<T>(_: T) {}
 
-/// Something to wait for.
+/// A primitive to wait on.
 struct Scene {
     name: &'static str,
     /// A future that waits until `release`.
     wait: Box<dyn Fn() -> Waiting + Send>,
-    /// Ends the wait of the first waiter at least. May be called once.
+    /// Ends the wait of at least the first waiter. May be called once.
     release: Box<dyn FnOnce() + Send>,
 }
 
@@ -75,7 +75,7 @@ fn scene(
     Scene { name, wait: Box::new(wait), release: Box::new(release) }
 }
 
-/// All primitives on which several can wait. `waiters`: how many will wait at the release.
+/// Returns all primitives on which several futures can wait. `waiters` of them wait at the release.
 fn scenes(waiters: usize) -> Vec<Scene> {
     let mut all = channel_scenes();
     all.extend(lock_scenes());
@@ -295,7 +295,7 @@ fn assert_woken_once(counts: &Counts, name: &str) {
     assert_eq!(counts.0.load(Ordering::SeqCst), 1, "{name}");
 }
 
-/// Runs `f` for each scene, and fails with a list of those in which it failed.
+/// Runs `f` for each scene, and fails with a list of the scenes in which it failed.
 #[track_caller]
 fn for_each_scene(waiters: usize, f: fn(Scene)) {
     let failures: Vec<_> = scenes(waiters)
@@ -313,7 +313,7 @@ fn a_waker_that_panics_costs_no_other_waiter_its_wake_up() {
         assert!(poll(&mut first, &panics_on_wake()).is_pending());
         assert!(poll(&mut second, &waker).is_pending());
         release();
-        // One that was given something passes it on.
+        // A waiter that was given something passes it on.
         drop(first);
         assert_woken_once(&counts, name);
         assert!(poll(&mut second, &waker).is_ready(), "{name}");
@@ -370,7 +370,7 @@ fn a_lock_whose_waker_cannot_be_cloned_leaves_the_mutex_usable() {
         let mutex = Mutex::new(());
         let guard = mutex.try_lock();
         assert!(poll_panics(&mut Box::pin(mutex.lock())));
-        // Nobody waits here, so nobody may be counted as woken.
+        // No future waits here, so none may count as woken.
         drop(guard);
         let guard = mutex.try_lock().unwrap();
         let mut second = Box::pin(mutex.lock());
@@ -390,7 +390,7 @@ fn a_woken_lock_whose_waker_cannot_be_cloned_passes_the_mutex_on() {
         let guard = mutex.try_lock();
         let mut first = Box::pin(mutex.lock());
         assert!(first.poll_unpin(&mut Cx::from_waker(Waker::noop())).is_pending());
-        // It is woken, but another one has the lock by then.
+        // It is woken, but another one holds the lock by then.
         drop(guard);
         let guard = mutex.try_lock().unwrap();
         assert!(poll_panics(&mut first));

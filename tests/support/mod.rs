@@ -1,6 +1,6 @@
 //! Helpers that the test binaries `it` and `timing` share.
 
-// Each binary uses a part of them.
+// Each binary uses only a part of them.
 #![allow(dead_code)]
 
 mod lock;
@@ -25,14 +25,14 @@ pub(crate) fn is_child() -> bool {
     std::env::var_os(CHILD).is_some()
 }
 
-/// Runs the test `name` (`module::test`) of this binary in a process of its own, where
-/// [`is_child`] is true, with more environment variables.
+/// Runs the test `name` (`module::test`) of this binary in its own process, where [`is_child`] is
+/// true, with additional environment variables.
 pub(crate) fn child(name: &str, env: &[(&str, &str)]) -> Output {
     child_command(name, env).output().expect("start a child")
 }
 
 /// Runs the test `name` in a child process, where this returns `false`. Returns `true` in the
-/// parent after the child has passed. Lines of the child that begin with `gmp: ` are printed.
+/// parent after the child has passed. Prints lines of the child that begin with `gmp: `.
 pub(crate) fn passed_in_child(name: &str) -> bool {
     if is_child() {
         return false;
@@ -44,7 +44,7 @@ pub(crate) fn passed_in_child(name: &str) -> bool {
     true
 }
 
-/// The command that [`child`] runs, for a test that talks to its child.
+/// Returns the command that [`child`] runs, for a test that communicates with its child.
 pub(crate) fn child_command(name: &str, env: &[(&str, &str)]) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("own path"));
     command.args([name, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD, "1");
@@ -52,8 +52,9 @@ pub(crate) fn child_command(name: &str, env: &[(&str, &str)]) -> Command {
     command
 }
 
-/// [`child_command`], with the usual signals as a program finds them that is started at a terminal: a shell
-/// that starts tests in the background has them ignored, and that is inherited. By GNU's `env`.
+/// Returns [`child_command`] with the usual signals in their default state, as for a program
+/// started at a terminal. A shell that starts tests in the background ignores signals, and a child
+/// inherits that. Uses GNU `env`.
 pub(crate) fn child_with_signals(name: &str, env: &[(&str, &str)]) -> Command {
     let plain = child_command(name, env);
     let mut command = Command::new("env");
@@ -63,7 +64,7 @@ pub(crate) fn child_with_signals(name: &str, env: &[(&str, &str)]) -> Command {
     command
 }
 
-/// [`child`], started by another program: `command` and its arguments come before it.
+/// Runs [`child`] through another program: `command` and its arguments precede it.
 pub(crate) fn child_of(command: &[&str], name: &str) -> Output {
     let mut start = Command::new(command[0]);
     start.args(&command[1..]).arg(std::env::current_exe().expect("own path"));
@@ -71,9 +72,9 @@ pub(crate) fn child_of(command: &[&str], name: &str) -> Output {
     start.output().expect("start a child")
 }
 
-/// Says that this machine cannot run a test, and what is therefore untested.
+/// Reports that this machine cannot run a test, and what is therefore untested.
 ///
-/// Not by a macro: what those print is shown for tests that fail only.
+/// It does not use a print macro, because the harness shows their output for failed tests only.
 pub(crate) fn not_checked(why: &str, what: &str) {
     let _ = writeln!(std::io::stderr(), "\n*** NOT CHECKED: {why}\n*** {what}\n");
 }
@@ -95,14 +96,14 @@ pub(crate) fn stress_seconds(default: f64) -> Duration {
     Duration::from_secs_f64(seconds)
 }
 
-/// CPU time of this process.
+/// Returns the CPU time of this process.
 #[cfg(unix)]
 pub(crate) fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec.try_into().unwrap(), time.tv_nsec.try_into().unwrap())
 }
 
-/// A gate that one future waits at until somebody opens it.
+/// A gate at which one future waits until it is opened.
 #[derive(Debug, Default)]
 pub(crate) struct Gate(Mutex<GateState>);
 
@@ -140,7 +141,7 @@ impl Gate {
     }
 }
 
-/// A runtime with `procs` Ps.
+/// Builds a runtime with `procs` Ps.
 pub(crate) fn runtime(procs: usize) -> gmp::Runtime {
     gmp::Builder::new().max_procs(procs).build().expect("a runtime")
 }
@@ -159,15 +160,15 @@ pub(crate) fn block_thread_until(condition: impl Fn() -> bool + Send + 'static) 
     rx.recv().expect("the external thread ends the wait");
 }
 
-/// Polls `condition` and yields the CPU between. The test hangs, and the harness names it, if the
-/// condition never holds.
+/// Polls `condition` and yields the CPU between polls. If the condition never holds, the test hangs
+/// and the harness names it.
 pub(crate) fn until(mut condition: impl FnMut() -> bool) {
     while !condition() {
         std::thread::yield_now();
     }
 }
 
-/// Gives way until `count` goroutines of this runtime wait for `reason`, as a dump shows it.
+/// Yields until `count` goroutines of this runtime wait for `reason`, according to a dump.
 pub(crate) async fn waiting(reason: &str, count: usize) {
     let shown = format!(" [{reason}]");
     while gmp::runtime::dump().matches(&shown).count() < count {

@@ -1,4 +1,4 @@
-//! Adaptive procs: fewer Ps run where that gets more done.
+//! Adaptive procs: the runtime uses fewer Ps where that increases throughput.
 
 use crate::alone;
 use crate::support::{not_checked, runtime, until};
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Eight goroutines that only pass values through one channel. They end when `stop` is set.
+/// Spawns eight goroutines that only pass values through one channel. They end when `stop` is set.
 fn contend(runtime: &gmp::Runtime, stop: &Arc<AtomicBool>) -> Vec<gmp::JoinHandle<()>> {
     let (tx, rx) = gmp::chan::<u64>(16);
     (0..4)

@@ -1,17 +1,16 @@
-//! Go's tests that selects do not pile up memory (`test/chan/select2.go`,
-//! `test/fixedbugs/issue9110.go`), each in a process of its own.
+//! Go's tests that selects do not accumulate memory (`test/chan/select2.go`,
+//! `test/fixedbugs/issue9110.go`), each in its own process.
 
 use crate::alone;
 use crate::live_bytes::live;
 use crate::support::{passed_in_child, runtime};
 use gmp::{chan, go, select};
 
-/// The most that a second run may add: far less than a byte for each of its operations.
+/// Maximum growth in a second run: far less than a byte per operation.
 const GROWTH: usize = 4 << 10;
 
-/// Runs `f` three times and returns what the last two runs add to the memory of this process.
-///
-/// Their minimum: a queue may reach its greatest length, and so its capacity, in any run.
+/// Runs `f` three times and returns the memory that the second or the third run adds, whichever is
+/// less. A queue may reach its maximum length, and so its capacity, in any run.
 fn growth(runtime: &gmp::Runtime, f: impl Fn()) -> usize {
     f();
     let grown = || {

@@ -30,7 +30,7 @@ fn a_timer_fires_before_a_cpu_bound_slice_ends() {
     });
     let mut hogs = HashMap::new();
     let mut lateness = || {
-        // Both polls of the hog lie within this time, also if a thread loses its CPU meanwhile.
+        // Both polls of the hog are within this time, also if its thread is descheduled.
         let before = Instant::now();
         let hog = runtime.spawn(async {
             let sleeper = go!(async {
@@ -46,7 +46,7 @@ fn a_timer_fires_before_a_cpu_bound_slice_ends() {
         hogs.insert(goid.expect("a goroutine"), before.elapsed());
         gmp::block_on(sleeper).unwrap()
     };
-    // It is 8 ms each time if the timer waits for the whole slice.
+    // The timer is 8 ms late each time if it waits for the whole slice.
     until(|| lateness() < 3 * MS);
     // Joins sysmon, which runs the hook.
     runtime.shutdown(Duration::from_secs(60)).unwrap();
@@ -55,7 +55,8 @@ fn a_timer_fires_before_a_cpu_bound_slice_ends() {
     }
 }
 
-/// A hog that loses its P early is reported once its slice is over, also if all others are parked.
+/// A hog that loses its P early is reported once its slice is over, also if all other goroutines
+/// are parked.
 #[test]
 fn early_handoff_is_reported_after_a_full_slice() {
     let _alone = alone();
@@ -79,9 +80,9 @@ fn early_handoff_is_reported_after_a_full_slice() {
     });
 }
 
-/// Forty hogs beside a ticker do not get a thread each if they are not paused: they slow down the
-/// hog that has the P, so it keeps it for longer. With pauses each hog that loses its P early keeps
-/// a thread until it has had its turns.
+/// Without pauses forty hogs beside a ticker do not get a thread each: they slow down the hog that
+/// has the P, so it keeps the P longer. With pauses each hog that loses its P early keeps a thread
+/// until it has had its turns.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_ticker_does_not_give_each_hog_a_thread_without_pauses() {

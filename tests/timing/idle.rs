@@ -6,7 +6,7 @@ use crate::support::{passed_in_child, until};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The entries in `/proc` of this process's threads whose name `matches`.
+/// Returns the `/proc` entries of this process's threads whose name `matches`.
 fn threads(matches: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path());
     tasks.filter(|task| matches(read(task, "comm").trim())).collect()
@@ -21,7 +21,7 @@ fn read(task: &Path, file: &str) -> String {
     std::fs::read_to_string(task.join(file)).unwrap()
 }
 
-/// How often these threads went to sleep or lost their CPU, by the kernel's count.
+/// Returns the number of context switches of these threads.
 fn context_switches(threads: &[PathBuf]) -> u64 {
     let of_thread = |task: &PathBuf| {
         let status = read(task, "status");
@@ -31,7 +31,7 @@ fn context_switches(threads: &[PathBuf]) -> u64 {
     threads.iter().map(of_thread).sum()
 }
 
-/// The CPU time of these threads, and the time for which they were runnable and waited for a CPU.
+/// Returns the CPU time of these threads, and the time for which they were runnable without a CPU.
 fn cpu_and_wait(threads: &[PathBuf]) -> (Duration, Duration) {
     let sum = |field: usize| {
         let of_thread = |task: &PathBuf| {
@@ -43,7 +43,7 @@ fn cpu_and_wait(threads: &[PathBuf]) -> (Duration, Duration) {
     (sum(0), sum(1))
 }
 
-/// Whether the kernel says that all these threads sleep.
+/// Whether all these threads sleep, according to the kernel.
 fn all_sleep(threads: &[PathBuf]) -> bool {
     // The state follows the name, which is in parentheses.
     threads.iter().all(|task| read(task, "stat").rsplit(')').next().unwrap().starts_with(" S"))
@@ -59,7 +59,7 @@ fn assert_idle(stats: impl Fn() -> gmp::runtime::Stats, timers: usize) {
     let threads = runtime_threads();
     assert!(threads.len() >= 2, "a worker and sysmon: {threads:?}");
     until(|| all_sleep(&threads));
-    // Sysmon enters its deep sleep a while after the last P has become idle.
+    // Sysmon enters its deep sleep some time after the last P has become idle.
     std::thread::sleep(Duration::from_millis(100));
     until(|| all_sleep(&threads));
     let before = context_switches(&threads);
@@ -94,7 +94,7 @@ fn an_idle_program_never_wakes() {
             gmp::spawn(gmp::sleep(Duration::from_secs(3600)));
         }
         let (tx, rx) = futures::channel::oneshot::channel();
-        // A thread without a name has that of the thread which starts it.
+        // A thread without a name inherits the name of the thread that starts it.
         let watcher = std::thread::Builder::new().name("watcher".into()).spawn(move || {
             assert_idle(gmp::runtime::stats, 1000);
             tx.send(()).unwrap();
@@ -133,7 +133,7 @@ fn a_runtime_with_idle_connections_never_wakes() {
     assert_idle(|| runtime.handle().stats(), 10);
 }
 
-/// A goroutine that runs for some microseconds now and then wakes no thread but its own.
+/// A goroutine that runs for some microseconds now and then wakes only its own thread.
 #[test]
 fn a_slow_ticker_does_not_wake_sysmon() {
     const TICKS: u64 = 50;
@@ -154,7 +154,7 @@ fn a_slow_ticker_does_not_wake_sysmon() {
     let (before, (_, waited_before)) = (context_switches(&sysmon), cpu_and_wait(&all));
     runtime.block_on(runtime.spawn(ticks(TICKS))).unwrap();
     let (switches, (_, waited)) = (context_switches(&sysmon) - before, cpu_and_wait(&all));
-    // Sysmon does wake if the tick takes long because its thread waits for a CPU.
+    // Sysmon wakes if the tick takes long because its thread waits for a CPU.
     let waited = (waited - waited_before).as_millis() as u64;
     let limit = TICKS / 2 + 4 * waited;
     assert!(switches <= limit, "{switches} context switches of sysmon in {TICKS} ticks");

@@ -1,4 +1,4 @@
-//! How long a goroutine that becomes ready waits.
+//! Latency of a goroutine that becomes ready.
 
 use crate::alone;
 use crate::support::runtime;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-/// The best of a hundred: the OS may delay some, but a clock of milliseconds delays them all.
+/// The best of a hundred sleeps: the OS may delay some, but a millisecond clock delays all.
 #[test]
 fn sub_millisecond_sleeps_are_honoured() {
     let _alone = alone();
@@ -22,7 +22,7 @@ fn sub_millisecond_sleeps_are_honoured() {
     assert!(best < Duration::from_micros(900), "100 us took at best {best:?}");
 }
 
-/// Computes for three milliseconds again and again, counts that, and yields between.
+/// Computes for three milliseconds at a time, counts these chunks, and yields after each.
 async fn compute_in_chunks(chunks: Arc<AtomicU64>) {
     loop {
         let start = Instant::now();

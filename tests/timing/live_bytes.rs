@@ -1,14 +1,14 @@
 //! The bytes that this process has allocated and not freed.
 //!
-//! Tests of memory assert on this figure and on the bytes of the goroutine heap, not on the
-//! resident set: that also holds code pages and whatever the allocator keeps for later.
+//! Memory tests assert on this figure and on the bytes of the goroutine heap, not on the resident
+//! set. The resident set also holds code pages and memory that the allocator keeps for later.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
-/// The system's allocator with a count.
+/// The system allocator with a count.
 struct Counting;
 
 #[global_allocator]
@@ -30,7 +30,8 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Allocated bytes that are not freed yet. The goroutine heap maps its own memory and is not in it.
+/// Returns the allocated bytes that are not freed yet. The goroutine heap maps its own memory and
+/// is not included.
 pub(crate) fn allocated() -> usize {
     LIVE.load(Ordering::Relaxed)
 }

@@ -1,9 +1,9 @@
 //! Tests whose result depends on the machine: CPU time, lateness, context switches, memory.
 //!
 //! Every test begins with [`alone`], so they run one at a time although the harness starts several
-//! threads (`tests/tidy.rs` checks it). `cargo test` runs the test binaries one after the other, so
-//! nothing of this project runs beside them either. Other processes may: an assertion here holds on
-//! a busy machine too, because it compares with what the kernel says about the same period.
+//! threads (`tests/tidy.rs` checks this). `cargo test` runs the test binaries one after the other,
+//! so no other test of this project runs concurrently. Other processes may: an assertion here also
+//! holds on a busy machine, because it compares with the kernel's figures for the same period.
 
 mod adaptive;
 mod golang_memory;
@@ -21,9 +21,9 @@ mod support;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Waits until no other test of this binary runs. The guard ends with the test.
+/// Waits until no other test of this binary runs. The test holds the guard until its end.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
-    // A test that failed leaves the lock poisoned and the machine free.
+    // A failed test leaves the lock poisoned, but nothing of it still runs.
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }

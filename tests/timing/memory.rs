@@ -1,4 +1,4 @@
-//! The memory of goroutines, and that it goes back to the OS.
+//! The memory of goroutines, and its return to the OS.
 
 use crate::alone;
 use crate::live_bytes::{allocated, live};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 const MILLION: usize = 1_000_000;
 
-/// Anonymous memory that is resident, in bytes. Code pages do not count.
+/// Returns the resident anonymous memory in bytes. Code pages do not count.
 #[cfg(target_os = "linux")]
 fn resident_anonymous() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();

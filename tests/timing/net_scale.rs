@@ -1,4 +1,4 @@
-//! Many connections: no descriptor and no memory leaks, and an idle connection takes little.
+//! Many connections leak neither descriptors nor memory, and an idle connection uses little memory.
 
 use crate::alone;
 use crate::live_bytes::{allocated, live};
@@ -11,25 +11,25 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Waves of connections, and the connections of a wave.
+/// Number of waves, and of connections in a wave.
 const WAVES: u8 = 40;
 const WAVE: usize = 500;
 
-/// The waves in which caches grow to the size that a wave needs.
+/// Number of waves in which caches grow to the size that a wave needs.
 const WARM_UP: u8 = 20;
 
 fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// Raises the limit of descriptors as far as it goes and returns it.
+/// Raises the limit of descriptors to its maximum and returns it.
 fn raise_limit() -> usize {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
     getrlimit(Resource::Nofile).current.map_or(usize::MAX, |n| n as usize)
 }
 
-/// 20,000 connections in waves of 500, each to an address of its own, so that ports last.
+/// 20,000 connections in waves of 500. Each wave uses its own address, so that ports suffice.
 #[test]
 fn waves_of_connections_leak_nothing() {
     let _alone = alone();
@@ -103,7 +103,7 @@ fn idle_connections_take_less_than_2_kb() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
         let parked = Arc::new(AtomicUsize::new(0));
-        // Reads with the smallest buffer there is, so the future is small.
+        // Reads into the smallest possible buffer, so the future is small.
         let idle = |stream: TcpStream, parked: &Arc<AtomicUsize>| {
             let parked = parked.clone();
             go!(async move {

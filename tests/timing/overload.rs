@@ -1,7 +1,7 @@
 //! A machine with more runnable threads than CPUs.
 //!
-//! Threads then wait for a CPU. A thread that waits for a CPU is neither blocked nor CPU-bound:
-//! taking its P away would only add one more thread that waits.
+//! Threads then wait for a CPU. A thread that waits for a CPU is neither blocked nor CPU-bound.
+//! Handing off its P would only add one more thread that waits.
 
 use crate::alone;
 use gmp::go;
@@ -15,7 +15,7 @@ impl Busy {
     fn new(n: usize) -> Self {
         let start = |_| {
             let mut shell = Command::new("sh");
-            // Each ends with this process, however this process ends.
+            // Each process ends with this one, however this one ends.
             let compute = "while kill -0 $PPID; do :; done 2>/dev/null";
             shell.args(["-c", compute]).stdin(Stdio::null()).spawn().unwrap()
         };

@@ -1,5 +1,6 @@
-//! What marking a blocking call costs: reads of 4 KiB of a cached file, bare and inside of
-//! `gmp::blocking`, and a call that does nothing. One goroutine, turns of a thousand, medians.
+//! The cost of marking a blocking call: reads of 4 KiB of a cached file, plain and inside
+//! `gmp::blocking`, and an empty call. One goroutine, alternating batches of [`CALLS`] calls,
+//! medians.
 //!
 //! `cargo run --release -p gmp-bench --bin call`
 
@@ -8,10 +9,10 @@ use std::hint::black_box;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
-/// Calls in one turn.
+/// Calls in one batch.
 const CALLS: u64 = 1_000;
 
-/// How long turns are taken.
+/// Duration of the measurement.
 const SPAN: Duration = Duration::from_secs(3);
 
 fn nanos_per_call(mut call: impl FnMut(u64)) -> f64 {

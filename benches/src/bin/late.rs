@@ -1,8 +1,8 @@
-//! How late a 1 ms sleep is while others stop their threads, beside a plain thread that sleeps 1 ms at the
-//! same time: what the machine alone makes late, it makes late for both.
+//! Lateness of a 1 ms sleep while goroutines block their threads or compute. A plain thread sleeps
+//! 1 ms at the same time: delays that the machine causes appear in both.
 //!
-//! `cargo run --release -p gmp-bench --bin late [rounds]`: for each load the worst lateness of each round,
-//! sorted, gmp's and the thread's.
+//! `cargo run --release -p gmp-bench --bin late [rounds]` prints for each load the worst lateness
+//! of each round, sorted, for gmp and for the thread.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,7 +21,7 @@ fn compute() {
     }
 }
 
-/// The worst lateness so far.
+/// The worst lateness measured.
 struct Worst(Duration);
 
 impl Worst {
@@ -34,10 +34,10 @@ impl Worst {
     }
 }
 
-/// One round: the worst lateness in gmp, and of a plain thread.
+/// Runs one round. Returns the worst lateness in gmp and of a plain thread.
 fn round(n: usize, work: fn()) -> (f64, f64) {
     let runtime = gmp_rt::Builder::new().max_procs(2).build().unwrap();
-    // Everything is awake and warm.
+    // All threads are started and warm.
     runtime.block_on(gmp_rt::sleep(20 * TICK));
     let left = Arc::new(AtomicUsize::new(n));
     let ticking = left.clone();

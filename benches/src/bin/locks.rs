@@ -1,4 +1,4 @@
-//! How long threads wait for a lock: gmp's, std's and `parking_lot`'s.
+//! Waiting times at a lock: gmp's, std's and `parking_lot`'s.
 //!
 //! `cargo run --release -p gmp-bench --bin locks [rounds]` prints for each lock, on two CPUs:
 //!
@@ -8,7 +8,7 @@
 //! - the waits of threads that take one lock again and again, with [`GAP`] of computing in between.
 //!
 //! A round runs every lock once. The tables cover all rounds. "2 hogs" means that two processes
-//! compute meanwhile: then holders and waiters are descheduled.
+//! compute at the same time, so holders and waiters are descheduled.
 
 #![expect(unsafe_code, reason = "gmp's lock has no guard")]
 
@@ -25,7 +25,7 @@ const HOG: &str = "--hog";
 const ROUND: Duration = Duration::from_millis(300);
 /// Computing between two sections of a thread.
 const GAP: Duration = Duration::from_micros(1);
-/// How long a holder sleeps before it unlocks.
+/// The time for which a holder sleeps before it unlocks.
 const HELD: [Duration; 2] = [Duration::from_micros(200), Duration::from_millis(2)];
 const SECTIONS: [Duration; 2] = [Duration::from_nanos(50), Duration::from_micros(1)];
 
@@ -117,7 +117,7 @@ impl Lock for parking_lot::Mutex<()> {
     }
 }
 
-/// Computing of a given length, without a clock.
+/// A computation of a given length that reads no clock.
 #[derive(Clone, Copy)]
 struct Work {
     steps_per_micro: f64,
@@ -136,7 +136,7 @@ impl Work {
         Self { steps_per_micro: STEPS as f64 / (fastest.as_secs_f64() * 1e6) }
     }
 
-    /// How many steps take `time`.
+    /// Returns the number of steps that take `time`.
     fn steps(self, time: Duration) -> u64 {
         (time.as_secs_f64() * 1e6 * self.steps_per_micro) as u64
     }
@@ -148,7 +148,7 @@ fn compute(steps: u64) {
     }
 }
 
-/// What the threads of one line of the table do.
+/// The work of the threads in one line of the table.
 struct Load {
     threads: usize,
     section: Duration,
@@ -216,7 +216,7 @@ impl Waits {
         16 * shift as usize + (nanos >> shift) as usize
     }
 
-    /// The smallest value of a bucket.
+    /// Returns the smallest value of a bucket.
     fn least(bucket: usize) -> u64 {
         let shift = (bucket / 16).saturating_sub(1);
         ((bucket - 16 * shift) as u64) << shift
@@ -226,7 +226,7 @@ impl Waits {
         self.counts.iter().sum()
     }
 
-    /// The wait, in µs, that a `share` of all waits does not exceed.
+    /// Returns the wait, in µs, that a `share` of all waits does not exceed.
     fn percentile(&self, share: f64) -> f64 {
         let mut left = (share * self.len() as f64) as u64;
         let is_there = |(_, count): &(usize, &u64)| {
@@ -272,8 +272,8 @@ fn uncontended<L: Lock>() -> f64 {
     fastest.as_nanos() as f64 / f64::from(TIMES)
 }
 
-/// Lets a thread sleep under the lock for `held` again and again, while another one waits for the
-/// lock. Returns the delays from the unlock to the lock of the waiter.
+/// One thread repeatedly sleeps under the lock for `held`, while another one waits for the lock.
+/// Returns the delays from the unlock to the lock of the waiter.
 fn handover<L: Lock>(held: Duration) -> Waits {
     let (lock, epoch, unlocked) = (L::default(), Instant::now(), AtomicU64::new(0));
     let nanos = || epoch.elapsed().as_nanos() as u64;

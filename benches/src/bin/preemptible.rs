@@ -1,4 +1,4 @@
-//! What the checks of `#[gmp::preemptible]` cost: each loop with and without, in one run.
+//! The cost of the checks of `#[gmp::preemptible]`: each loop with and without them, in one run.
 //!
 //! `cargo run --release -p gmp-bench --bin preemptible`. Nanoseconds per item, the fastest of
 //! several interleaved rounds. With the name of a loop and `plain` or `checked` as arguments it
@@ -13,17 +13,17 @@ const ROUNDS: usize = 15;
 /// The size of an input.
 const ITEMS: usize = 20_000;
 
-/// How often a loop runs over its input in one round.
+/// Number of passes of a loop over its input in one round.
 const REPEATS: usize = 200;
 
-/// The loops, twice: in a module with checks and in one without.
+/// Defines the loops twice: in a module with checks and in one without.
 macro_rules! loops {
     ($($(#[$attribute:meta])* mod $name:ident;)+) => {$(
         $(#[$attribute])*
         mod $name {
             use std::sync::Arc;
 
-            /// Adds up a slice: the compiler vectorizes it.
+            /// Adds up a slice. The compiler vectorizes it.
             pub(super) async fn slice(numbers: Arc<[u64]>) -> u64 {
                 let mut sum = 0u64;
                 for n in &*numbers {
@@ -110,7 +110,7 @@ struct Input {
 
 impl Input {
     /// Pseudo-random numbers, and a text of digits, commas and lines. The text is as long as all
-    /// repetitions of the numbers: a short one would be learnt by the CPU.
+    /// repetitions of the numbers, because the CPU's branch predictor would learn a short one.
     fn new() -> Self {
         let mut state = 1u64;
         let next = |_| {
@@ -125,7 +125,7 @@ impl Input {
 
 type Job = fn(Input);
 
-/// Runs what `start` returns `repeats` times, in one goroutine.
+/// Runs the future that `start` returns `repeats` times, in one goroutine.
 fn run<F: Future<Output = u64> + Send>(start: impl Fn() -> F + Send + 'static, repeats: usize) {
     let goroutine = gmp::spawn(async move {
         for _ in 0..repeats {

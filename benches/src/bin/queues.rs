@@ -1,7 +1,7 @@
-//! Which queue for which job: ours against crossbeam's, in one run.
+//! Compares gmp's queues with crossbeam's, per use, in one run.
 //!
-//! `cargo run --release -p gmp-bench --bin queues`. Nanoseconds per goroutine; the median of several
-//! rounds, interleaved. What came of it is in the headers of `gmp-rt/src/p/runq.rs`,
+//! `cargo run --release -p gmp-bench --bin queues` prints nanoseconds per goroutine: the median of
+//! several interleaved rounds. The conclusions are in the headers of `gmp-rt/src/p/runq.rs`,
 //! `sched/globq.rs`, `sched/inbox.rs` and `g/heap.rs`.
 
 #![expect(unsafe_code, reason = "the ring's owner is a promise: one thread per ring here")]
@@ -90,7 +90,7 @@ fn ring_stolen() -> f64 {
         scope.spawn(|| {
             let own = Ring::default();
             while !done.load(Ordering::Acquire) {
-                // SAFETY: `own` is this thread's.
+                // SAFETY: this thread owns `own`.
                 black_box(unsafe { ring.steal_into(&own) });
                 // SAFETY: as above.
                 while let Some(n) = unsafe { own.pop() } {
@@ -172,7 +172,7 @@ fn seg_batches() -> f64 {
 const PUSHERS: usize = 8;
 const SINGLES: usize = 5_000;
 
-/// `PUSHERS` threads push, this one takes until it has all.
+/// `PUSHERS` threads push. This thread takes until it has all goroutines.
 fn singles(push: impl Fn(usize) + Sync, take: impl Fn() -> usize) -> f64 {
     let start = Instant::now();
     std::thread::scope(|scope| {
@@ -197,7 +197,7 @@ fn list_singles() -> f64 {
     let spare = Mutex::new(Vec::new());
     let pools: Vec<_> = (0..PUSHERS).map(|_| Mutex::new(Global::goroutines(SINGLES))).collect();
     let turn = AtomicUsize::new(0);
-    // Each thread has its own goroutines ready, so that only the queue is shared.
+    // Each thread has its own goroutines ready, so the threads share only the queue.
     thread_local!(static MINE: std::cell::Cell<usize> = const { std::cell::Cell::new(usize::MAX) });
     let push = |n: usize| {
         if n == 0 {

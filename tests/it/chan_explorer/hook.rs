@@ -1,7 +1,7 @@
 //! A waker that runs a hook when a clone of it is dropped.
 //!
-//! No two clones are the same, so a future that is polled again replaces the clone that it has. The
-//! hook then runs between two steps of one poll, with no lock held.
+//! No two clones are equal, so a future that is polled again replaces its clone. The hook then runs
+//! between two steps of one poll, with no lock held.
 
 #![expect(unsafe_code, reason = "a waker of which no two clones are the same")]
 

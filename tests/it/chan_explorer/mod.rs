@@ -1,23 +1,24 @@
-//! Every short story of one channel, told to the end and judged.
+//! Runs every short sequence of events on one channel and checks the result.
 //!
-//! A story is a sequence of events on one thread: an operation is begun (and polled once), polled
-//! again, dropped; a try; the close. The operations are a receive, a send, selects of all kinds, a
-//! stream, a sink. Some events happen *during* another: while a select polls its other future, or
-//! while it evaluates the value of its send case. All stories up to a length are told, one by one,
-//! from an empty channel, with two endings: everybody who was woken is polled until all is quiet, or
-//! everything is dropped as it is.
+//! All events of a sequence happen on one thread: an operation begins (and is polled once), is
+//! polled again or is dropped, a `try_` call, the close. The operations are a receive, a send,
+//! selects of all kinds, a stream and a sink. Some events happen *during* another one: while a
+//! select polls its other future, or while it evaluates the value of its send case. All sequences
+//! up to a given length are run, one by one, from an empty channel. Each one is run with two
+//! endings. In the quiet one all woken operations are polled until none is woken. In the abrupt one
+//! everything is dropped.
 //!
-//! Not a second implementation to compare with, but what must hold whatever the implementation:
+//! There is no second implementation to compare with. The checks are properties that hold for every
+//! implementation:
 //!
-//! - conservation: what was sent is received once, or still there at the end; what was not sent is
-//!   not received; every value is dropped once;
+//! - conservation: a value that was sent is received once or is still in the channel at the end; a
+//!   value that was not sent is not received; every value is dropped once;
 //! - agreement: no operation returns "empty", "full", "closed" or "timeout", or takes its default,
-//!   while the operation was possible; without a buffer a select has sent only if a receiver was
-//!   there;
-//! - order: of two values, the one that was sent first is received first, unless another receiver may
-//!   have held it at that time;
-//! - progress: when all is quiet nobody waits who could go on;
-//! - no reservation is left behind.
+//!   while the operation was possible; without a buffer a select sends only if a receiver is there;
+//! - order: of two values, the one that was sent first is received first, unless another receiver
+//!   may have held it at that time;
+//! - progress: when no operation is woken, no operation waits that could complete;
+//! - no reservation remains.
 
 mod hook;
 mod world;
@@ -29,18 +30,18 @@ use Kind::{
 };
 use std::cell::RefCell;
 
-/// What may happen in the stories of a family, and how long they are.
+/// The possible events of a family of sequences, and the length of the sequences.
 struct Family {
     kinds: &'static [Kind],
     acts: &'static [Act],
-    /// What may happen during an event, besides what happens to other operations.
+    /// Events that may happen during another one, besides polls and drops of other operations.
     meanwhile: &'static [&'static [Act]],
     operations: usize,
     length: usize,
 }
 
 impl Family {
-    /// What can happen now.
+    /// Returns the events that are possible now.
     fn events(&self, world: &World) -> Vec<Event> {
         let slots = world.slots.borrow();
         let mut acts: Vec<Act> = Vec::new();
@@ -48,7 +49,7 @@ impl Family {
             acts.extend(self.kinds.iter().copied().map(Act::Begin));
         }
         for (index, slot) in slots.iter().enumerate().filter(|(_, slot)| slot.waits()) {
-            // Polled for nothing only if something can happen meanwhile.
+            // A poll without a wake-up is useful only if events can happen during it.
             if slot.woken() || (slot.kind.is_open() && !self.meanwhile.is_empty()) {
                 acts.push(Act::Poll(index));
             }
@@ -76,11 +77,12 @@ impl Family {
         events
     }
 
-    /// Tells all stories of this family on a channel of this capacity; returns how many.
+    /// Runs all sequences of this family on a channel of capacity `cap`. Returns their number.
     fn tell(&self, cap: usize, deeper: usize) -> usize {
         let mut told = 0;
         for length in 1..=self.length + deeper {
-            // The choices of the story that is told, and of how many: counted up like an odometer.
+            // For each step of the current sequence the choice and the number of choices. The last
+            // step advances first, like the last digit of a counter.
             let mut choices: Vec<(usize, usize)> = Vec::new();
             loop {
                 self.tell_one(cap, length, &mut choices, Ending::Abrupt);
@@ -117,7 +119,7 @@ impl Family {
             if step == choices.len() {
                 choices.push((0, events.len()));
             }
-            // Another number than last time if a select has chosen differently.
+            // The number differs from the previous run if a select has chosen another case.
             choices[step].1 = choices[step].1.max(events.len());
             let choice = choices[step].0;
             if choice >= events.len() {
@@ -138,16 +140,16 @@ impl Family {
     }
 }
 
-/// How a story ends.
+/// The end of a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
-    /// Whoever was woken is polled until all is quiet.
+    /// Woken operations are polled until none is woken.
     Quiet,
-    /// All is dropped as it is.
+    /// Everything is dropped.
     Abrupt,
 }
 
-/// Prints the story if it ends badly.
+/// Prints the sequence if a check fails.
 struct Telling {
     cap: usize,
     events: RefCell<Vec<Event>>,
@@ -161,8 +163,8 @@ impl Drop for Telling {
     }
 }
 
-/// Tells all stories of a family, for no buffer, a small one and a larger one.
-/// `GMP_EXPLORE_DEEPER=1` makes them one event longer.
+/// Runs all sequences of a family without a buffer, with a small one and with a larger one.
+/// `GMP_EXPLORE_DEEPER=1` makes the sequences one event longer.
 fn tell(family: &Family) {
     let deeper = std::env::var("GMP_EXPLORE_DEEPER").map_or(0, |n| n.parse().expect("a number"));
     let told: usize = [0, 1, 2].into_iter().map(|cap| family.tell(cap, deeper)).sum();
@@ -181,7 +183,7 @@ fn plain_sends_and_receives() {
     tell(&Family { kinds, acts: TRIES_AND_CLOSE, meanwhile: NEVER, operations: 4, length: 5 });
 }
 
-/// Four receivers that are given values, dropped in any order.
+/// Four receivers that were handed values are dropped in any order.
 #[test]
 fn values_that_come_back() {
     let kinds = &[Recv];
@@ -200,7 +202,7 @@ fn selects_both_ways() {
     tell(&Family { kinds, acts: &[Act::Close], meanwhile: NEVER, operations: 4, length: 5 });
 }
 
-/// Others act while the value of a send case is evaluated.
+/// Other operations act while the value of a send case is evaluated.
 #[test]
 fn while_the_value_is_evaluated() {
     let meanwhile: &[&[Act]] =
@@ -209,8 +211,8 @@ fn while_the_value_is_evaluated() {
     tell(&Family { kinds, acts: &[Act::TrySend], meanwhile, operations: 3, length: 3 });
 }
 
-/// Sends overtake none that came back, or went into the buffer, while a receiver waited for a
-/// permit.
+/// While a receiver waits for a permit, a send does not overtake values that were returned or went
+/// into the buffer.
 #[test]
 fn order_while_the_value_is_evaluated() {
     let meanwhile: &[&[Act]] = &[&[Act::TrySend], &[Act::TrySend, Act::Begin(SelSend)]];
@@ -218,7 +220,7 @@ fn order_while_the_value_is_evaluated() {
     tell(&Family { kinds, acts: &[Act::TrySend], meanwhile, operations: 3, length: 4 });
 }
 
-/// Others act while a select polls its other future.
+/// Other operations act while a select polls its other future.
 #[test]
 fn while_a_select_is_away() {
     let meanwhile: &[&[Act]] = &[
@@ -238,14 +240,14 @@ fn streams_and_sinks() {
     tell(&Family { kinds, acts: NOTHING, meanwhile: NEVER, operations: 4, length: 4 });
 }
 
-/// A stream summons a select that sends; others wait behind it.
+/// A stream wakes a select that sends. Other operations wait behind it.
 #[test]
 fn streams_and_permits() {
     let kinds = &[Kind::Stream, SelSend, Send];
     tell(&Family { kinds, acts: NOTHING, meanwhile: NEVER, operations: 4, length: 5 });
 }
 
-/// Streams and sinks while a select is away, or evaluates its value.
+/// Streams and sinks act while a select polls its other future or evaluates its value.
 #[test]
 fn streams_and_sinks_in_the_middle() {
     let meanwhile: &[&[Act]] =
@@ -254,7 +256,7 @@ fn streams_and_sinks_in_the_middle() {
     tell(&Family { kinds, acts: NOTHING, meanwhile, operations: 3, length: 3 });
 }
 
-/// Values are sent, and the channel is closed, in the last moment of a receive with a time limit.
+/// Values are sent, or the channel is closed, just before a receive with a time limit gives up.
 #[test]
 fn receives_with_a_time_limit() {
     let meanwhile: &[&[Act]] = &[
@@ -267,7 +269,7 @@ fn receives_with_a_time_limit() {
     tell(&Family { kinds, acts: TRIES, meanwhile, operations: 3, length: 4 });
 }
 
-/// Others act between the tries of the cases on one channel.
+/// Other operations act between the attempts of the cases on one channel.
 #[test]
 fn defaults_of_selects() {
     let meanwhile: &[&[Act]] = &[&[Act::TrySend], &[Act::TryRecv], &[Act::TrySend, Act::TrySend]];
@@ -283,7 +285,7 @@ fn defaults_against_selects() {
     tell(&Family { kinds, acts, meanwhile: NEVER, operations: 4, length: 4 });
 }
 
-/// Receivers that do not wait, and some that are dropped, against senders in a select.
+/// Receivers that do not wait, or are dropped, against senders in a select.
 #[test]
 fn receivers_that_leave_senders_in_selects() {
     let kinds = &[SelSend, AwaySend, Recv, SelRecv, StaleStream];
@@ -291,7 +293,7 @@ fn receivers_that_leave_senders_in_selects() {
     tell(&Family { kinds, acts, meanwhile: NEVER, operations: 4, length: 4 });
 }
 
-/// Everything against everything.
+/// All operations against each other.
 #[test]
 fn everything() {
     let kinds = &[

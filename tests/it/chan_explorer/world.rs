@@ -1,4 +1,4 @@
-//! One channel, all that happens to it, and what must hold: see the module above.
+//! One channel, all events on it, and the checks. See the parent module.
 
 use super::hook::with_hook;
 use futures::{Sink, Stream};
@@ -20,9 +20,9 @@ use std::time::Duration;
 pub(super) enum Kind {
     Recv,
     Send,
-    /// A select: a receive, and one that never comes.
+    /// A select: a receive, and a receive that is never ready.
     SelRecv,
-    /// A select: a send, and a receive that never comes.
+    /// A select: a send, and a receive that is never ready.
     SelSend,
     /// A select: a send and a receive, on the same channel.
     SelBoth,
@@ -31,7 +31,7 @@ pub(super) enum Kind {
     /// A select: a send, and a future that never ends.
     AwaySend,
     Stream,
-    /// A stream that lives on when its wait is dropped, but is not polled any more.
+    /// A stream that outlives its dropped wait and is not polled again.
     StaleStream,
     Sink,
     /// A receive with a time limit of zero. Other events happen when it drops its waker.
@@ -58,7 +58,7 @@ impl Kind {
         matches!(self, Send | SelSend | SelBoth | AwaySend | DefSend | DefBoth | Kind::Sink)
     }
 
-    /// Whether it is a select that sends. Its value is moved when it is chosen.
+    /// Whether it is a select that sends. Its value is moved when the case is chosen.
     fn sends_later(self) -> bool {
         self.sends() && !matches!(self, Send | Kind::Sink)
     }
@@ -67,30 +67,30 @@ impl Kind {
         matches!(self, Kind::Stream | StaleStream)
     }
 
-    /// Whether others' events can happen in the middle of its poll.
+    /// Whether events of other operations can happen in the middle of its poll.
     pub(super) fn is_open(self) -> bool {
         matches!(self, SelSend | SelBoth | AwayRecv | AwaySend | Now | DefSend | DefBoth)
     }
 }
 
-/// One thing that happens. Numbers are those of the operations in the order of their beginning.
+/// One event. A number is the index of an operation, in the order in which they began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Act {
     Begin(Kind),
     Poll(usize),
     Drop(usize),
     TrySend,
-    /// The thread is blocked as long as it waits for a sender.
+    /// Blocks the thread while it waits for a sender, so that sender does not run.
     TryRecv,
-    /// The sender that it wakes runs meanwhile.
+    /// The sender that it wakes runs during the call.
     TryRecvMeet,
     Close,
 }
 
-/// An act, and what happens in the middle of it.
+/// An act, and the acts that happen in the middle of it.
 pub(super) type Event = (Act, Vec<Act>);
 
-/// How an operation ended.
+/// The result of an operation.
 #[derive(Debug)]
 enum Done {
     Sent(usize),
@@ -128,32 +128,32 @@ impl Drop for Token {
     }
 }
 
-/// What became of a send.
+/// The result of a send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Waiting,
     Sent,
     Refused,
-    /// Dropped while it waited: may have been received or not.
+    /// Dropped while it waited. The value may have been received or not.
     Abandoned,
 }
 
-/// The history of a value: times are counted in acts.
+/// The history of a value. Times are counted in acts.
 #[derive(Clone, Copy, Debug)]
 struct Story {
     begun: u32,
     done: u32,
     fate: Fate,
-    /// Queued at once and served in order, as a plain send is.
+    /// Queued at once and served in order, like a plain send.
     plain: bool,
     received: bool,
 }
 
-/// Wakes a slot: notes when.
+/// The waker of a slot. It records the time of the wake-up.
 struct Bell {
     slot: usize,
     clock: Arc<AtomicU32>,
-    /// 0: not since it was polled last.
+    /// 0: not woken since the last poll.
     rung: AtomicU32,
     last: AtomicU32,
 }
@@ -174,13 +174,13 @@ impl Wake for Bell {
 }
 
 thread_local! {
-    /// The world in which senders run as soon as they are woken.
+    /// The world whose senders run as soon as they are woken.
     static MEETING: RefCell<Option<Rc<World>>> = const { RefCell::new(None) };
 }
 
 type Operation = Pin<Box<dyn Future<Output = Done>>>;
 
-/// The next value of a stream that others may hold, too.
+/// Returns the next value of a stream that others may hold too.
 fn stream(receiver: Rc<RefCell<Receiver<Token>>>) -> impl Future<Output = Done> {
     poll_fn(move |cx| {
         let mut receiver = receiver.borrow_mut();
@@ -191,13 +191,13 @@ fn stream(receiver: Rc<RefCell<Receiver<Token>>>) -> impl Future<Output = Done> 
 /// An operation that was begun.
 pub(super) struct Slot {
     pub(super) kind: Kind,
-    /// Gone while it is polled, and after its end.
+    /// `None` while it is polled and after its end.
     future: Option<Operation>,
     bell: Arc<Bell>,
     begun: u32,
-    /// 0: it waits.
+    /// 0: it still waits.
     ended: u32,
-    /// What it sends.
+    /// The number of the value that it sends.
     id: Option<usize>,
 }
 
@@ -206,7 +206,7 @@ impl Slot {
         self.ended == 0
     }
 
-    /// Whether it is in its queue: waiting, and served by nobody.
+    /// Whether it is in its wait queue: it waits and has not been served.
     fn is_queued(&self) -> bool {
         self.waits() && self.future.is_some() && !self.woken()
     }
@@ -216,7 +216,7 @@ impl Slot {
     }
 }
 
-/// One channel and all that happens to it.
+/// One channel and all events on it.
 pub(super) struct World {
     cap: usize,
     tx: Sender<Token>,
@@ -226,10 +226,10 @@ pub(super) struct World {
     pub(super) slots: RefCell<Vec<Slot>>,
     stories: RefCell<Vec<Story>>,
     drops: Rc<RefCell<Vec<u32>>>,
-    /// What is to happen in the middle of the next poll.
+    /// The acts that happen in the middle of the next poll.
     pub(super) meanwhile: Cell<Vec<Act>>,
     pub(super) closed: Cell<bool>,
-    /// Streams that are not polled any more.
+    /// Streams that are not polled again.
     stale: RefCell<Vec<Rc<RefCell<Receiver<Token>>>>>,
 }
 
@@ -255,7 +255,7 @@ impl World {
         self.clock.load(Ordering::Relaxed)
     }
 
-    /// A new value's number.
+    /// Returns the number of a new value.
     fn value(&self, plain: bool) -> usize {
         let begun = self.now();
         let story = Story { begun, done: 0, fate: Fate::Waiting, plain, received: false };
@@ -268,12 +268,12 @@ impl World {
         Token { id, drops: self.drops.clone() }
     }
 
-    /// The middle of a poll.
+    /// Runs the acts that happen in the middle of a poll.
     fn middle(self: &Rc<Self>) {
         for act in self.meanwhile.take() {
             self.act(act);
         }
-        // What comes now comes after that.
+        // The next act is later than these.
         self.clock.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -311,13 +311,13 @@ impl World {
         }
     }
 
-    /// A receive with a time limit of zero, to its end.
+    /// Runs a receive with a time limit of zero to its end.
     async fn receive_now(self: Rc<Self>, rx: Receiver<Token>) -> Done {
         let mut timed = Box::pin(rx.recv_timeout(Duration::ZERO));
         let world = self.clone();
         let poll = |waker: &Waker| timed.as_mut().poll(&mut Context::from_waker(waker));
         let mut polled = with_hook(move || world.middle(), poll);
-        // It waits for a sender that it has woken, and that does not run.
+        // It waits for a sender that it has woken and that does not run.
         while polled.is_pending() {
             std::thread::sleep(Duration::from_micros(200));
             polled = timed.as_mut().poll(&mut Context::from_waker(Waker::noop()));
@@ -428,7 +428,7 @@ impl World {
         }
     }
 
-    /// `start`: when its last poll began.
+    /// `start`: the time at which the last poll of the operation began.
     fn finish(&self, index: usize, done: Done, start: u32) {
         let now = self.now();
         let (kind, id, woken) = {
@@ -436,7 +436,8 @@ impl World {
             slot.ended = now;
             (slot.kind, slot.id, slot.bell.last.load(Ordering::Relaxed))
         };
-        // When the result was decided. Other events happen inside a poll of `Now`, before or after.
+        // The time at which the result was decided. Other events happen inside a poll of `Now`,
+        // before or after that.
         let since = match kind {
             Now => start,
             _ if kind.is_stream() || woken == 0 => now,
@@ -481,8 +482,8 @@ impl World {
         (stories[id].fate, stories[id].done) = (fate, self.now());
     }
 
-    /// Judges the order: a value that was sent before must not be overtaken, unless somebody else
-    /// may have held it at the time `since`.
+    /// Checks the order: no earlier value is overtaken, unless another receiver may have held it at
+    /// the time `since`.
     fn received(&self, token: &Token, by: Option<usize>, since: u32) {
         let mut stories = self.stories.borrow_mut();
         let this = stories[token.id];
@@ -500,8 +501,8 @@ impl World {
         }
     }
 
-    /// Whether a receiver other than `by` may have held a value at the time `since`, or still does.
-    /// Not one with a time limit: it returns what it is given.
+    /// Whether a receiver other than `by` may have held a value at the time `since`, or still holds
+    /// one. A receiver with a time limit does not count: it returns the value that it was handed.
     fn may_hold(&self, by: Option<usize>, since: u32) -> bool {
         self.slots.borrow().iter().enumerate().any(|(index, slot)| {
             Some(index) != by
@@ -512,7 +513,8 @@ impl World {
         })
     }
 
-    /// Checks that all was received at the time `since`, at which a receive returned "closed".
+    /// Checks that all values were received at the time `since`, at which a receive returned
+    /// "closed".
     fn judge_closed(&self, by: Option<usize>, since: u32) {
         if self.may_hold(by, since) {
             return;
@@ -523,7 +525,7 @@ impl World {
         }
     }
 
-    /// Whether a receiver is there for a sender, or was at the time `since`.
+    /// Whether a receiver is present for a sender, or was at the time `since`.
     fn has_receiver(&self, sender: usize, since: u32) -> bool {
         let slots = self.slots.borrow();
         let there = |(index, slot): (usize, &Slot)| {
@@ -538,21 +540,21 @@ impl World {
         self.slots.borrow().iter().any(|slot| slot.is_queued() && f(slot.kind))
     }
 
-    /// The selects that are on their way with their value.
+    /// Returns the number of selects that are about to send their value.
     fn coming(&self) -> usize {
         let coming = |slot: &&Slot| slot.kind.sends_later() && slot.waits() && !slot.is_queued();
         self.slots.borrow().iter().filter(coming).count()
     }
 
-    /// Whether there is a value, or a sender that waits. A select that also receives may be waiting
-    /// for a sender that is on its way.
+    /// Whether a value or a waiting sender is present. A select that also receives may itself wait
+    /// for a sender that is about to send.
     fn could_receive(&self) -> bool {
         let both = self.coming() == 0;
         let sends = |kind| matches!(kind, Send | SelSend | AwaySend) || (both && kind == SelBoth);
         !self.rx.is_empty() || self.is_queued(sends)
     }
 
-    /// Whether there is room, or a receiver that waits and that no sender is on its way to.
+    /// Whether there is room, or a waiting receiver to which no sender is about to send.
     fn could_send(&self) -> bool {
         let coming = self.coming();
         let slots = self.slots.borrow();
@@ -565,15 +567,15 @@ impl World {
         !self.rx.is_full() || others > coming || stream_waits
     }
 
-    /// Whether the buffer may have more values than its size: values that came back, streams,
-    /// sinks.
+    /// Whether the buffer may hold more values than its capacity, because of returned values,
+    /// streams or sinks.
     fn may_be_beyond(&self) -> bool {
         let slots = self.slots.borrow();
         let gone = |slot: &Slot| slot.kind.receives() && !slot.waits();
         slots.iter().any(|slot| gone(slot) || slot.kind.is_stream() || slot.kind == Kind::Sink)
     }
 
-    /// A sender was woken while this thread is in `try_recv`: it runs.
+    /// Runs a sender that was woken while this thread is in `try_recv`.
     fn run_sender(self: &Rc<Self>, index: usize) {
         let runs = {
             let slots = self.slots.borrow();
@@ -614,7 +616,7 @@ impl World {
 
     fn try_recv(&self) {
         let meeting = MEETING.with_borrow(Option::is_some);
-        // A sender that is woken may serve a receiver that waits already.
+        // A woken sender may serve a receiver that already waits.
         let possible = match meeting && self.coming() == 0 {
             true => self.could_receive(),
             false => self.is_queued(|kind| kind == Send) || !self.rx.is_empty(),
@@ -629,7 +631,7 @@ impl World {
         }
     }
 
-    /// Polls whoever was woken until all is quiet.
+    /// Polls woken operations until none is woken.
     pub(super) fn quiesce(self: &Rc<Self>) {
         for _ in 0..100 {
             let woken = self.slots.borrow().iter().position(|slot| slot.waits() && slot.woken());
@@ -641,7 +643,7 @@ impl World {
         panic!("does not come to rest");
     }
 
-    /// Nobody waits who could go on.
+    /// Checks that no operation waits that could complete.
     pub(super) fn judge_progress(&self) {
         let slots = self.slots.borrow();
         let waiting = |f: fn(Kind) -> bool| {
@@ -661,7 +663,7 @@ impl World {
         assert_eq!(self.rx.is_full(), len >= self.cap, "a reservation was left behind");
     }
 
-    /// Drops all that waits, and receives what is left.
+    /// Drops all waiting operations and receives the remaining values.
     pub(super) fn judge_conservation(&self) {
         let count = self.slots.borrow().len();
         for index in 0..count {

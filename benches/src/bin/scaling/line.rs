@@ -1,27 +1,27 @@
-//! A cache line, as far as its price goes: who has it, and how long the next one waits for it.
+//! The cost model of one cache line: which cores have it, and how long the next core waits for it.
 //!
-//! A line is written by one core at a time. Who does not have it fetches it, which takes
-//! [`Costs::near`] from a core of the same socket and [`Costs::far`] from another; while it is
-//! fetched and held nobody else gets it, so writers line up. A read leaves copies in both caches and
-//! keeps the line busy only for a moment; the next write has to call all copies back. That is MESI
-//! without its corner cases, and without anything else that may be the limit (bandwidth, the
-//! directory): real machines are slower, not faster.
+//! One core writes a line at a time. A core without the line fetches it, which takes
+//! [`Costs::near`] from a core of the same socket and [`Costs::far`] from another socket. While a
+//! line is fetched or held, no other core gets it, so writers queue. A read leaves copies in both
+//! caches and occupies the line for [`Costs::served`] only. The next write has to invalidate all
+//! copies. This is MESI without its corner cases and without other limits such as bandwidth or the
+//! directory, so real machines are slower, not faster.
 
-/// Most cores a line knows.
+/// Maximum number of cores.
 pub(super) const MAX_CORES: usize = 256;
 
-/// What things cost, in ns.
+/// Costs of operations, in ns.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Costs {
-    /// To write a line one has.
+    /// A write to a line that only this core has.
     pub(super) hit: u64,
-    /// To read one that is in the own cache; 256 of them are not in the nearest one any more.
+    /// A read of a line in this core's cache. 256 lines do not fit into the nearest level.
     pub(super) look: u64,
-    /// To fetch a line from a core of the same socket.
+    /// A fetch from a core of the same socket.
     pub(super) near: u64,
-    /// To fetch it from another socket.
+    /// A fetch from another socket.
     pub(super) far: u64,
-    /// How long a read that misses keeps the line from others.
+    /// The time for which a read that misses keeps the line from other cores.
     pub(super) served: u64,
     /// Cores of a socket.
     pub(super) socket: usize,
@@ -59,25 +59,25 @@ impl Cores {
     }
 }
 
-/// A line, and what has become of it until now.
+/// A line and its state.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
     /// The core that wrote last.
     writer: usize,
     copies: Cores,
     free_at: u64,
-    /// How long it was on its way or held.
+    /// The time during which it was fetched or held.
     pub(super) busy: u64,
 }
 
 impl Line {
-    /// A line in the cache of `core`.
+    /// Returns a line in the cache of `core`.
     pub(super) fn of(core: usize) -> Self {
         Self { writer: core, copies: Cores::only(core), free_at: 0, busy: 0 }
     }
 
-    /// `core` writes at `now` and keeps the line for `hold`: a lock's time, or nothing. Returns when
-    /// it is done.
+    /// Writes at `now` and keeps the line for `hold` (the time of a lock, or 0). Returns the time
+    /// of completion.
     pub(super) fn write(&mut self, now: u64, core: usize, hold: u64, costs: &Costs) -> u64 {
         let alone = self.copies == Cores::only(core);
         let price = hold + if alone { costs.hit } else { costs.fetch(self.writer, core) };
@@ -87,7 +87,7 @@ impl Line {
         done
     }
 
-    /// `core` reads at `now`. Returns when it is done.
+    /// Reads at `now`. Returns the time of completion.
     pub(super) fn read(&mut self, now: u64, core: usize, costs: &Costs) -> u64 {
         if self.copies.has(core) {
             return now + costs.look;

@@ -1,34 +1,34 @@
-//! A machine of cores that repeat what a [`Step`] list says, and the lines they share.
+//! A machine whose cores repeat lists of [`Step`]s and share cache lines.
 //!
-//! A simulation by events: the core whose next step begins first takes it. Everything is a whole
-//! number of ns and the only chance is a generator with a fixed seed, so that runs are equal.
+//! This is a discrete-event simulation: the core whose next step begins first takes it. Times are
+//! whole nanoseconds, and the random generator has a fixed seed, so all runs are equal.
 
 use super::line::{Costs, Line};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::rc::Rc;
 
-/// What a core does next. Lines are numbers in the machine.
+/// A step of a core. A line is its index in the machine.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
-    /// Something of its own, about so long: a tenth more or less, so that cores do not march in step.
+    /// Private work of about this length. It varies by a tenth, so that cores do not stay in step.
     Work(u64),
-    /// Changes a line, and keeps it so long (a lock).
+    /// Changes a line and holds it for `hold` (a lock).
     Write { line: usize, hold: u64 },
-    /// Looks at a line.
+    /// Reads a line.
     Read(usize),
-    /// Looks at many; so many misses are under way at once.
+    /// Reads many lines. `at_once` misses overlap.
     Scan { lines: Vec<usize>, at_once: u64 },
-    /// So many operations are done.
+    /// Counts this number of operations as done.
     Done(u64),
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Outcome {
-    /// Operations per second, of all cores.
+    /// Operations per second of all cores.
     pub(super) per_second: f64,
-    /// The part of the time each line was on its way or held.
+    /// For each line the part of the time during which it was fetched or held.
     pub(super) busy: Vec<f64>,
 }
 
@@ -37,20 +37,20 @@ pub(super) struct Outcome {
 pub(super) struct Machine {
     costs: Costs,
     lines: Vec<Line>,
-    /// The steps of each core, to be repeated.
+    /// The steps that each core repeats.
     cores: Vec<Rc<[Step]>>,
     seed: u64,
 }
 
 impl Machine {
-    /// `lines` lines; each core repeats its steps.
+    /// Creates a machine with `lines` lines. Each core repeats its steps.
     pub(super) fn new(costs: Costs, lines: usize, cores: Vec<Vec<Step>>) -> Self {
         let lines = (0..lines).map(|n| Line::of(n % cores.len())).collect();
         let cores = cores.into_iter().map(Rc::from).collect();
         Self { costs, lines, cores, seed: 0x9E37_79B9_7F4A_7C15 }
     }
 
-    /// About `ns`: xorshift64 decides.
+    /// Returns about `ns`, chosen by xorshift64.
     fn about(&mut self, ns: u64) -> u64 {
         self.seed ^= self.seed << 13;
         self.seed ^= self.seed >> 7;
@@ -58,7 +58,7 @@ impl Machine {
         ns - ns / 10 + self.seed % (ns / 5 + 1)
     }
 
-    /// Runs for `span` ns. The first half is to warm up: operations and lines count in the second.
+    /// Runs for `span` ns. The first half is the warm-up: only the second half counts.
     pub(super) fn run(mut self, span: u64) -> Outcome {
         let mut queue: BinaryHeap<_> = (0..self.cores.len()).map(|c| Reverse((0, c, 0))).collect();
         let (half, mut done, mut warm) = (span / 2, 0, None);
@@ -82,7 +82,7 @@ impl Machine {
         Outcome { per_second: done as f64 * 1e9 / half as f64, busy }
     }
 
-    /// When `core` is done with `step`, begun at `now`.
+    /// Executes `step` on `core` at `now`. Returns the time of completion.
     fn take(&mut self, step: &Step, now: u64, core: usize) -> u64 {
         let costs = self.costs;
         match step {
@@ -128,7 +128,8 @@ mod tests {
             let rate = per_second(cores, shared) * Costs::default().near as f64 / 1e9;
             assert!((rate - 1.0).abs() < 0.02, "{cores} cores: {rate} of a write per transfer");
         }
-        // Across sockets it is slower than the one, faster than if each came from afar.
+        // Across sockets it is slower than within one, and faster than if each fetch crossed
+        // sockets.
         let rate = per_second(256, shared);
         assert!((4.0e6..1.0e7).contains(&rate), "{rate}");
     }
@@ -142,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_scan_pays_for_what_was_written_since() {
-        // Core 0 looks at a line that core 1 writes all the time, or never.
+        // Core 0 reads a line that core 1 writes all the time, or never.
         let rate = |writes: bool| {
             let looker = vec![Step::Scan { lines: vec![0], at_once: 1 }, Step::Done(1)];
             let pause = vec![Step::Work(1)];

@@ -1,19 +1,20 @@
-//! What shared structures cost with many Ps: real looks, and a simulation.
+//! The cost of shared structures with many Ps: real scans, and a simulation.
 //!
-//! `cargo run --release -p gmp-bench --bin scaling`. Two tables in Markdown, for `SCALING.md` of the
-//! package: what the looks over all Ps cost here with so many Ps ([`measured`]); and what workloads would
-//! do on machines with so many cores, which shared line is their limit, and what it would give to split
-//! that ([`machine`], [`work`]). The simulation is deterministic.
+//! `cargo run --release -p gmp-bench --bin scaling` prints two Markdown tables for `SCALING.md` of
+//! this package. The first has the cost of scans over all Ps on this machine ([`measured`]). The
+//! second has the throughput of workloads on machines with many cores, the shared line that limits
+//! each of them, and the gain from splitting that line ([`machine`], [`work`]). The simulation is
+//! deterministic.
 
 mod line;
 mod machine;
 mod measured;
 mod work;
 
-/// How many Ps.
+/// The numbers of Ps.
 const PROCS: [usize; 4] = [2, 8, 64, 256];
 
-/// Lines that are busy for less of the time are not named.
+/// A line that is busy for a smaller part of the time is not named.
 const QUIET: f64 = 0.05;
 
 fn main() {
@@ -57,7 +58,7 @@ fn print_workloads() {
     }
 }
 
-/// The two busiest lines, if they are busy.
+/// Returns the two busiest lines above [`QUIET`].
 fn busiest(busy: &[f64]) -> String {
     let mut lines: Vec<_> = work::SHARED.iter().zip(busy).filter(|(_, b)| **b > QUIET).collect();
     lines.sort_by(|a, b| b.1.total_cmp(a.1));

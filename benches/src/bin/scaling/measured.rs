@@ -1,8 +1,8 @@
-//! What the scheduler's looks over all Ps cost on this machine, with real code and as many Ps.
+//! The cost of the scheduler's scans over all Ps on this machine, with real code and many Ps.
 //!
-//! Few machines have 256 cores, but what makes a look expensive is not the number of cores: it is
-//! the number of lines, and that another core has written them. So one thread plays the Ms of all
-//! other Ps, one poll each, and the other one looks ([`gmp_rt::dev_hooks::Probe`]).
+//! Few machines have 256 cores. The cost of a scan does not depend on the number of cores, but on
+//! the number of lines and on whether another core has written them. So one thread acts as the Ms
+//! of all other Ps, one poll each, and another thread scans ([`gmp_rt::dev_hooks::Probe`]).
 
 use gmp_rt::dev_hooks::{Crowd, Global, Probe};
 use rustix::thread::{CpuSet, sched_setaffinity};
@@ -12,32 +12,33 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often each look is timed.
+/// Number of timings of each scan.
 const TIMES: usize = 101;
 
-/// Looks in one timing where lines are the own ones.
+/// Number of scans in one timing if no other core has written the lines.
 const IN_A_ROW: u32 = 200;
 
-/// One kind of look.
+/// One kind of scan.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
     pub(super) name: &'static str,
-    /// Nobody has written since the last one, ns.
+    /// No other core has written since the previous scan, ns.
     pub(super) again: f64,
     /// All other Ps have made a poll on another core since, ns.
     pub(super) after_polls: f64,
-    /// What a poll of each other P costs more after it, ns.
+    /// The additional cost of a poll of each other P after the scan, ns.
     pub(super) to_others: f64,
 }
 
-/// A look, to be called many times.
+/// A scan that is called many times.
 type Act<'a> = Box<dyn FnMut() + 'a>;
 
-/// How often all of it is done.
+/// Number of repetitions of all measurements.
 const ROUNDS: usize = 5;
 
-/// All looks, for each number of Ps. The upper quartile over rounds: a virtual machine's two CPUs are
-/// now and then two halves of one core, between which lines cost a fifth.
+/// Measures all scans for each number of Ps. Takes the upper quartile over rounds, because the two
+/// CPUs of a virtual machine are sometimes two hyper-threads of one core, between which lines cost
+/// a fifth.
 pub(super) fn looks(procs: &[usize]) -> Vec<Vec<Look>> {
     let round = |_| procs.iter().map(|procs| apart(|| looks_once(*procs))).collect();
     let rounds: Vec<Vec<Vec<Look>>> = (0..ROUNDS).map(round).collect();
@@ -91,15 +92,15 @@ fn looks_once(procs: usize) -> Vec<Look> {
     })
 }
 
-/// Where the thread that looks and the thread that plays the others take turns.
+/// Synchronises the thread that scans with the thread that acts as the other Ps.
 #[derive(Debug, Default)]
 struct Stage {
-    /// Turns of the crowd asked for, and taken.
+    /// Requested and completed turns of the crowd.
     asked: AtomicUsize,
     taken: AtomicUsize,
     /// Whether its Ps also set timers.
     timers: AtomicBool,
-    /// How long its last turn took, ns.
+    /// Duration of its last turn, ns.
     took: AtomicU64,
     over: AtomicBool,
 }
@@ -125,7 +126,7 @@ impl Stage {
         }
     }
 
-    /// Lets the crowd make a poll each; returns how long that took, ns.
+    /// Lets each P of the crowd make a poll. Returns the duration, ns.
     fn turn(&self) -> f64 {
         let turn = self.asked.load(Ordering::Relaxed) + 1;
         self.asked.store(turn, Ordering::Release);
@@ -161,8 +162,8 @@ impl Stage {
 /// Goroutines in a batch between a ring and the global queue.
 const BATCH: usize = 129;
 
-/// What it takes to count a batch off the global queue, under its lock, per goroutine: if this core has put it
-/// there, and if another has; ns.
+/// Returns the time to count a batch off the global queue under its lock, in ns per goroutine: if
+/// this core has queued it, and if another core has.
 pub(super) fn batch_off_queue() -> (f64, f64) {
     apart(batches_once)
 }
@@ -191,12 +192,12 @@ fn batches_once() -> (f64, f64) {
     (own, foreign)
 }
 
-/// CPU time of the whole process for one goroutine spawned from outside, run and joined, while
-/// `procs - 1` other Ps are idle and their threads asleep; µs.
+/// Returns the CPU time of the process, in µs, to spawn a goroutine on an external thread, run it
+/// and join it, while `procs - 1` other Ps are idle and their threads sleep.
 pub(super) fn wake_up(procs: usize) -> f64 {
     let runtime = gmp_rt::Builder::new().max_procs(procs).max_threads(procs + 16).build().unwrap();
     wake_all(&runtime, procs);
-    // Long enough for its M to go to sleep again, which is what is measured.
+    // Long enough for its M to go to sleep again, which is part of the measurement.
     let pause = || std::thread::sleep(Duration::from_micros(500));
     median((0..TIMES).map(|_| {
         pause();
@@ -207,7 +208,7 @@ pub(super) fn wake_up(procs: usize) -> f64 {
     }))
 }
 
-/// Has every P run something once, so that it has a thread.
+/// Runs something on every P once, so that each has a thread.
 fn wake_all(runtime: &gmp_rt::Runtime, procs: usize) {
     let here = std::sync::Arc::new(AtomicUsize::new(0));
     let spawned: Vec<_> = (0..procs)
@@ -251,12 +252,13 @@ fn upper(values: impl IntoIterator<Item = f64>) -> f64 {
     values[values.len() * 3 / 4]
 }
 
-/// Runs `f` on a thread of its own, which may be pinned: those started later by this one are not.
+/// Runs `f` on its own thread. That thread may be pinned without pinning later threads of the
+/// caller.
 fn apart<R: Send>(f: impl FnOnce() -> R + Send) -> R {
     std::thread::scope(|scope| scope.spawn(f).join().unwrap())
 }
 
-/// Keeps the calling thread on one CPU; where there is none of that number, it stays where it is.
+/// Pins the calling thread to one CPU. Has no effect if there is no CPU with this number.
 fn pin(cpu: usize) {
     let mut cpus = CpuSet::new();
     cpus.set(cpu);

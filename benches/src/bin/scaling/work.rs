@@ -1,33 +1,33 @@
-//! What Ps do in the simulation: workloads as lists of steps, with what each touches of the
-//! scheduler.
+//! The workloads of the simulation: lists of steps, with the shared lines that each step touches.
 //!
-//! The time of work that is a P's own is what the row of that name takes per goroutine on one core
-//! (`benches/README.md`); which lines are written how often is read off the code, and `SCALING.md` has the
-//! list. A workload may be *sharded*: the same with one structure split, to see what that would give.
+//! The time of private work is the time per goroutine of the row of that name on one core
+//! (`benches/README.md`). The code determines which lines are written and how often. `SCALING.md`
+//! has the list. A workload may be *sharded*: the same with one structure split, to show the gain.
 
 use super::line::{Costs, MAX_CORES};
 use super::machine::{Machine, Outcome, Step};
 
-/// How long is simulated, ns, where steps are short.
+/// Simulated time, in ns, if steps are short.
 const FINE: u64 = 400_000;
 
-/// Where they are of about a microsecond.
+/// The same if steps take about a microsecond.
 const MIDDLE: u64 = 4_000_000;
 
-/// Where some take ten, and wait for each other.
+/// The same if some steps take ten microseconds and wait for each other.
 const COARSE: u64 = 40_000_000;
 
 /// Goroutines in a batch between a ring and the global queue.
 const BATCH: u64 = 129;
 
-/// What it takes to count a goroutine off a list that another core has made, ns; as measured. Cells that lie
-/// beside each other are fetched ahead; those of a long-lived program are not, and take [`Costs::near`].
+/// Time to count a goroutine off a list that another core has made, in ns, as measured. The CPU
+/// prefetches adjacent cells. The cells of a long-lived program are not adjacent and take
+/// [`Costs::near`].
 const COUNTED_OFF: u64 = 20;
 
-/// Slices between two looks at shared queues.
+/// Slices between two checks of the shared queues.
 const TICK: u64 = 61;
 
-/// Shared lines by name; each has a place for every shard.
+/// Shared lines by name. Each has a place for every shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shared {
     GlobalQueue,
@@ -55,8 +55,8 @@ pub(super) const SHARED: [Shared; 10] = [
     Shared::Epoll,
 ];
 
-/// After the shared lines and their shards: the line of each P that others look at, and that of its
-/// timers.
+/// After the shared lines and their shards: the line of each P that other Ps read, and the line of
+/// its timers.
 const RINGS: usize = SHARED.len() * MAX_CORES;
 const TIMERS: usize = RINGS + MAX_CORES;
 const LINES: usize = TIMERS + MAX_CORES;
@@ -65,11 +65,11 @@ const LINES: usize = TIMERS + MAX_CORES;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Workload {
     pub(super) name: &'static str,
-    /// The steps of one core of so many.
+    /// Returns the steps of one core.
     steps: fn(&Seat) -> Vec<Step>,
-    /// How long it is simulated.
+    /// Simulated time.
     span: u64,
-    /// Which lines are split, and how many cores share a part.
+    /// The lines that are split, and the number of cores that share a part.
     shards: &'static [(Shared, usize)],
 }
 
@@ -96,7 +96,7 @@ impl Seat {
         Step::Read(self.line(shared))
     }
 
-    /// Lines of all Ps but the own, from `first` on.
+    /// Returns the lines of all other Ps, from `first` on.
     fn others(&self, first: usize) -> Vec<usize> {
         (0..self.cores).filter(|core| *core != self.core).map(|core| first + core).collect()
     }
@@ -204,7 +204,8 @@ pub(super) const WORKLOADS: &[Workload] = &[
 ];
 
 impl Workload {
-    /// Simulates it on `cores` cores; the outcome, and how busy each of [`SHARED`] was (the busiest shard).
+    /// Simulates the workload on `cores` cores. Returns the outcome, and for each of [`SHARED`] how
+    /// busy its busiest shard was.
     pub(super) fn run(&self, cores: usize) -> (Outcome, Vec<f64>) {
         let seat = |core| Seat { core, cores, shards: self.shards };
         let scripts = (0..cores).map(|core| (self.steps)(&seat(core))).collect();
@@ -218,18 +219,19 @@ impl Workload {
     }
 }
 
-/// A look at all of a kind; by the measured figures about eight misses are under way at a time.
+/// A scan of all lines of a kind. By the measured figures about eight misses overlap.
 fn in_order(lines: Vec<usize>) -> Step {
     Step::Scan { lines, at_once: 8 }
 }
 
-/// A thief's pass: in random order and with more to do for each, so three.
+/// The pass of a thief. It is in random order and does more per line, so about three misses
+/// overlap.
 fn at_random(lines: Vec<usize>) -> Step {
     Step::Scan { lines, at_once: 3 }
 }
 
-/// A P that yields 30 ns slices: its ring's line is written each time, and once in 61 it looks at the shared
-/// queues, and at timers if it is its turn.
+/// A P with slices of 30 ns that yield. Each slice writes the line of the ring. Every 61st slice
+/// checks the shared queues, and the timers in each `turns`-th check.
 fn slices(seat: &Seat, turns: u64, slice: &[Step]) -> Vec<Step> {
     let mut steps = Vec::new();
     for turn in 0..turns {
@@ -243,7 +245,8 @@ fn slices(seat: &Seat, turns: u64, slice: &[Step]) -> Vec<Step> {
     steps
 }
 
-/// `looks_at_all_timers` of `gmp-rt/src/sched/find.rs`.
+/// Number of global checks per scan of all timers. The scheduler scans `TIMER_LOOKS` Ps per check
+/// in turn (`gmp-rt/src/sched/serve.rs`), which costs the same on average.
 fn turns(seat: &Seat) -> u64 {
     (seat.cores as u64 / 16).max(1)
 }
@@ -267,7 +270,7 @@ fn timeouts_all_timers(seat: &Seat) -> Vec<Step> {
     slices(seat, 1, &slice)
 }
 
-/// One core in four, or in `cores / most`, spins: it looks at all rings, pauses, and looks again.
+/// One core in `one_in` spins: it scans all rings, pauses, and scans again.
 fn thieves(seat: &Seat, one_in: usize) -> Vec<Step> {
     if seat.core % one_in == one_in - 1 {
         vec![at_random(seat.others(RINGS)), Step::Work(800)]
@@ -284,14 +287,14 @@ fn beside_few_thieves(seat: &Seat) -> Vec<Step> {
     thieves(seat, (seat.cores / 4).max(4))
 }
 
-/// Spawns whose goroutines all go through the global queue: 104 ns each, one batch in and one out.
-/// Ids in batches of 64. Under the lock a batch that goes in is one link, one that comes out is
-/// counted off goroutine by goroutine.
+/// Spawns whose goroutines all pass through the global queue: 104 ns each, one batch in and one
+/// out. Ids come in batches of 64. Under the lock an incoming batch is one link, and an outgoing
+/// batch is counted off goroutine by goroutine.
 fn overflow(seat: &Seat) -> Vec<Step> {
     overflow_with(seat, BATCH * COUNTED_OFF)
 }
 
-/// As if whole batches came out as they went in.
+/// The same if whole batches leave the queue as they were put in.
 fn overflow_whole(seat: &Seat) -> Vec<Step> {
     let mut steps = overflow_with(seat, 0);
     // The goroutines are still fetched, but without the lock.
@@ -311,9 +314,9 @@ fn overflow_with(seat: &Seat, out: u64) -> Vec<Step> {
     ]
 }
 
-/// One core in four is a thread outside that wakes goroutines: a lock for readers taken and given
-/// back, a reference count up and down, the tail of the inbox, a look at the idle word. The others take
-/// and run them, [`SHARE`] at a time.
+/// One core in four is an external thread that wakes goroutines. A wake-up takes and releases a
+/// read lock, increments and decrements a reference count, writes the tail of the inbox and reads
+/// the idle word. The other cores take and run the goroutines, [`SHARE`] at a time.
 fn outside_wakes(seat: &Seat) -> Vec<Step> {
     if !seat.core.is_multiple_of(4) {
         return runs_from_inbox(seat);
@@ -324,7 +327,8 @@ fn outside_wakes(seat: &Seat) -> Vec<Step> {
     steps
 }
 
-/// How many goroutines a P takes from the inbox at a time: one more than its part of the backlog.
+/// Number of goroutines that a P takes from the inbox at a time: one more than its part of the
+/// backlog.
 const SHARE: u64 = 4;
 
 fn runs_from_inbox(seat: &Seat) -> Vec<Step> {
@@ -332,12 +336,12 @@ fn runs_from_inbox(seat: &Seat) -> Vec<Step> {
     vec![take, seat.read(Shared::InboxTail), Step::Work(SHARE * 100)]
 }
 
-/// The same with new goroutines: also an id each, the count, and a cell from the centre under its lock.
+/// The same with new goroutines: also an id, the count, and a cell from the centre under its lock.
 fn outside_spawns(seat: &Seat) -> Vec<Step> {
     if !seat.core.is_multiple_of(4) {
         let mut steps = Vec::new();
         (0..64 / SHARE).for_each(|_| steps.extend(runs_from_inbox(seat)));
-        // The cells go back 64 at a time.
+        // The cells return to the centre 64 at a time.
         steps.push(seat.write(Shared::Centre, 64 * 10));
         return steps;
     }
@@ -352,8 +356,9 @@ fn outside_spawns(seat: &Seat) -> Vec<Step> {
     ]
 }
 
-/// 20 µs of work, then a sleep and a wake-up by another thread (10 µs of CPU for the system): the lists' lock
-/// twice to sleep, once to be woken; the idle word five times; and looks over all Ps.
+/// 20 µs of work, then a sleep and a wake-up by another thread, with 10 µs of CPU time in the
+/// kernel. It takes the lock of the lists twice to sleep and once to be woken, writes the idle word
+/// five times, and scans all Ps.
 fn naps(seat: &Seat) -> Vec<Step> {
     vec![
         Step::Work(20_000),
@@ -374,8 +379,9 @@ fn naps(seat: &Seat) -> Vec<Step> {
     ]
 }
 
-/// An answer on a connection: 5 µs for a read and a write, during which the kernel puts the event of the other
-/// end on the list of its epoll, under its lock; events are taken off by 32, under the same.
+/// An answer on a connection: 5 µs for a read and a write. Meanwhile the kernel queues the event of
+/// the other end on the list of its epoll, under its lock. Events are taken from the list 32 at a
+/// time, under the same lock.
 fn echo(seat: &Seat) -> Vec<Step> {
     let mut steps = Vec::new();
     for _ in 0..32 {

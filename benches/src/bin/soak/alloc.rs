@@ -6,13 +6,13 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Counters on cache lines of their own. Threads share them by an address on their stacks.
+/// Counters on their own cache lines. The stack address of a thread selects its counter.
 #[repr(align(128))]
 struct Shard(AtomicUsize);
 
 static SHARDS: [Shard; 16] = [const { Shard(AtomicUsize::new(0)) }; 16];
 
-/// The system's allocator with a count. Counts are relaxed: they order no other memory.
+/// The system allocator with a count. Counts are relaxed: they order no other memory.
 #[cfg_attr(not(feature = "live-bytes"), expect(dead_code, reason = "not the allocator then"))]
 #[derive(Debug)]
 pub(crate) struct Counting;
@@ -20,7 +20,7 @@ pub(crate) struct Counting;
 fn count(bytes: usize) {
     let on_stack = 0u8;
     let shard = std::ptr::from_ref(&on_stack).addr() >> 16;
-    // Wraps: a thread may free what another one allocated. The sum is exact.
+    // Wraps: a thread may free memory that another thread allocated. The sum is exact.
     SHARDS[shard % SHARDS.len()].0.fetch_add(bytes, Relaxed);
 }
 

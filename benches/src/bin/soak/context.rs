@@ -1,4 +1,4 @@
-//! What an operation gets: its runtime, its random numbers, the shared objects.
+//! The surroundings of an operation: its runtime, its random numbers, the shared objects.
 
 use crate::commons::Commons;
 use crate::coverage::{End, did};
@@ -64,7 +64,7 @@ impl Cx {
     }
 }
 
-/// Waits for a goroutine. Only expected panics and cancellations are right.
+/// Waits for a goroutine. Only expected panics and cancellations are allowed.
 pub(crate) async fn join<T>(child: Child<T>) -> Option<T> {
     match child.join().await {
         Ok(output) => {

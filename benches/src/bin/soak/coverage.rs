@@ -1,4 +1,4 @@
-//! How often each call of the API was made, and how it ended.
+//! Counts of the calls of the API, by their results.
 
 use crate::calls::CALLS;
 use crate::table::{TABLE, is_drawn};
@@ -6,11 +6,11 @@ use crate::violation::violation;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// How a call ended.
+/// The result of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Ok,
-    /// Nothing to do now: empty, full, locked or not ready.
+    /// Not possible now: empty, full, locked or not ready.
     Not,
     /// A limit or a deadline has passed.
     Timeout,
@@ -45,7 +45,7 @@ pub(crate) fn drew(index: usize) {
     OPERATIONS[index].fetch_add(1, Relaxed);
 }
 
-/// Returns how often each operation was drawn, and the operations of the run that never were.
+/// Returns the counts of the drawn operations, and the operations of the run that were never drawn.
 pub(crate) fn operations() -> (String, Vec<&'static str>) {
     let (mut text, mut missing) = (String::new(), Vec::new());
     for (index, (operation, count)) in TABLE.iter().zip(&OPERATIONS).enumerate() {

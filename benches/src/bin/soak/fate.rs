@@ -1,4 +1,4 @@
-//! How each goroutine ends: exactly once, and as its handle says.
+//! The end of each goroutine: exactly once, and as its handle reports.
 
 use crate::violation::violation;
 use std::pin::Pin;
@@ -117,7 +117,7 @@ impl<F: Future> Future for Tracked<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        /// Notes a panic of the poll: dropped by unwinding only.
+        /// Records a panic of the poll: only unwinding drops it.
         struct Unwinds<'a>(&'a Life);
         impl Drop for Unwinds<'_> {
             fn drop(&mut self) {
@@ -139,12 +139,12 @@ impl<F: Future> Future for Tracked<F> {
     }
 }
 
-/// What a join of a tracked goroutine is compared with.
+/// The recorded end with which a join of a tracked goroutine is compared.
 #[derive(Debug)]
 pub(crate) struct Watch(Arc<Fate>);
 
 impl Watch {
-    /// Checks that the result of a join fits the end of the goroutine.
+    /// Checks that the result of a join matches the end of the goroutine.
     pub(crate) fn check<T>(&self, joined: &Result<T, gmp::JoinError>) {
         let state = self.0.state.load(Relaxed);
         let fits = match joined {

@@ -1,4 +1,4 @@
-//! A runtime of the soak and what is counted about it.
+//! A runtime of the soak and its counters.
 
 use crate::fate::{Census, Tracked, Watch};
 use crate::rand::Rand;
@@ -13,7 +13,7 @@ pub(crate) struct Home {
     pub(crate) census: Arc<Census>,
 }
 
-/// How long a runtime lives.
+/// The lifetime of a runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lifetime {
     /// As long as the run.

@@ -1,6 +1,6 @@
 //! Known defects of gmp, and the operations that are left out because of them.
 //!
-//! Each row is one point of an issue. Mending the point empties its row: delete it.
+//! Each row is one point of an issue. Delete the row when the point is fixed.
 
 /// A row.
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,4 @@
-//! How late wake-ups are, by what causes them.
+//! Lateness of wake-ups, by cause.
 
 use crate::bounds::READY_BOUND;
 use crate::violation::violation;
@@ -32,7 +32,7 @@ pub(crate) struct Lateness {
 }
 
 impl Lateness {
-    /// Notes that a goroutine ran `late` after its wake-up.
+    /// Records that a goroutine ran `late` after its wake-up.
     pub(crate) fn note(&self, cause: Cause, late: Duration) {
         let micros = late.as_micros() as u64;
         self.worst[cause as usize].fetch_max(micros, Relaxed);
@@ -82,7 +82,7 @@ impl Pending {
         Self { cause, since: AtomicU64::new(0) }
     }
 
-    /// Notes a wake-up now, or at a later time.
+    /// Records a wake-up after the time `after`.
     pub(crate) fn wake_in(&self, after: Duration) {
         self.since.store(now_micros() + after.as_micros() as u64 + 1, Relaxed);
     }
@@ -92,7 +92,7 @@ impl Pending {
         self.since.load(Relaxed) != 0
     }
 
-    /// Notes that the goroutine runs.
+    /// Records that the goroutine runs.
     pub(crate) fn ran(&self, lateness: &Lateness) {
         let since = self.since.swap(0, Relaxed);
         if since != 0 {
@@ -100,7 +100,7 @@ impl Pending {
         }
     }
 
-    /// Ends the wake-up: the goroutine does not exist any more.
+    /// Removes the wake-up, because the goroutine does not exist any more.
     pub(crate) fn forget(&self) {
         self.since.store(0, Relaxed);
     }

@@ -28,12 +28,12 @@ pub(crate) struct Ledger {
     marks: Box<[AtomicU8]>,
     per_sender: usize,
     alive: AtomicU64,
-    /// Written only when something is wrong.
+    /// Written only after a fault.
     faults: Mutex<Vec<String>>,
     report: fn(String),
 }
 
-/// Where a value comes from: the sender, and the place in the order of that sender.
+/// The origin of a value: its sender, and its position among the values of that sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
     pub(crate) sender: usize,
@@ -71,14 +71,14 @@ impl Ledger {
         Token { origin, content: Box::new(self.index(origin)), ledger: self.clone() }
     }
 
-    /// Notes that the send of a value has succeeded.
+    /// Records that the send of a value has succeeded.
     pub(crate) fn sent(&self, origin: Origin) {
         if self.mark(origin, SENT) & SENT != 0 {
             self.fault(origin, "reported as sent twice");
         }
     }
 
-    /// Notes that an error of a send has the value.
+    /// Records that an error of a send returned the value.
     pub(crate) fn returned(&self, token: &Token, sent_as: Origin) {
         if token.origin != sent_as {
             self.fault(token.origin, &format!("returned for {sent_as:?}"));
@@ -89,7 +89,7 @@ impl Ledger {
         }
     }
 
-    /// Notes that a value has been received.
+    /// Records that a value has been received.
     pub(crate) fn received(&self, token: &Token) {
         let before = self.mark(token.origin, RECEIVED);
         if before & RECEIVED != 0 {
@@ -139,7 +139,7 @@ impl Ledger {
 }
 
 impl Token {
-    /// Returns where the value comes from.
+    /// Returns the origin of the value.
     pub(crate) fn origin(&self) -> Origin {
         self.origin
     }

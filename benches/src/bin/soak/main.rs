@@ -1,10 +1,11 @@
 //! Soak: random operations over the public API of gmp on the real scheduler, with invariants that
-//! are checked all the time. `--help` has the options, `README.md` of this package the rest.
+//! are checked all the time. `--help` lists the options. `README.md` of this package describes the
+//! rest.
 //!
 //! [`table`] has the operations, [`known`] those that are left out because of a known defect. A run
-//! is a row of [`phase`]s: load by [`worker`]s, then rest, then the checks. While the load runs,
-//! [`probe`]s measure how late wake-ups are, and the [`watchdog`] looks for what does not progress.
-//! [`ledger`] and [`fate`] know what must become of each value and of each goroutine.
+//! is a sequence of [`phase`]s: load by [`worker`]s, then rest, then the checks. During the load
+//! [`probe`]s measure how late wake-ups are, and the [`watchdog`] reports operations without
+//! progress. [`ledger`] and [`fate`] check the end of each value and of each goroutine.
 
 mod alloc;
 mod bounds;

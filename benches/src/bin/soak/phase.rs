@@ -91,7 +91,7 @@ impl Phases {
     }
 }
 
-/// Waits until `at_rest`, or reports what is left.
+/// Waits until `at_rest`, or reports what remains.
 fn wait_until(at_rest: impl Fn() -> bool, what: impl Fn() -> String) {
     let limit = Instant::now() + DRAIN_BOUND;
     while !at_rest() {
@@ -117,7 +117,7 @@ fn drain(world: &World) {
     });
 }
 
-/// Checks what must hold when nothing runs.
+/// Checks the invariants of a run at rest.
 fn check_ledgers(world: &World) {
     if ledger::alive() != 0 {
         violation(format!("{} values are alive, but no channel is", ledger::alive()));

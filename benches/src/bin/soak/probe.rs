@@ -1,8 +1,8 @@
-//! Probe goroutines: each is woken at a known time and notes when it runs.
+//! Probe goroutines: each is woken at a known time and records when it runs.
 //!
-//! Every runtime of the run has four: one is woken by a timer, one by a channel, one by a socket
-//! and one by a waker. An external thread causes the last three. The watchdog looks for wake-ups
-//! whose goroutine has not run.
+//! Every runtime of the run has four of them. A timer, a channel, a socket and a waker wake one
+//! each. An external thread causes the last three. The watchdog reports wake-ups whose goroutine
+//! has not run.
 
 use crate::home::{Child, From, Home};
 use crate::lateness::{Cause, Pending};
@@ -75,7 +75,7 @@ impl Probes {
     }
 }
 
-/// Runs the probes of all runtimes until the load is over: on a thread of its own.
+/// Runs the probes of all runtimes on its own thread until the load is over.
 pub(crate) fn run(world: &'static World) {
     world.probes.forget();
     let mut ends: Vec<Ends> =
@@ -90,7 +90,7 @@ pub(crate) fn run(world: &'static World) {
     world.probes.forget();
 }
 
-/// What the external thread has of one runtime's probes.
+/// The external thread's handles to the probes of one runtime.
 struct Ends {
     wakes: Arc<Wakes>,
     home: Home,

@@ -28,14 +28,14 @@ pub(crate) struct Descriptors {
 }
 
 impl Descriptors {
-    /// Ends of the pipes that `io::copy` keeps at most: 8 pipes.
+    /// Maximum number of pipe ends that `io::copy` keeps: those of 8 pipes.
     const KEPT_PIPES: usize = 16;
 
     /// Counts the open descriptors.
     pub(crate) fn count() -> Self {
         let mut count = Self::default();
         for entry in fs::read_dir("/proc/self/fd").into_iter().flatten().flatten() {
-            // The descriptor of this walk is gone, or is a folder that is always there.
+            // The descriptor of this scan is closed by then, or is a folder that is always present.
             match fs::read_link(entry.path()) {
                 Ok(target) if target.to_string_lossy().starts_with("pipe:") => count.pipes += 1,
                 _ => count.others += 1,
@@ -77,7 +77,7 @@ pub(crate) fn thread_names() -> Vec<String> {
     threads.filter_map(name).map(|name| name.trim_end().to_owned()).collect()
 }
 
-/// Returns the number of entries of a folder. A descriptor of its own is not counted.
+/// Returns the number of entries of a folder, without the descriptor of this scan.
 pub(crate) fn entries(folder: &str) -> usize {
     let own = usize::from(folder.ends_with("fd"));
     fs::read_dir(folder).map_or(0, |folder| folder.count() - own)

@@ -18,7 +18,7 @@ pub(crate) type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Operation {
     pub(crate) name: &'static str,
-    /// How often it is drawn, beside the other weights.
+    /// Relative frequency of the operation.
     weight: u32,
     place: Place,
     pub(crate) run: fn(Cx) -> Running,
@@ -124,7 +124,7 @@ pub(crate) struct Drawn {
     pub(crate) operation: fn(Cx) -> Running,
 }
 
-/// The operations of a run, by what they are drawn for.
+/// The operations of a run, by where they can run.
 #[derive(Debug)]
 struct Draws {
     all: Vec<(u64, usize)>,
@@ -161,7 +161,7 @@ pub(crate) fn choose(options: &Options) -> Result<(), String> {
     let all = sums(&enabled);
     let mut portable = sums(&|operation| enabled(operation) && operation.place == Place::Anywhere);
     if portable.is_empty() {
-        // Only lasting operations were asked for: runtimes that end still have a load.
+        // Only lasting operations were requested. Runtimes that end still need a load.
         portable = sums(&|operation| operation.name == "goroutine_fan_out");
     }
     if all.is_empty() {

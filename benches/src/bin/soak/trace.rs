@@ -1,6 +1,7 @@
 //! The last operations of each worker, for the report of a violation.
 //!
-//! All entries are relaxed atomics: the trace must not order the memory that a sanitizer checks.
+//! All entries are relaxed atomics: the trace must not order the memory accesses that a sanitizer
+//! checks.
 
 use crate::table::TABLE;
 use crate::world::now_micros;
@@ -19,7 +20,7 @@ pub(crate) const WORKERS: usize = 96;
 pub(crate) struct Trace {
     /// Operations that were begun.
     begun: AtomicU64,
-    /// When the running operation began, in microseconds of the run; 0 if none runs.
+    /// Start of the running operation, in microseconds of the run; 0 if none runs.
     since: AtomicU64,
     /// Index in the table, and the number of the operation.
     entries: [AtomicU64; KEPT],
@@ -87,14 +88,14 @@ impl Traces {
 }
 
 impl Trace {
-    /// Notes the begin of an operation; `index` is its place in the table.
+    /// Records the start of an operation. `index` is its place in the table.
     pub(crate) fn begin(&self, index: usize) {
         let number = self.begun.fetch_add(1, Relaxed);
         self.entries[number as usize % KEPT].store(index as u64, Relaxed);
         self.since.store(now_micros().max(1), Relaxed);
     }
 
-    /// Notes the end of the operation.
+    /// Records the end of the operation.
     pub(crate) fn end(&self) {
         self.since.store(0, Relaxed);
     }

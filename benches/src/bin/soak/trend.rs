@@ -8,8 +8,8 @@
 //! 4. the slope exceeds the threshold that the caller derives from the load ([`Limits::slope`]).
 //!
 //! A cache holds the largest number of objects that were ever in use at a time. Such a maximum of
-//! random loads rises for many phases, in ever rarer steps. So only the third condition tells it
-//! from a leak, and a leak below that size needs a longer run.
+//! random loads rises for many phases, in ever rarer steps. Only the third condition distinguishes
+//! it from a leak, so a leak below that size needs a longer run.
 //!
 //! The second half of the run must grow by itself as well: a cache that fills up once has a trend
 //! in the whole run, but none in its second half.
@@ -21,7 +21,7 @@ pub(crate) const FEWEST: usize = 11;
 /// once in 30,000 times. A run judges its series after every phase, so the other conditions count.
 const SIGNIFICANT: f64 = 4.0;
 
-/// What a series may do without being reported.
+/// The growth of a series that is not reported.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// Growth from one sample to the next.

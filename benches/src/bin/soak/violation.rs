@@ -1,5 +1,5 @@
-//! What happens when an invariant is broken: a report with all that is needed to find out why, and
-//! the end of the process.
+//! The reaction to a broken invariant: a report with all data for its analysis, and the end of the
+//! process.
 
 use crate::world::{World, world};
 use parking_lot::Mutex;
@@ -38,7 +38,7 @@ pub(crate) fn expected_panic() -> ! {
     panic!("{EXPECTED}");
 }
 
-/// Makes unexpected panics violations and keeps expected ones quiet.
+/// Turns unexpected panics into violations and suppresses the messages of expected ones.
 pub(crate) fn install_panic_hook() {
     let default = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
@@ -53,8 +53,8 @@ fn report(world: &World) {
     print(&format!("seed {}\noptions {:?}\n", world.options.seed, world.options));
     print(&format!("trace, newest first:\n{}", world.traces.tail()));
     print(&world.lateness.to_string());
-    // A dump takes locks of a runtime that may be the broken one: on a thread of its own, so that
-    // the process ends in any case.
+    // A dump takes locks of a runtime, which may be the broken one. It runs on its own thread, so
+    // that the process ends in any case.
     let dumps = std::thread::spawn(|| {
         for (name, dump) in crate::world::dumps() {
             print(&format!("--- goroutines of runtime {name}\n{dump}\n"));

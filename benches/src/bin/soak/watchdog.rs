@@ -1,4 +1,4 @@
-//! A thread that prints progress, and reports what does not progress.
+//! A thread that prints progress and reports operations without progress.
 
 use crate::bounds::OPERATION_BOUND;
 use crate::resources::{entries, rss};

@@ -90,7 +90,7 @@ impl Worker {
             let mut patience = self.cx.rand.fork();
             self.trace.begin(index);
             match form {
-                // As a goroutine of its own, which is aborted at a random moment.
+                // As a separate goroutine that is aborted at a random time.
                 0 | 1 => {
                     let child =
                         self.cx.spawn_anywhere(|there| operation(Cx { home: there.home, ..inner }));

@@ -1,4 +1,4 @@
-//! What all parts of a run share.
+//! State that all parts of a run share.
 
 use crate::commons::Commons;
 use crate::home::Home;
@@ -38,7 +38,7 @@ pub(crate) fn world() -> Option<&'static World> {
     WORLD.get()
 }
 
-/// Returns the run for operations, which exist in a run only.
+/// Returns the run. Operations call it, and they exist only in a run.
 pub(crate) fn the_world() -> &'static World {
     world().expect("operations run after the start")
 }

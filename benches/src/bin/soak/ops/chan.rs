@@ -39,8 +39,8 @@ pub(crate) async fn traffic(mut cx: Cx) {
     let count = 1 + cx.rand.size(30);
     let ledger = Ledger::new(senders, count, fault);
     let cancels = cx.rand.once_in(2);
-    // The end of a guest cancels receivers as well. A cancelled receive gives its value back,
-    // perhaps after another receiver has received a later one: see `Receiver::recv`.
+    // The end of a guest cancels receivers as well. A cancelled receive returns its value, perhaps
+    // after another receiver has received a later one: see `Receiver::recv`.
     let may_cancel = cancels || cx.home.lifetime == Lifetime::Guest;
     let order = match may_cancel && receivers > 1 {
         true => Order::Unknown,
@@ -69,7 +69,8 @@ pub(crate) async fn traffic(mut cx: Cx) {
     for child in sending {
         join(child).await;
     }
-    // The last senders are gone, so all receivers end. What aborted receivers gave back is left.
+    // The last senders are gone, so all receivers end. Values that aborted receivers returned
+    // remain.
     for child in receiving {
         join(child).await;
     }
@@ -80,7 +81,7 @@ pub(crate) async fn traffic(mut cx: Cx) {
     }
 }
 
-/// Receives what is left in a channel that nobody else uses.
+/// Receives the remaining values of a channel that no other goroutine uses.
 pub(crate) fn drain(rx: &Receiver<Token>, ledger: &Ledger) {
     while let Ok(token) = rx.try_recv() {
         ledger.received(&token);
@@ -92,7 +93,7 @@ async fn disturb(cx: &mut Cx, sending: &[Child<()>], receiving: &[Child<()>]) {
         cx.pause().await;
         abort(cx.rand.pick(sending));
     }
-    // One receiver is left, or the senders would wait for ever.
+    // One receiver remains, or the senders would wait forever.
     if receiving.len() > 1 && cx.rand.once_in(2) {
         cx.pause().await;
         abort(cx.rand.pick(receiving));
@@ -175,7 +176,7 @@ pub(crate) async fn threads(mut cx: Cx) {
             }
             next += 1;
         }
-        // Closing first: a send that succeeded is then in the buffer.
+        // Closing first, so that every value whose send succeeded is in the buffer.
         rest.close();
         drain(&rest, &book);
     });
@@ -209,7 +210,7 @@ fn receiving(rx: Receiver<Token>, form: u64) -> Box<dyn Iterator<Item = Token>> 
     }
 }
 
-/// The calls that look at a channel agree with what was done to it.
+/// The calls that inspect a channel agree with the operations on it.
 pub(crate) async fn inspect(mut cx: Cx) {
     let cap = cx.rand.size(4);
     let (tx, rx) = gmp::chan::<u64>(cap);

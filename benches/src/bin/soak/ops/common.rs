@@ -13,7 +13,7 @@ pub(crate) async fn send_shared(mut cx: Cx) {
     let Some(origin) = lane.next_origin() else { return };
     let token = lane.ledger.make(origin);
     let mut tx = lane.tx.clone();
-    // A plain send may wait for the next receiver: with a limit, so that the phase ends.
+    // A plain send may wait for the next receiver. The limit lets the phase end.
     let sending = send(&mut tx, token, &lane.ledger, &mut cx.rand, Blocking::No);
     match gmp::timeout(Duration::from_millis(5), sending).await {
         Ok(Sent::Back(token) | Sent::Closed(token)) => drop(token),
@@ -57,7 +57,7 @@ pub(crate) async fn mutex_shared(mut cx: Cx) {
         violation(format!("the shared mutex does not exclude: {pair:?}"));
     }
     pair.0 += 1;
-    // The lock is held over an await now and then: also when this goroutine is aborted.
+    // Sometimes holds the lock across an await, also when this goroutine is aborted.
     if cx.rand.once_in(16) {
         let before = *pair;
         pair.1 += 1;
@@ -132,7 +132,7 @@ pub(crate) async fn semaphore_shared(mut cx: Cx) {
         _ => commons.semaphore.acquire(wanted).await,
     };
     did("Semaphore::acquire", End::Ok);
-    /// Takes the permits from the count before they go back.
+    /// Subtracts the permits from the count before they are released.
     struct Held<'a>(&'a crate::commons::Commons, usize);
     impl Drop for Held<'_> {
         fn drop(&mut self) {

@@ -14,7 +14,7 @@ struct RequestId(u64);
 /// A tree of contexts: what ends the parent ends the children.
 pub(crate) async fn tree(mut cx: Cx) {
     let (root, canceller) = Context::background().with_value(RequestId(9)).with_cancel();
-    // Cancels also if this operation is aborted: blocked children must end.
+    // Also cancels if this operation is aborted, because blocked children must end.
     let guard = canceller.drop_guard();
     let mut children = Vec::new();
     for _ in 0..1 + cx.rand.size(5) {
@@ -83,7 +83,7 @@ pub(crate) async fn deadline(mut cx: Cx) {
 pub(crate) async fn after_func(mut cx: Cx) {
     let (ctx, canceller) = Context::background().with_cancel();
     let (calls, ended) = (Arc::new(AtomicU64::new(0)), gmp::WaitGroup::new());
-    /// Ends a call's entry in the group when the closure is dropped: called or not.
+    /// Removes a call from the group when the closure is dropped, called or not.
     struct Ends(gmp::WaitGroup);
     impl Drop for Ends {
         fn drop(&mut self) {
@@ -95,7 +95,7 @@ pub(crate) async fn after_func(mut cx: Cx) {
     for _ in 0..1 + cx.rand.size(4) {
         ended.add(1);
         let (calls, ends) = (calls.clone(), Ends(ended.clone()));
-        // The runtime reports each of these panics on stderr: few of them.
+        // Rare, because the runtime reports each of these panics on stderr.
         let panics = cx.rand.once_in(200);
         pending.push(ctx.after_func(move || {
             let _ends = ends;
@@ -117,7 +117,7 @@ pub(crate) async fn after_func(mut cx: Cx) {
     ended.wait().await;
     did("Context::after_func", End::Ok);
     let calls = calls.load(Relaxed);
-    // Fewer if the runtime has ended meanwhile.
+    // Fewer if the runtime has ended in between.
     if calls > expected {
         violation(format!("{calls} functions of a context ran; {expected} were not stopped"));
     }

@@ -1,4 +1,4 @@
-//! Corners of the API that were wrong once, one operation each.
+//! Corner cases of the API that were wrong once, one operation each.
 
 use crate::context::{Cx, join};
 use crate::coverage::{End, did};
@@ -23,8 +23,8 @@ pub(crate) async fn go_closure(cx: Cx) {
 pub(crate) async fn try_send_to_stream(mut cx: Cx) {
     let (tx, mut rx) = gmp::chan(0);
     let child = cx.spawn(async move { rx.next().await });
-    // Ends because the receiver comes to wait, or because it is dropped with its runtime. The
-    // watchdog reports an operation that does not end.
+    // Ends when the receiver waits, or when it is dropped with its runtime. The watchdog reports an
+    // operation that does not end.
     while let Err(gmp::sync::TrySendError::Full(_)) = tx.try_send(6) {
         gmp::yield_now().await;
     }
@@ -77,8 +77,8 @@ pub(crate) async fn sink_close(cx: Cx) {
 /// The size of a large future.
 const BIG: usize = 128 << 10;
 
-/// A large future is boxed before it moves. Guests have stacks of 1 MiB, on which the caller's copy
-/// of the future lies.
+/// A large future is boxed before it moves. Guests have stacks of 1 MiB, which hold the caller's
+/// copy of the future.
 pub(crate) async fn big_future(mut cx: Cx) {
     let child = cx.spawn(async {
         let mut large = [1u8; BIG];
@@ -95,7 +95,7 @@ pub(crate) async fn big_future(mut cx: Cx) {
 
 /// A panic payload whose drop panics ends no thread of the runtime.
 pub(crate) async fn payload_bomb(cx: Cx) {
-    /// Panics with another payload when it is dropped, so often.
+    /// Panics with another payload when it is dropped, `.0` times.
     struct Payload(u32);
     impl Drop for Payload {
         fn drop(&mut self) {
@@ -105,7 +105,7 @@ pub(crate) async fn payload_bomb(cx: Cx) {
         }
     }
     drop(cx);
-    // Nobody joins it: the runtime drops the payload.
+    // The goroutine is not joined, so the runtime drops the payload.
     gmp::spawn(async { std::panic::resume_unwind(Box::new(Payload(3))) }).detach();
     did("a payload whose drop panics", End::Panicked);
 }

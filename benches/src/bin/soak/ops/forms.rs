@@ -12,19 +12,19 @@ use gmp::sync::{
 };
 use std::time::Duration;
 
-/// How an attempt to send ended.
+/// The result of an attempt to send.
 #[derive(Debug)]
 pub(crate) enum Sent {
     Yes,
-    /// Not now: the value is back.
+    /// Not possible now. The value is returned.
     Back(Token),
-    /// Closed: the value is back.
+    /// Closed. The value is returned.
     Closed(Token),
     /// The value was dropped, with a future at its limit or with an error of a sink.
     Dropped,
 }
 
-/// How an attempt to receive ended.
+/// The result of an attempt to receive.
 #[derive(Debug)]
 pub(crate) enum Got {
     Value(Token),
@@ -70,7 +70,7 @@ fn plain(result: Result<(), SendError<Token>>) -> Sent {
     }
 }
 
-/// Sends `token` in a random form. Every form ends, also if nobody ever receives.
+/// Sends `token` in a random form. Every form ends, also without a receiver.
 pub(crate) async fn send(
     tx: &mut Sender<Token>,
     token: Token,

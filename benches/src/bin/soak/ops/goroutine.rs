@@ -41,7 +41,7 @@ pub(crate) async fn fan_out(mut cx: Cx) {
 
 /// Starts goroutines that panic, also from a drop, and joins them.
 pub(crate) async fn panics(mut cx: Cx) {
-    /// Panics when it is dropped, unless a panic goes on.
+    /// Panics when it is dropped, unless the thread already panics.
     struct Bomb;
     impl Drop for Bomb {
         fn drop(&mut self) {
@@ -104,7 +104,7 @@ struct Board {
     ended: bool,
 }
 
-/// A board that ends, and wakes all, when it is dropped.
+/// A board that closes and wakes all goroutines when it is dropped.
 #[derive(Debug)]
 struct Boards(Arc<Mutex<Board>>);
 
@@ -157,7 +157,8 @@ pub(crate) async fn wake_storm(mut cx: Cx) {
     }
     let joined = gmp::spawn_blocking(move || threads.into_iter().for_each(|t| drop(t.join())));
     let _ = joined.await;
-    // The threads may end before the last wakers are posted: the drop wakes the rest.
+    // The threads may end before the last wakers are posted. The drop wakes the remaining
+    // goroutines.
     drop(boards);
     for child in children {
         join(child).await;
@@ -165,7 +166,7 @@ pub(crate) async fn wake_storm(mut cx: Cx) {
     did("Waker::wake on external threads", End::Ok);
 }
 
-/// Wakes what is posted, by reference and by value. A waker may outlive its goroutine.
+/// Wakes posted wakers, by reference and by value. A waker may outlive its goroutine.
 fn wake_posted(board: &Mutex<Board>, wakes: u64) {
     for _ in 0..wakes {
         let waker = board.lock().wakers.pop();
@@ -179,7 +180,7 @@ fn wake_posted(board: &Mutex<Board>, wakes: u64) {
     }
 }
 
-/// Asks the runtime about itself.
+/// Reads the statistics of the runtime.
 pub(crate) async fn inspect(cx: Cx) {
     // Other workers change `procs` all the time. The counts of one runtime never decrease.
     let stats = [cx.home.handle.stats(), gmp::runtime::stats(), cx.home.handle.stats()];

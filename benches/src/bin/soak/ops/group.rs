@@ -17,7 +17,7 @@ impl std::fmt::Display for Failed {
     }
 }
 
-/// What the members of a group count.
+/// The counters of the members of a group.
 #[derive(Debug, Default)]
 struct Tally {
     active: AtomicUsize,
@@ -52,7 +52,7 @@ async fn member(
             tally.failures.fetch_add(1, Relaxed);
             Err(Failed(number))
         }
-        // The runtime reports each of these panics on stderr: few of them.
+        // Rare, because the runtime reports each of these panics on stderr.
         12 => {
             tally.failures.fetch_add(1, Relaxed);
             expected_panic()
@@ -65,7 +65,7 @@ async fn member(
     }
 }
 
-/// Members succeed, fail and panic; the limit holds, and the wait gives the first failure.
+/// Members succeed, fail and panic. The limit holds, and `wait` returns the first failure.
 pub(crate) async fn err_group(mut cx: Cx) {
     let (group, ctx) = ErrGroup::<Failed>::with_context(&Context::background());
     let limit = cx.rand.once_in(2).then(|| 1 + cx.rand.size(3));

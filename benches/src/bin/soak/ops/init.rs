@@ -132,7 +132,7 @@ async fn set(cell: &OnceCell<Box<u64>>, n: u64, form: u64, cx: &mut Cx) -> Optio
     }
 }
 
-/// The future of a `Lazy` runs once; if it panics, everybody panics.
+/// The future of a `Lazy` runs once. If it panics, every caller panics.
 pub(crate) async fn lazy(mut cx: Cx) {
     let runs = Arc::new(AtomicU64::new(0));
     let (counted, panics, mut inner) = (runs.clone(), cx.rand.once_in(3), cx.fork());

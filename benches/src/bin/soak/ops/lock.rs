@@ -61,7 +61,7 @@ pub(crate) async fn mutex(mut cx: Cx) {
     did("Mutex::get_mut, into_inner", End::Ok);
 }
 
-/// Readers and writers with owned guards; writers exclude everybody.
+/// Readers and writers with owned guards. A writer excludes all others.
 pub(crate) async fn rw_lock(mut cx: Cx) {
     let lock = Arc::new(RwLock::new((0u64, 0u64)));
     let mut children = Vec::new();

@@ -1,4 +1,4 @@
-//! The operations. Each is a small scenario that ends by itself, whatever happens to its parts.
+//! The operations. Each is a small scenario that ends by itself, also if its parts are aborted.
 //!
 //! An operation may be aborted at any await, and its runtime may end. So every wait of its
 //! goroutines ends because a partner is dropped, or has a limit.

@@ -67,7 +67,7 @@ pub(crate) async fn pool_panics(mut cx: Cx) {
         }
     }
     let (make_panics, ages) = (cx.rand.once_in(2), cx.rand.below(3));
-    // The goroutine alone has the pool: a drop of it panics there.
+    // Only the goroutine holds the pool, so the panic of a drop happens there.
     let child = cx.spawn(async move {
         let make = move || if make_panics { expected_panic() } else { Item };
         let pool = Pool::with_idle(make, Duration::from_millis(50));

@@ -1,4 +1,4 @@
-//! Runtimes that begin, change their size and end while others run.
+//! Runtimes that start, change their size and end while others run.
 
 use crate::bounds::{SHUTDOWN_LIMIT, THREAD_KEEP_ALIVE};
 use crate::context::Cx;
@@ -41,7 +41,7 @@ pub(crate) async fn resize(mut cx: Cx) {
 pub(crate) async fn life(mut cx: Cx) {
     let inner = cx.fork();
     let ended = gmp::spawn_blocking(move || run(inner));
-    // An abort of this operation leaves the closure running: it ends by itself.
+    // If this operation is aborted, the closure runs on and ends by itself.
     let _ = ended.await;
 }
 
@@ -77,7 +77,7 @@ fn run(mut cx: Cx) {
     if cx.rand.once_in(3) {
         drop(runtime);
         did("drop of a Runtime", End::Ok);
-        // A drop waits for a second at most: the goroutines may still come to an end.
+        // A drop waits for at most a second, so goroutines may end after it.
         let limit = Instant::now() + SHUTDOWN_LIMIT;
         while !home.census.count().is_balanced() && Instant::now() < limit {
             std::thread::sleep(Duration::from_millis(1));

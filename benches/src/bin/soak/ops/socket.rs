@@ -143,7 +143,7 @@ async fn unix_datagram_calls(cx: &mut Cx) -> io::Result<()> {
     Ok(())
 }
 
-/// Names and addresses of this machine; nothing asks a name server.
+/// Names and addresses of this machine, without a name server.
 pub(crate) async fn resolve(mut cx: Cx) {
     let name = *cx.rand.pick(&["127.0.0.1:80", "[::1]:443", "localhost:7"]);
     let resolved = gmp::net::resolve(name).await;

@@ -5,7 +5,7 @@ use crate::coverage::{End, did};
 use crate::violation::{expected_panic, violation};
 use std::time::{Duration, Instant};
 
-/// Blocks the thread in one of the ways there are.
+/// Blocks the thread in one of several ways.
 pub(crate) async fn block(mut cx: Cx) {
     let span = cx.rand.micros(3000);
     let start = Instant::now();
@@ -23,7 +23,7 @@ pub(crate) async fn block(mut cx: Cx) {
             did("block_on in a goroutine", End::Ok);
         }
         3 => {
-            // Waits for a lock, which looks different to the OS.
+            // Waits on a lock, which the OS reports as another kind of sleep.
             let (_tx, rx) = std::sync::mpsc::channel::<()>();
             let _ = rx.recv_timeout(span);
             did("an unmarked wait for a lock", End::Ok);
@@ -93,7 +93,7 @@ pub(crate) async fn spawn_blocking(mut cx: Cx) {
     }
 }
 
-/// Ready goroutines run while another one blocks without a mark.
+/// Ready goroutines run while another one blocks in an unmarked call.
 pub(crate) async fn block_beside_work(mut cx: Cx) {
     let span = cx.rand.micros(20_000);
     let blocker = cx.spawn(async move { std::thread::sleep(span) });

@@ -13,18 +13,18 @@ use std::time::{Duration, Instant};
 /// The limit of waits for a peer that may be gone.
 const LIMIT: Duration = Duration::from_millis(500);
 
-/// Errors that a busy machine may answer with: no port or no descriptor is free.
+/// Whether a busy machine caused the error: no port or no descriptor is free.
 pub(crate) fn out_of_resources(error: &io::Error) -> bool {
     use io::ErrorKind::AddrNotAvailable;
     error.kind() == AddrNotAvailable || matches!(error.raw_os_error(), Some(23 | 24))
 }
 
-/// The byte at place `at` of every stream.
+/// Returns the byte at position `at` of every stream.
 pub(crate) fn pattern(at: usize) -> u8 {
     (at % 251) as u8
 }
 
-/// Checks that `bytes` are those at place `at`.
+/// Checks that `bytes` are those at position `at`.
 pub(crate) fn check(at: usize, bytes: &[u8]) {
     if !(at..).zip(bytes).all(|(at, byte)| *byte == pattern(at)) {
         violation(format!("wrong bytes in a stream behind place {at}"));
@@ -60,7 +60,7 @@ async fn connect(cx: &mut Cx, addr: SocketAddr) -> io::Result<TcpStream> {
     stream
 }
 
-/// A server that echoes, and some clients. Streams are whole unless somebody closes them.
+/// A server that echoes, and some clients. Streams are complete unless an end closes them.
 pub(crate) async fn echo(mut cx: Cx) {
     let Ok(listener) = listen(&mut cx).await else { return };
     let Ok(addr) = listener.local_addr() else { return };
@@ -253,7 +253,7 @@ pub(crate) async fn close_wakes(mut cx: Cx) {
     did("TcpStream::close", End::Closed);
 }
 
-/// More readers than a socket has places for.
+/// More readers than a socket has wait slots for.
 pub(crate) async fn many_readers(mut cx: Cx) {
     let Ok(listener) = listen(&mut cx).await else { return };
     let Ok(addr) = listener.local_addr() else { return };

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Sleeps; also one that is reset, and one that is dropped.
+/// Sleeps. Some are reset or dropped.
 pub(crate) async fn sleep(mut cx: Cx) {
     let deadline = Instant::now() + cx.rand.micros(4000);
     match cx.rand.below(3) {

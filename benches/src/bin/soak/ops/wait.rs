@@ -1,4 +1,4 @@
-//! Waiting for each other: WaitGroup, Cond, Barrier, a private Semaphore.
+//! Waiting for other goroutines: WaitGroup, Cond, Barrier, a private Semaphore.
 
 use crate::context::{Cx, abort, join};
 use crate::coverage::{End, did, did_option};
@@ -61,7 +61,7 @@ pub(crate) async fn wait_group(mut cx: Cx) {
 /// Tickets under a mutex, and the condition that there is one.
 type Tickets = Arc<(Mutex<usize>, Cond)>;
 
-/// Gives a ticket to everybody when it is dropped: an operation that is aborted leaves no waiter.
+/// Gives a ticket to every waiter when it is dropped, so an aborted operation leaves no waiter.
 struct Enough(Tickets);
 
 impl Drop for Enough {
@@ -183,7 +183,7 @@ pub(crate) async fn barrier(mut cx: Cx) {
     }
 }
 
-/// Permits are split, merged, forgotten and added; the sum stays.
+/// Permits are split, merged, forgotten and added. Their sum remains.
 pub(crate) async fn permits(mut cx: Cx) {
     let semaphore = Arc::new(Semaphore::new(3));
     let mut children = Vec::new();
