@@ -4,8 +4,8 @@
 //! its place (Go: `handoffp`). The queue of the handed-off P goes to the global queue at once, and
 //! sysmon moves what is queued in the moment of the hand-off. (Thieves may take it before. But an M
 //! whose own goroutines yield all the time never steals.) Other Ms serve its timers. When the call
-//! returns, the M reactivates its P in place of an idle one (Go: `exitsyscall`). If no P is idle, it
-//! finishes its poll without an active P, then sleeps.
+//! returns, the M reactivates its P in place of an idle one (Go: `exitsyscall`). If no P is idle,
+//! the M finishes its poll without an active P and then sleeps.
 //!
 //! The M itself hands off its P if it knows that it will wait ([`Local::block_on`]). Sysmon hands
 //! off the P if a marked call ([`Local::blocking`]) or an unmarked poll takes long.
