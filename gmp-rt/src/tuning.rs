@@ -1,36 +1,33 @@
-//! Every number the scheduler is tuned by, with where it comes from.
+//! The constants that tune the scheduler, and where each value comes from.
 //!
-//! Under loom a few are smaller, so that models reach their corner cases; nothing else differs.
+//! Under loom some are smaller, so that the models reach their corner cases.
 
 use std::time::Duration;
 
 /// Slots of a local run queue. Go: `runq [256]guintptr`.
 #[cfg(not(gmp_loom))]
 pub(crate) const RUNQ_CAP: usize = 256;
-/// Slots of a local run queue in the models: full after two pushes.
+/// In the models a ring wraps after a few pushes.
 #[cfg(gmp_loom)]
 pub(crate) const RUNQ_CAP: usize = 4;
 
-/// Every so many ticks a P looks at the global queue first. Go: `schedtick%61`.
+/// Slices of a P between two looks at the global queue before its own. Go: `schedtick%61`.
 pub(crate) const GLOBAL_TICK: u64 = 61;
 
-/// A P looks for newcomers whenever it has polled for about this long. Chosen: about what waking a
-/// thread takes.
+/// Time of polling between two services of a P. Chosen: about what a wake-up of a thread takes.
 pub(crate) const SERVICE_PERIOD: Duration = Duration::from_micros(50);
 
-/// Polls between two services at most: 5 to 10 µs of the shortest. (With 61 the row `ping_pong`
-/// takes 3 % longer.)
+/// Most polls between two services: 5 to 10 µs of the shortest.
 pub(crate) const SERVICE_POLLS: u32 = 4 * GLOBAL_TICK as u32;
 
-/// Operations within polls between two services at most: about 20 µs of the shortest.
+/// Most operations within polls between two services: about 20 µs of the shortest.
 pub(crate) const SERVICE_OPS: u32 = 1024;
 
-/// Newcomers that run for longer let the own goroutines of their P run in between.
+/// Time of newcomers after which the own goroutines of their P run.
 pub(crate) const NEWCOMER_TURN: Duration = Duration::from_millis(1);
 
-/// Sysmon asks a P for a service that has made none for this long: its polls have become longer.
-/// (Two goroutines that compute for 5 ms at a time beside an echo server on two Ps: 72 answers in 3
-/// s without, see the row `mixed`.)
+/// Time without a service after which sysmon asks a P for one, because its polls have become
+/// longer. Row: `mixed`.
 pub(crate) const SERVICE_OVERDUE: Duration = Duration::from_millis(1);
 
 /// Budget checks that a deciding poll passes after the end of the slice. Chosen: more futures than
@@ -53,65 +50,62 @@ pub(crate) const STEAL_PASSES: usize = 4;
 #[cfg(gmp_loom)]
 pub(crate) const STEAL_PASSES: usize = 1;
 
-/// How long a thief waits before it takes the `runnext` of a running P. Go: `usleep(3)`. The
-/// usual reason for a `runnext` is "ready another goroutine, then block", over in 50 ns.
+/// Time that a thief waits before it takes the `runnext` of a running P. Go: `usleep(3)`. Most
+/// wakers run their `runnext` after 50 ns.
 pub(crate) const RUNNEXT_BACKOFF: Duration = Duration::from_micros(3);
 
-/// Rounds of stealing a thief makes, a pause between, before it parks: at first, and where it finds something.
+/// Most rounds of stealing before a thief parks. It starts with this number and doubles up to it
+/// after each success.
 #[cfg(not(gmp_loom))]
 pub(crate) const SPIN_ROUNDS: u32 = 24;
 /// In the models one round reaches every state.
 #[cfg(gmp_loom)]
 pub(crate) const SPIN_ROUNDS: u32 = 1;
 
-/// The same where it finds nothing. Each time it does not, it makes half as many the next time: on a machine whose
-/// CPUs are all wanted its rounds are at the cost of others. (Three quarters of the CPU time in user mode of a
-/// small server, 4.2 µs per request against Tokio's 1.1, while the client waited for a CPU.)
+/// Fewest rounds. A thief that finds nothing halves its rounds, because on a busy machine they take
+/// CPU time from other processes. Row: `redis`.
 #[cfg(not(gmp_loom))]
 pub(crate) const SPIN_ROUNDS_LEAST: u32 = 2;
 /// In the models one round reaches every state.
 #[cfg(gmp_loom)]
 pub(crate) const SPIN_ROUNDS_LEAST: u32 = 1;
 
-/// The same if no other P runs.
+/// Most rounds if no other P runs.
 #[cfg(not(gmp_loom))]
 pub(crate) const SPIN_ROUNDS_ALONE: u32 = 4;
 /// In the models one round reaches every state.
 #[cfg(gmp_loom)]
 pub(crate) const SPIN_ROUNDS_ALONE: u32 = 1;
 
-/// Looks at other Ps a thief makes in all rounds but the last, where there are so many Ps that those would take
-/// longer: a round over 16 Ps takes about as long as the pause after it, over 256 ten times that
-/// (`gmp-bench --bin scaling`), and every look costs the P that is looked at its line.
+/// Most visits of other Ps in all rounds of a thief but the last. With 16 Ps a round takes about as
+/// long as the pause after it (`gmp-bench --bin scaling`).
 pub(crate) const SPIN_LOOKS: u32 = 16 * SPIN_ROUNDS;
 
-/// A thief leaves a ring alone whose P will have run all of it within so many rounds (of about a
-/// microsecond). The last round before it parks takes what there is.
+/// A thief skips a ring that its P will have run within this number of rounds, of about 1 µs each.
+/// The last round skips none.
 pub(crate) const STEAL_ROUNDS_AHEAD: u64 = 8;
 
-/// A P that has made no poll for this long, with work on its ring, stands still (`sched/still.rs`).
+/// Time without a poll after which a P with work on its ring counts as stopped (`sched/still.rs`).
 pub(crate) const STILL_AFTER: Duration = Duration::from_micros(300);
 
-/// Of more Ps than this not all are looked at each time.
+/// Most Ps that one such check visits.
 pub(crate) const STILL_LOOKS: usize = 16;
 
-/// What lies on a ring is worth waking another thread if it takes this long, as far as that is known: about what
-/// waking one takes. If the guess was wrong, sysmon sees what is left lying.
+/// Expected run time of a ring for which a waker wakes another thread: about what the wake-up
+/// takes. Sysmon corrects a wrong estimate.
 pub(crate) const WAKE_WORTH: Duration = Duration::from_micros(50);
 
-/// A spawn wakes a thread for a lone `runnext` at most once in this time, on each P. Chosen: if
-/// a wake-up for nothing takes 10 µs of CPU in all, this is 1 % of a core.
+/// Time between two wake-ups of a thread for a lone `runnext` after a spawn, on each P. Chosen: a
+/// needless wake-up takes 10 µs of CPU, so this is 1 % of a core.
 pub(crate) const SPAWN_WAKE: Duration = Duration::from_millis(1);
 
-/// `spin_loop` hints between two rounds.
+/// `spin_loop` hints between two rounds of a thief.
 pub(crate) const SPIN_PAUSES: u32 = 48;
 
-/// A slice: how long a chain of `runnext` goroutines may keep the ring waiting. Go:
-/// `forcePreemptNS`.
+/// Time slice: how long a chain of `runnext` goroutines may delay the ring. Go: `forcePreemptNS`.
 pub(crate) const SLICE: Duration = Duration::from_millis(10);
 
-/// Of more Ps than this, a service looks at the timers of so many, in turn. 256 looks take 0.5 to
-/// 2.5 µs (`gmp-bench --bin scaling`).
+/// Most Ps whose timers a service checks, in turn (`gmp-bench --bin scaling`).
 pub(crate) const TIMER_LOOKS: usize = 16;
 
 /// Most Ps a runtime may have.
@@ -121,24 +115,23 @@ pub(crate) const MAX_PROCS: usize = 1024;
 #[cfg(gmp_loom)]
 pub(crate) const MAX_PROCS: usize = 4;
 
-/// Default cap on threads of one runtime. Tokio's blocking pool: 512.
+/// Default limit of threads of a runtime. Tokio: 512 in its blocking pool.
 pub(crate) const MAX_THREADS: usize = 512;
 
-/// Most threads a runtime may be allowed. Go: `maxmcount`.
+/// Largest limit of threads of a runtime. Go: `maxmcount`.
 pub(crate) const THREAD_LIMIT: usize = 10_000;
 
-/// An M beyond `max_procs` exits after this long without work, by default (Go never frees them;
-/// Tokio: 10 s).
+/// Idle time after which an M beyond `max_procs` exits, by default. Tokio: 10 s.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
-/// Goroutine ids a P takes at a time. Go: `goidcache`, 16; larger, because ours come from one
-/// counter shared by all runtimes.
+/// Goroutine ids that a P reserves at a time. Go: 16. Larger here, because all runtimes share one
+/// counter.
 pub(crate) const GOID_BATCH: u64 = 64;
 
-/// Futures above this are boxed, so that a cell stays within the slab classes.
+/// Size above which a future is boxed, so that its cell fits a slab class.
 pub(crate) const BOX_ABOVE: usize = 16 * 1024;
 
-/// Bytes of one slab, and its alignment: a cell finds its slab by masking its address.
+/// Size and alignment of a slab. A cell finds its slab by masking its address.
 pub(crate) const SLAB_BYTES: usize = 256 * 1024;
 
 /// Cell sizes: steps of 16 bytes up to 256, then four per doubling.
@@ -159,7 +152,7 @@ pub(crate) const CELL_BATCH: usize = 64;
 #[cfg(gmp_loom)]
 pub(crate) const CELL_BATCH: usize = 2;
 
-/// Bytes a batch holds at most, for large classes.
+/// Most bytes of such a batch, for large classes.
 pub(crate) const CELL_BATCH_BYTES: usize = 32 * 1024;
 
 /// Batches kept whole in the centre, per class, before cells go back to their slabs. Each of their
@@ -170,74 +163,72 @@ pub(crate) const TRANSFER_BATCHES: usize = 16;
 #[cfg(gmp_loom)]
 pub(crate) const TRANSFER_BATCHES: usize = 1;
 
-/// Bytes of empty slabs a class keeps for the next burst; what is beyond goes back to the OS.
+/// Bytes of empty slabs that a class keeps. The rest is returned to the OS.
 pub(crate) const KEEP_EMPTY_BYTES: usize = 4 * 1024 * 1024;
 
-/// How long dropping a [`Runtime`](crate::Runtime) waits for goroutines to be dropped, before it
-/// leaves threads that are stuck inside a poll behind.
+/// Time that the drop of a [`Runtime`](crate::Runtime) waits for its goroutines, before it leaves
+/// threads that are stuck in a poll behind.
 pub(crate) const DROP_GRACE: Duration = Duration::from_secs(1);
 
-/// How long sysmon sleeps after it had something to do. Go: 20 µs.
+/// Sysmon's sleep after a round that acted. Go: 20 µs.
 pub(crate) const SYSMON_BUSY_NAP: Duration = Duration::from_micros(20);
 
-/// How long sysmon sleeps at first when there was nothing to do; doubled each time.
+/// Sysmon's first sleep after a round that did nothing. It doubles up to [`SYSMON_MAX_NAP`].
 pub(crate) const SYSMON_NAP: Duration = Duration::from_micros(100);
 
-/// How long sysmon sleeps at most while somebody runs. Go: 10 ms; less, so that a ticker of 1 ms is
-/// not 10 ms late when all threads block.
+/// Sysmon's longest sleep while a goroutine runs. Go: 10 ms. Shorter here, so that a ticker of 1 ms
+/// is not 10 ms late when all threads block.
 pub(crate) const SYSMON_MAX_NAP: Duration = Duration::from_millis(1);
 
-/// Nobody has run for this long: sysmon sleeps until it is woken. Not at once, because waking it costs the
-/// first who runs a system call.
+/// Time without a running goroutine after which sysmon sleeps until it is woken. Not 0, because its
+/// wake-up costs the next goroutine a system call.
 pub(crate) const IDLE_AFTER: Duration = Duration::from_micros(100);
 
-/// How often the quota of the control group is read, at most. Go: once a second.
+/// Time between two readings of the control group's quota, at least. Go: 1 s.
 pub(crate) const PROCS_UPDATE: Duration = Duration::from_secs(1);
 
-/// The runtime has to be busy this long before it is read.
+/// Busy time of the runtime before the first such reading.
 pub(crate) const PROCS_AWAKE: Duration = Duration::from_millis(10);
 
-/// Timers that nobody has run for this long are seen to by sysmon.
+/// Lateness of a timer after which sysmon acts.
 pub(crate) const TIMER_RESCUE: Duration = Duration::from_micros(200);
 
-/// A poll that takes longer is looked at, if there is work waiting.
+/// Length of a poll after which sysmon checks its thread.
 pub(crate) const SUSPECT_AFTER: Duration = Duration::from_micros(300);
 
-/// A poll that has used this much CPU since it came under suspicion is a computation, also if it
-/// shares its CPU with others.
+/// CPU time of a checked poll after which it counts as CPU-bound.
 pub(crate) const COMPUTING_AFTER: Duration = Duration::from_millis(5);
 
-/// The same if a timer or an event waits for it. Displacing it costs a wake-up of a thread: not for less than many of those.
+/// The same if a timer or an event waits for the P. Chosen: many times the cost of a wake-up.
 pub(crate) const HURRY_AFTER: Duration = Duration::from_millis(1);
 
-/// So many for each P may be displaced because of that at a time.
+/// Most polls for each P that lose their P early at a time, if CPU-bound threads are not paused.
 pub(crate) const HURRY_HOGS: usize = 2;
 
-/// A goroutine that goes on this long, in CPU time, after it was asked to give way is deaf.
+/// CPU time after a request to yield after which a poll counts as one that does not yield.
 pub(crate) const DEAF_AFTER: Duration = Duration::from_micros(500);
 
-/// A thread that sleeps for a lock or a page this long within a poll is taken for blocked. Longer than
-/// for a call: most locks are held for a moment.
+/// Time of a sleep for a lock or a page after which a thread counts as blocked. Longer than for a
+/// call, because most locks are held for a moment.
 pub(crate) const LOCKED_AFTER: Duration = Duration::from_millis(1);
 
-/// The CPU time a thread may need to let go of a lock that others wait for. Beside eight busy processes
-/// on two CPUs a lock of the allocator was waited for up to 120 ms, because who held it was not running.
+/// CPU time within which a thread releases a lock that others wait for.
 pub(crate) const LOCK_HELD: Duration = Duration::from_micros(200);
 
-/// A thread seen asleep in a call this long within a poll is taken for blocked.
+/// Time of a sleep in a system call after which a thread counts as blocked.
 pub(crate) const BLOCKED_AFTER: Duration = Duration::from_micros(100);
 
-/// Most events a poll of the network takes: as many goroutines as a ring has slots.
+/// Most events of one poll of the network: the slots of a ring.
 pub(crate) const NET_BATCH: usize = RUNQ_CAP;
 
-/// The network is polled by sysmon, or by a thread it wakes, if nobody did for this long. Go: 10 ms;
-/// less, because here it costs an idle P at most one wake-up, and a busy one nothing.
+/// Time without a poll of the network after which sysmon polls it or wakes a thread for it. Go: 10
+/// ms.
 pub(crate) const NET_RESCUE: Duration = Duration::from_millis(1);
 
-/// Before a deadlock is told the M in the netpoller is rung out, this often at most...
+/// Most attempts to wake the M in the netpoller before a deadlock is reported.
 pub(crate) const ROUND_TRIES: u32 = 1000;
 
-/// ... and so long after each other. Only a runtime that seems dead pays for it.
+/// Time between two such attempts.
 pub(crate) const ROUND_NAP: Duration = Duration::from_millis(1);
 
 /// Attempts to take a contended lock before its waiter sleeps. Go: `active_spin`.
@@ -259,45 +250,45 @@ pub(crate) const LOCK_PAUSES: u32 = 1;
 #[cfg(all(target_os = "linux", not(gmp_loom)))]
 pub(crate) const LOCK_NAP: Duration = Duration::from_micros(50);
 
-/// How many goroutines ahead of its turn one that is woken by a timer is fetched into the cache: about as far as a
-/// memory is away, 100 ns, at some 30 ns each.
+/// Distance in goroutines of the prefetch in a batch of fired timers: a cache miss of 100 ns at 30
+/// ns each.
 pub(crate) const FETCH_AHEAD: usize = 4;
 
-/// How long what gets done is counted at least, to see how many Ps should run (see `sched/width.rs`).
+/// Shortest time over which the work done is counted, to choose the number of running Ps
+/// (`sched/width.rs`).
 pub(crate) const WIDTH_WINDOW: Duration = Duration::from_millis(1);
 
-/// So many such windows make a step of a trial, after one in which things settle; the best of them counts, since a thread
-/// may lose its CPU in any.
+/// Windows of a step of a trial, after one for the change to take effect. The best counts, since a
+/// thread may lose its CPU in any.
 pub(crate) const WIDTH_WINDOWS: u32 = 2;
 
-/// So many windows in a row have to give cause for a trial.
+/// Windows in a row that must give cause for a trial.
 pub(crate) const WIDTH_DOUBTS: u32 = 2;
 
-/// Cause for a trial: so much is done in a millisecond, polls and operations together...
+/// Cause for a trial: polls and operations per millisecond, at least.
 pub(crate) const WIDTH_DONE: f64 = 500.0;
 
-/// ... and there are so many steals (with 50 µs between them a thief steals as long as it works)...
+/// Further cause: steals per millisecond.
 pub(crate) const WIDTH_STEALS: f64 = 20.0;
 
-/// ... or so many locks were found taken (each costs half a microsecond)...
+/// Or: locks found taken per millisecond. Each costs half a microsecond.
 pub(crate) const WIDTH_CONTENDED: f64 = 50.0;
 
-/// ... or one of so many polls was of a goroutine that came from elsewhere.
+/// Or: one of this number of polls was of a goroutine from another P.
 pub(crate) const WIDTH_MOVED: u64 = 8;
 
-/// A P that does not come on from one round to the next, and whose thread has used this much CPU meanwhile, computes.
+/// CPU time between two rounds of sysmon after which a P without progress counts as computing.
 pub(crate) const STUCK_CPU: Duration = Duration::from_micros(200);
 
-/// How much more has to get done with fewer Ps.
+/// Factor by which fewer Ps must do more.
 pub(crate) const WIDTH_GAIN: f64 = 1.1;
 
-/// How long fewer run before more are tried: at first, and at most, after the trial was lost again and again. It
-/// takes up to nine milliseconds, six of them with more.
+/// Time that fewer Ps run before more are tried: at first. It doubles after each lost trial.
 pub(crate) const WIDTH_HOLD: Duration = Duration::from_millis(20);
-/// See [`WIDTH_HOLD`].
+/// The longest [`WIDTH_HOLD`].
 pub(crate) const WIDTH_HOLD_MAX: Duration = Duration::from_millis(320);
 
-/// How long fewer are not tried again after such a trial was lost: at first, and at most.
+/// Time without a new trial of fewer Ps after a lost one: at first. It doubles.
 pub(crate) const WIDTH_REST: Duration = Duration::from_millis(50);
-/// See [`WIDTH_REST`].
+/// The longest [`WIDTH_REST`].
 pub(crate) const WIDTH_REST_MAX: Duration = Duration::from_millis(1600);

@@ -1,51 +1,51 @@
-//! A thread that is in the same poll for long: what it does there, as far as can be told from looks at its
-//! CPU clock and, where that does not tell, at its state.
+//! A thread that is in the same poll for long, and what it does there.
 //!
-//! The clock is read at each look; the state, ten times dearer, only if the clock stands still, because a thread
-//! that has used CPU since the last look was not asleep. One that was seen to wait for a CPU still does while
-//! its clock stands still: it has to run before it can sleep.
+//! Sysmon reads the CPU clock of the thread at each check. It reads the thread's state, which costs
+//! ten times as much, only if the clock has not moved: a thread that has used CPU time was not asleep.
+//! A thread that waits for a CPU still does while its clock does not move, since it has to run before
+//! it can sleep.
 
 use crate::sys::thread_state::Sleep;
 
 /// What sysmon knows of such a thread. See the [module](self).
 #[derive(Clone, Debug)]
 pub(super) struct Suspect {
-    /// CPU it had used when it came under suspicion.
+    /// CPU time at the first check.
     first_cpu: u64,
-    /// CPU it had used at the last look.
+    /// CPU time at the last check.
     cpu: u64,
-    /// Since when the clock is known to stand there.
+    /// When the clock was first seen at `cpu`.
     since: u64,
     does: Does,
 }
 
-/// What it did when its clock came to stand.
+/// What the thread does while its clock does not move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Does {
-    /// Not known: it has run since the last look.
+    /// Not known: the thread has run since the last check.
     Unknown,
-    /// It wants a CPU.
+    /// It waits for a CPU.
     Waits,
     /// It sleeps.
     Sleeps(Sleep),
 }
 
-/// What a look tells.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sight {
-    /// It runs or would like to, and has used so much CPU since it came under suspicion.
+    /// The thread runs or waits for a CPU, and has used this CPU time since the first check.
     Awake { cpu: u64 },
-    /// It sleeps, and has not run for so long.
+    /// The thread sleeps, and has not run for this time.
     Asleep { why: Sleep, time: u64 },
 }
 
 impl Suspect {
-    /// At the moment `now` a thread that has used `cpu` comes under suspicion. Has to be looked at next.
+    /// Begins the checks of a thread that has used `cpu` at the time `now`. A call of `look` follows.
     pub(super) fn new(now: u64, cpu: u64) -> Self {
         Self { first_cpu: cpu, cpu, since: now, does: Does::Unknown }
     }
 
-    /// Looks again. `sleep` asks whether it sleeps; `None` if it is gone.
+    /// Checks the thread. `sleep` returns whether it sleeps. Returns `None` if the thread is gone.
     pub(super) fn look(
         &mut self,
         now: u64,
@@ -69,7 +69,7 @@ impl Suspect {
         Some(Sight::Asleep { why, time: now - self.since })
     }
 
-    /// Whether it was last seen asleep in a call.
+    /// Whether the last check found the thread asleep in a system call.
     pub(super) fn is_in_call(&self) -> bool {
         self.does == Does::Sleeps(Sleep::Call)
     }
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(suspect.look(10, 5, || Some(Sleep::Call)), asleep(Sleep::Call, 0));
         assert!(suspect.is_in_call());
         assert_eq!(suspect.look(110, 5, || Some(Sleep::Call)), asleep(Sleep::Call, 100));
-        // It ran for a moment: another sleep.
+        // The thread has run for a moment: this is another sleep.
         assert_eq!(suspect.look(210, 6, unasked), Some(Sight::Awake { cpu: 1 }));
         assert!(!suspect.is_in_call());
         assert_eq!(suspect.look(310, 6, || Some(Sleep::Lock)), asleep(Sleep::Lock, 100));

@@ -1,34 +1,35 @@
-//! The thread that looks after the others (Go: `sysmon`). It keeps the promise: a goroutine that
-//! blocks or hogs its thread does not stop the rest.
+//! Sysmon: the thread that keeps the promise that a goroutine that blocks or hogs its thread does not
+//! stop the others (Go: `sysmon`).
 //!
-//! It has no P and runs no goroutine. Each round it looks at every P that is in the same poll as in the
-//! round before, and
+//! Sysmon has no P and runs no goroutine. In each round it checks every P that is in the same poll as
+//! in the round before. It
 //!
-//! - asks for a yield when a poll has used up a slice ([`P::ask_yield`]),
-//! - asks for a service that is overdue because polls have become long ([`P::ask_attention`]),
-//! - displaces a P whose M is in a marked blocking call, if there is work for the P, or after 10 ms,
-//! - displaces a P whose M is stuck in an unmarked poll, if there is work that nobody else can do: at
-//!   once if the OS says that the thread sleeps in a call, soon if it sleeps for a lock, after 10 ms if
-//!   it computes (2 ms if that keeps a timer or an event waiting, see [`Hog`]), never if it merely waits for a CPU,
-//! - moves goroutines from the queue of a displaced P to the global queue,
-//! - wakes a thief for a `runnext` that its M does not come to, or for work left lying,
-//! - sends an M into the netpoller that nobody has asked for a while, or asks itself,
-//! - lets fewer Ps run where that gets more done ([`super::width`]).
+//! - asks for a yield if a poll lasts for a slice ([`P::ask_yield`]),
+//! - asks for an overdue service ([`P::ask_attention`]),
+//! - hands off a P whose M is in a marked blocking call, if work waits for the P, or after 10 ms,
+//! - hands off a P whose M is stuck in an unmarked poll, if work waits that no other P can do: at once
+//!   if the thread sleeps in a system call, after a millisecond if it sleeps for a lock, after 5 ms of
+//!   CPU time if it computes (1 ms if a timer or an event waits, see [`Hog`]). It never hands off a P
+//!   whose thread only waits for a CPU,
+//! - moves goroutines from the queue of a handed-off P to the global queue,
+//! - wakes a thief for a `runnext` that its M does not reach, or for queued work while a P is idle,
+//! - sends an M to a netpoller that no M has polled for a while, or polls it,
+//! - changes the number of running Ps if that increases throughput ([`super::width`]).
 //!
-//! A machine with too much to do looks like many stalls: threads stand still for milliseconds, and the one
-//! that stands still with a lock (of the allocator, of a queue) holds up the others. So a sleep counts only
-//! if it is one sleep: not a nanosecond of CPU used between two looks. And one for a lock does not count
-//! while another M of ours has waited for a CPU ever since: it may be the one with the lock.
+//! On an overloaded machine threads stand still for milliseconds, and a descheduled holder of a lock
+//! (of the allocator, of a queue) delays others. This looks like many blocked threads. So a sleep
+//! counts only if the thread has used no CPU time between two checks. A sleep for a lock does not
+//! count while another M waits for a CPU: that M may hold the lock.
 //!
-//! While somebody runs it sleeps between 20 µs and 1 ms, and not past the next timer by more than
-//! that. When nobody does, it sleeps until somebody takes a P for more than a moment ([`super::lull`]): an idle
-//! runtime makes no wake-ups.
+//! While a goroutine runs, sysmon sleeps for 20 µs to 1 ms between rounds, and not much past the next
+//! timer. While no goroutine runs, it sleeps until an M takes a P for more than a moment
+//! ([`super::lull`]): an idle runtime causes no wake-ups.
 //!
 //! # Differences from Go
 //!
-//! Go takes a P from a system call, which is marked by the compiler; here any poll may block without
-//! telling, so threads under suspicion are looked up in `/proc`. Go signals a hog's thread; here it can
-//! only be replaced.
+//! In Go the compiler marks system calls. Here any poll may block without a mark, so sysmon reads the
+//! state of suspect threads from `/proc`. Go preempts a CPU-bound goroutine by a signal. Here its P
+//! goes to another thread, and the goroutine computes on without a P ([`super::pause`]).
 
 use super::Sched;
 use super::idle::Lists;
@@ -59,13 +60,14 @@ struct Seen {
     suspect: Option<Suspect>,
     /// If it was seen asleep for a lock.
     locked: Option<Locked>,
-    /// The CPU time of the thread when it was seen with the request to give way.
+    /// The CPU time of the thread at the first check after the request to yield.
     asked: Option<u64>,
     /// If it was displaced because it computes.
     hog: Option<Hog>,
     /// If it was displaced because it blocked.
     away: Option<Away>,
-    /// The CPU time of the thread in the last round, if the P did not come on while fewer run than may.
+    /// The CPU time of the thread in the last round, if the P made no progress while fewer Ps run
+    /// than `max_procs`.
     cpu: Option<u64>,
 }
 
@@ -91,10 +93,10 @@ impl Marks {
 
 /// A poll that was displaced because it computes.
 ///
-/// Go lets everybody compute for 10 ms, whoever waits. Here a displaced thread goes on beside the others, so it costs
-/// nobody anything but a wake-up to displace one sooner; but were it done each time, a batch of many goroutines that
-/// compute would soon have a thread each, and all of them end late. So it is done for those only who wait for the
-/// clock or the world (a timer, an event, a thread outside), and for so many at a time ([`HURRY_HOGS`]).
+/// Go lets a goroutine compute for 10 ms before it preempts it. Here a displaced thread computes on,
+/// so an earlier hand-off costs only a wake-up. But if every CPU-bound goroutine were displaced early,
+/// a batch of them would get a thread each. So a hand-off is early only for goroutines that wait for a
+/// timer, an event or an outside thread. Without pauses it is also limited to [`HURRY_HOGS`] per P.
 #[derive(Clone, Copy, Debug)]
 struct Hog {
     goid: GoId,
@@ -141,7 +143,7 @@ impl Away {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Told {
     Yes,
-    /// Not yet: it is none until its slice is over.
+    /// Not yet: a poll is no stall until its slice is over.
     No,
 }
 
@@ -158,9 +160,9 @@ struct Locked {
 /// Whether a round changed anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Round {
-    /// It took a P or woke an M.
+    /// Sysmon handed off a P or woke an M.
     Acted,
-    /// A thread seems to be blocked: look again soon.
+    /// A thread seems to be blocked: the next round is soon.
     Watching,
     /// Nothing to do.
     Quiet,
@@ -202,12 +204,12 @@ pub(super) struct Sysmon {
     sched: Arc<Sched>,
     /// By the number of the P.
     seen: Vec<Seen>,
-    /// How often the network had been asked when it was last seen asked, and when that was.
+    /// The number of netpolls, and when sysmon last saw it change.
     net: (u64, u64),
     trace: Trace,
-    /// When the machine was last asked how many CPUs there are.
+    /// When the number of CPUs was last read.
     procs_read: u64,
-    /// How long nobody has to have run before it sleeps until it is woken.
+    /// Time without a running goroutine after which sysmon sleeps until it is woken.
     idle_after: Duration,
     width: Width,
 }
@@ -219,21 +221,21 @@ impl Sysmon {
         Self { sched, seen, net: (0, 0), trace, procs_read, idle_after: IDLE_AFTER, width }
     }
 
-    /// Sleeps for `nap`, but not long past the next timer, which somebody may be too busy to notice.
+    /// Sleeps for `nap`, but not long past the next timer: all Ms may be too busy to fire it.
     fn nap(&self, nap: Duration) {
         let until_timer = self.sched.next_timer().saturating_sub(clock::now());
         let soonest = Duration::from_nanos(until_timer).saturating_add(SYSMON_BUSY_NAP);
         std::thread::sleep(nap.min(soonest));
     }
 
-    /// Sleeps until somebody takes a P; `false` if somebody did just now, or there is something that nobody
-    /// else will wake for.
+    /// Sleeps until an M takes a P. Returns `false` at once if an M has just taken one, or if no M will
+    /// wake for the next timer or event.
     pub(super) fn sleep_deep(&mut self) -> bool {
         if let Some(width) = self.width.reset() {
             self.sched.set_width(width);
         }
         let before = clock::now();
-        // Somebody has to wake for timers and events: an M, else it is us.
+        // An M must wake for timers and events. Otherwise sysmon stays awake for them.
         let tended = |lists: &Lists| {
             (lists.sleeper.is_some() || self.sched.next_timer() == clock::FOREVER)
                 && (lists.poller.is_some() || self.sched.net.in_use().is_none())
@@ -241,7 +243,8 @@ impl Sysmon {
         let slept = self.sched.idle.lull_sysmon(tended);
         if slept {
             let now = clock::now();
-            // Where all rest many times a millisecond, each first who runs would have to wake us.
+            // If all Ms rest many times per millisecond, sysmon stays awake: each time the first M
+            // that runs would have to wake it.
             let short = now - before < clock::nanos(SYSMON_MAX_NAP);
             self.idle_after = if short { SYSMON_MAX_NAP } else { IDLE_AFTER };
             self.seen.clear();
@@ -251,19 +254,18 @@ impl Sysmon {
         slept
     }
 
-    /// Who wakes for a moment only does not need to know how many CPUs there are: reading that takes longer
-    /// than most such moments.
+    /// Delays the next reading of the number of CPUs. It takes longer than most short busy times.
     fn postpone_procs(&mut self) {
         let soonest = clock::after(PROCS_AWAKE).saturating_sub(clock::nanos(PROCS_UPDATE));
         self.procs_read = self.procs_read.max(soonest);
     }
 
-    /// Looks at every P once.
+    /// Checks every P once.
     pub(super) fn round(&mut self, now: u64) -> Round {
         let sched = self.sched.clone();
         let mut round = Round::Quiet;
         self.seen.resize(sched.ps.len(), Seen::default());
-        // Work left lying although a P is idle and nobody looks for it.
+        // Queued work although a P is idle and no M spins.
         if sched.has_queued() || sched.ps.iter().any(|p| self.is_left_lying(p)) {
             sched.wakep();
         }
@@ -288,13 +290,13 @@ impl Sysmon {
         round
     }
 
-    /// Whether there is more on the ring of `p` than it has run since the last round.
+    /// Whether the ring of `p` has more goroutines than `p` has run since the last round.
     fn is_left_lying(&self, p: &P) -> bool {
         let before = self.seen.get(p.id).map_or(0, |seen| seen.marks.polls);
         p.has_loot() && p.runq.len() as u64 >= p.counters.polls.get() - before
     }
 
-    /// Lets more or fewer Ps run, if that gets more done.
+    /// Changes the number of running Ps if that increases throughput.
     fn look_at_width(&mut self, now: u64) {
         let sched = self.sched.clone();
         if !sched.config.adaptive {
@@ -304,7 +306,7 @@ impl Sysmon {
         sched.ps.iter().for_each(|p| counts.add(&p.counters));
         let running = || sched.ps.iter().filter(|p| p.status() == PStatus::Running);
         let (limit, width, waiting) = (sched.max_procs(), sched.procs(), sched.any_work());
-        // What was seen of those that are not looked at now says nothing the next time.
+        // CPU times of Ps that are not checked now are out of date in the next round.
         for (p, seen) in sched.ps.iter().zip(&mut self.seen) {
             if width == limit || p.status() != PStatus::Running {
                 seen.cpu = None;
@@ -317,11 +319,11 @@ impl Sysmon {
         }
     }
 
-    /// Whether `p` does not come on, and not only because its thread has lost its CPU.
+    /// Whether `p` makes no progress, and not only because its thread has lost its CPU.
     fn is_stuck(&mut self, p: &P, now: u64) -> bool {
         let lying = self.is_left_lying(p);
         let Some(seen) = self.seen.get_mut(p.id) else { return false };
-        // Between polls it may belong to a thread that is not awake yet.
+        // Between polls the P may belong to a thread that is not awake yet.
         let in_poll = p.goid() != 0 && seen.marks.is_still(p, now);
         if !lying && !in_poll {
             seen.cpu = None;
@@ -333,8 +335,7 @@ impl Sysmon {
         used >= clock::nanos(STUCK_CPU) || thread_state::sleep(p.thread()) != Some(Sleep::No)
     }
 
-    /// Timers that are due and that nobody runs: wakes an M for them; if there is none to be had,
-    /// all blocked, fires them from here.
+    /// Wakes an M for timers that are overdue. Fires them itself if no M can be started.
     fn look_at_timers(&self, now: u64) {
         let next = self.sched.next_timer();
         if next.saturating_add(clock::nanos(TIMER_RESCUE)) > now {
@@ -348,8 +349,8 @@ impl Sysmon {
         }
     }
 
-    /// Nobody waits for the network, and nobody has asked it for a while: sends an M with an idle P
-    /// there; if there is none to be had, asks from here.
+    /// Sends an M with an idle P to a netpoller that no M has polled for a while. Polls it itself if no
+    /// M can be started.
     fn look_at_net(&mut self, now: u64) {
         let sched = &self.sched;
         let Some(netpoll) = sched.net.in_use() else { return };
@@ -363,7 +364,7 @@ impl Sysmon {
         }
         self.net.1 = now;
         let (idle, spinning) = sched.idle.word.counts();
-        // One that looks for work ends in the netpoller if there is none.
+        // An M that spins goes to the netpoller if it finds no work.
         let sent = idle > 0
             && (spinning > 0
                 || sched.start_spinning(sched.idle.word.spin_anyway()) == Started::Enough);
@@ -410,7 +411,7 @@ impl Sysmon {
         }
     }
 
-    /// A marked blocking call that was there in the last round.
+    /// Checks a marked blocking call that was under way in the last round.
     fn look_at_call(&self, p: &P, seen: Marks, now: u64) -> Round {
         let long = now - seen.call_since >= clock::nanos(SLICE);
         let stuck = || p.calls.get() == seen.call;
@@ -420,7 +421,7 @@ impl Sysmon {
         Round::Quiet
     }
 
-    /// An unmarked poll that was there in the last round.
+    /// Checks an unmarked poll that was under way in the last round.
     fn look_at_poll(&mut self, p: &P, seen: Marks, now: u64) -> Round {
         let stuck = now - seen.poll_since;
         if stuck < clock::nanos(SUSPECT_AFTER) || p.goid() == 0 {
@@ -428,19 +429,19 @@ impl Sysmon {
         }
         let (idle, _) = self.sched.idle.word.counts();
         if idle > 0 && p.runq.has_next() {
-            // A thief will take what its M does not come to.
+            // A thief takes the `runnext` that this M does not reach.
             let _ = self.sched.start_spinning(self.sched.idle.word.spin_anyway());
             return Round::Acted;
         }
         let (long, wanted) = (stuck >= clock::nanos(SLICE), self.is_wanted(p, now));
         let patience = if wanted && self.is_urgent(now) {
-            // Who waits for a channel gives way now; who computes does not hear it.
+            // A poll that uses channels yields at its next operation; one that computes does not.
             p.ask_yield();
             HURRY_AFTER
         } else {
             COMPUTING_AFTER
         };
-        // Also if nobody wants the P: when somebody does, it is known for how long its thread has slept.
+        // Also if no goroutine waits for the P: the time of the sleep is known when one does.
         let kind = self.classify(p, patience, now);
         if !long && !wanted {
             return Round::Quiet;
@@ -479,7 +480,7 @@ impl Sysmon {
         Round::Acted
     }
 
-    /// A P that was displaced, in the poll of the last round: reports a stall if its slice is over by now.
+    /// Checks a displaced P in the poll of the last round: reports a stall if its slice is over.
     fn look_at_displaced(&mut self, p: &P, seen: Marks, now: u64) {
         self.mark_if_computes(p, seen, now);
         let Some(hog) = self.seen.get_mut(p.id).and_then(|seen| seen.hog.as_mut()) else { return };
@@ -523,24 +524,25 @@ impl Sysmon {
         }
     }
 
-    /// Whether a displaced poll may still become a stall, which is for us to notice.
+    /// Whether a displaced poll may still become a stall, which only sysmon notices.
     fn has_untold(&self) -> bool {
         self.sched.ps.iter().any(|p| self.hog(p).is_some_and(|hog| hog.told == Told::No))
     }
 
-    /// The poll that `p` was displaced for, if it is still in it.
+    /// Returns the poll for which `p` was displaced, if it is still under way.
     fn hog(&self, p: &P) -> Option<Hog> {
         let hog = self.seen.get(p.id)?.hog?;
         let still = p.status() == PStatus::Displaced && hog.polls == p.counters.polls.get();
         still.then_some(hog)
     }
 
-    /// Whether somebody waits who was woken by the clock or from outside, and may be seen to at once: see [`Hog`].
+    /// Whether a goroutine that a timer, an event or an outside thread woke waits, and a P may be
+    /// handed off early for it: see [`Hog`].
     fn is_urgent(&self, now: u64) -> bool {
         let waits = self.sched.next_timer() <= now
             || !self.sched.inbox.is_empty()
             || self.sched.ps.iter().any(|p| p.runq.newcomers_len() > 0);
-        // Somebody is on the way to it already.
+        // A spinning M will find it.
         let (_, spinning) = self.sched.idle.word.counts();
         if !waits || spinning > 0 {
             return false;
@@ -551,15 +553,15 @@ impl Sysmon {
                 < HURRY_HOGS * self.sched.max_procs()
     }
 
-    /// Whether there is work, or a timer, that only this P could see to.
+    /// Whether work or a timer waits and no other P is idle.
     fn is_wanted(&self, p: &P, now: u64) -> bool {
         let (idle, _) = self.sched.idle.word.counts();
         let work = || p.runq.has_next() || self.sched.any_work() || self.sched.next_timer() <= now;
         idle == 0 && work()
     }
 
-    /// What the thread of `p` does, if that can be told yet: that it computes, after so long. `None` too if it only
-    /// waits for a CPU.
+    /// Returns what the thread of `p` does, if it is known: that it computes after `patience` of CPU
+    /// time. Returns `None` also if the thread waits for a CPU.
     fn classify(&mut self, p: &P, patience: Duration, now: u64) -> Option<StallKind> {
         let thread = p.thread();
         let cpu = thread_state::cpu(thread)?;
@@ -569,7 +571,7 @@ impl Sysmon {
         let stalls = match suspect.look(now, cpu, || thread_state::sleep(thread))? {
             Sight::Awake { .. } if first => false,
             Sight::Awake { cpu: used } => {
-                // Asked first in any case: it notes when it was.
+                // First, because it remembers the time of the request.
                 let computes = self.is_deaf(p, cpu)? && used >= clock::nanos(patience);
                 return computes.then_some(StallKind::Computing);
             }
@@ -579,8 +581,7 @@ impl Sysmon {
         stalls.then_some(StallKind::Blocked)
     }
 
-    /// Whether a thread that sleeps for a lock has done so for long, and not because the one that has
-    /// the lock wants a CPU.
+    /// Whether a thread has slept for a lock for long, and not because the holder waits for a CPU.
     fn is_locked(&mut self, p: &P, cpu: u64, now: u64) -> Option<bool> {
         let locked = self.seen.get(p.id)?.locked.as_ref().filter(|locked| locked.cpu == cpu);
         if let Some(locked) = locked {
@@ -598,8 +599,8 @@ impl Sysmon {
         others.filter_map(|q| Some((q.id, thread_state::cpu(q.thread())?))).collect()
     }
 
-    /// Whether one of those threads wants a CPU and has not had it since. One that has, has let go of
-    /// what it held.
+    /// Whether one of those threads waits for a CPU and has used too little CPU time since to release
+    /// a lock.
     fn somebody_starves(&self, others: &[(usize, u64)]) -> bool {
         others.iter().any(|(id, before)| {
             let starves = |thread| {
@@ -611,7 +612,7 @@ impl Sysmon {
         })
     }
 
-    /// Whether the thread went on for a while after it was asked to give way.
+    /// Whether the thread has computed on for a while after the request to yield.
     fn is_deaf(&mut self, p: &P, cpu: u64) -> Option<bool> {
         let seen = self.seen.get_mut(p.id)?;
         let asked = *seen.asked.get_or_insert(cpu);

@@ -20,8 +20,9 @@
 //!   the paused threads run for [`LOCK_HELD`](crate::tuning::LOCK_HELD) each, the last paused first.
 //!   Sysmons have a slot too. A thread without a slot waits for the turn of the holder.
 //! - The pauser waits for no lock, so it cannot wait for a paused thread. After its start it calls
-//!   only [`thread_state`], [`futex`](crate::sys::futex), [`thread_signal`], the clock and `sleep`. None of them allocates or
-//!   locks. Its own tables are allocated before the first pause, and never grow.
+//!   only [`thread_state`], [`futex`](crate::sys::futex), [`thread_signal`], the clock and `sleep`.
+//!   None of them allocates or locks. Its own tables are allocated before the first pause, and never
+//!   grow.
 //!
 //! # What it does not do
 //!
