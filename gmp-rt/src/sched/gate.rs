@@ -40,9 +40,10 @@ impl Gate {
         Self(word)
     }
 
-    /// Marks the thread as a hog. Only with the lock of the idle lists, as the P is handed off.
+    /// Marks the thread as a hog. Only with the lock of the idle lists, as the P is handed off or
+    /// while it is displaced. Does nothing if the thread is marked already: it may be held.
     pub(super) fn mark(&self) {
-        self.0.swap(HOG, AcqRel);
+        let _ = self.0.compare_exchange(FREE, HOG, AcqRel, Relaxed);
     }
 
     /// Ends the mark. Only the thread itself, which runs and so does not wait.

@@ -12,6 +12,7 @@
 //! | `release` does not wake | `loom_release_vs_wait` |
 //! | `release` wakes before it changes the word | `loom_release_vs_wait` |
 //! | `release` is a plain store | `loom_mark_vs_leave` |
+//! | `mark` is a plain exchange | `loom_second_mark_vs_wait` |
 //! | `leave` does nothing | `loom_late_signal_vs_end_of_poll`, `loom_mark_vs_leave` |
 //! | `leave` is an exchange of `HOG` for `FREE` | `loom_late_signal_vs_end_of_poll` |
 //! | `hold` is a plain store | `loom_late_signal_vs_end_of_poll` |
@@ -41,6 +42,23 @@ fn loom_release_vs_wait() {
         gate.release();
         hog.join().unwrap();
         assert!(gate.is_marked() && !gate.is_held());
+    });
+}
+
+/// A hog that is held, marked once more and released goes on.
+#[test]
+fn loom_second_mark_vs_wait() {
+    loom::model(|| {
+        let gate = gate();
+        gate.mark();
+        assert!(gate.hold());
+        let hog = {
+            let gate = gate.clone();
+            loom::thread::spawn(move || gate.wait())
+        };
+        gate.mark();
+        gate.release();
+        hog.join().unwrap();
     });
 }
 
