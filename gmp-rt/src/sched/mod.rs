@@ -1,5 +1,6 @@
 #![doc = include_str!("README.md")]
 
+mod away;
 pub(crate) mod block;
 pub(crate) mod budget;
 #[expect(unsafe_code, reason = "a thread-local pointer to the stack, I1 of the module")]

@@ -32,6 +32,7 @@
 //! goes to another thread, and the goroutine computes on without a P ([`super::pause`]).
 
 use super::Sched;
+use super::away::Away;
 use super::idle::Lists;
 use super::pause::{self, Seat};
 use super::stall::{Stall, StallKind};
@@ -103,40 +104,6 @@ struct Hog {
     /// Which poll it is.
     polls: u64,
     told: Told,
-}
-
-/// A poll that was displaced because it blocked. It may compute later.
-#[derive(Clone, Copy, Debug)]
-struct Away {
-    /// The CPU time of the thread at the last check.
-    cpu: u64,
-    /// When it is checked again, and the time between the last two checks.
-    check_at: u64,
-    pace: u64,
-}
-
-impl Away {
-    /// The time between two checks: at first, and at most. Chosen: a slice; and so that thousands
-    /// of blocked threads cost sysmon less than a percent of its time.
-    const PACE: Duration = SLICE;
-    const PACE_MAX: Duration = Duration::from_secs(1);
-
-    fn new(cpu: u64, now: u64) -> Self {
-        let pace = clock::nanos(Self::PACE);
-        Self { cpu, check_at: now + pace, pace }
-    }
-
-    /// Checks the CPU time of the thread. Returns whether the thread computes. A thread that still
-    /// sleeps is checked ever less often.
-    fn check(&mut self, cpu: u64, now: u64) -> bool {
-        let used = cpu.saturating_sub(std::mem::replace(&mut self.cpu, cpu));
-        self.pace = match used {
-            0 => (2 * self.pace).min(clock::nanos(Self::PACE_MAX)),
-            _ => clock::nanos(Self::PACE),
-        };
-        self.check_at = now + self.pace;
-        used >= clock::nanos(COMPUTING_AFTER)
-    }
 }
 
 /// Whether a stall was reported.
