@@ -52,7 +52,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Takes one goroutine of the global queue to run before the own ones, in every 61st slice
+    /// Takes one goroutine of the global queue to run before those of this P, in every 61st slice
     /// (Go's rule), and plans the next look. In other slices it moves one to the ring if that is
     /// short: a `runnext` chain is one slice of up to 10 ms, so 61 of them may take long.
     fn take_global_turn(&self) -> Option<GRef> {
@@ -178,7 +178,7 @@ impl Local {
         }
     }
 
-    /// Runs the due timers of the own P and, where there are many Ps, of some others in turn.
+    /// Runs the due timers of this P. With many Ps it also runs those of some other Ps, in turn.
     fn fire_some(&self, now: u64, place: Place) {
         let (p, n) = (self.p(), self.sched.ps.len());
         if n <= TIMER_LOOKS {

@@ -175,7 +175,7 @@ fn due_timers_of_all_ps_are_served() {
 #[test]
 fn the_global_queue_comes_first_in_every_61st_slice() {
     let bench = Bench::new();
-    // So many that the ring is not short when the last of the three runs.
+    // Enough that the ring is not short when the last of the three runs.
     let ring = bench.put(250, Place::Tail);
     let global = bench.put_global(3);
     let found = bench.find(253);

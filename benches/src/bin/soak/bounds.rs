@@ -28,12 +28,12 @@ pub(crate) const THREAD_KEEP_ALIVE: Duration = Duration::from_millis(200);
 /// one such allocation in 16 operations. A slower leak needs a longer run or an exact counter.
 pub(crate) const LEAK_PER_OPERATION: f64 = 1.0;
 
-/// Returns the growth in bytes of a series after the warm-up that the trend check attributes to
-/// caches, if the largest runtime has `procs` Ps.
+/// Returns the growth in bytes of a series after the warm-up that the trend check takes for caches,
+/// if the largest runtime has `procs` Ps.
 ///
 /// Each P keeps free goroutines of up to 37 sizes, and the allocator keeps free memory of each
-/// thread. Chosen: twice the growth of runs of ten minutes with 1 to 16 Ps. At 10,000 operations
-/// per second a leak of [`LEAK_PER_OPERATION`] exceeds it with 1 P after nine minutes.
+/// thread. Chosen: more than runs of ten minutes with 1 to 16 Ps grow. A leak of
+/// [`LEAK_PER_OPERATION`] exceeds it after about a million operations per MiB.
 pub(crate) fn caches(procs: usize) -> f64 {
     (4 + procs) as f64 * 1024.0 * 1024.0
 }

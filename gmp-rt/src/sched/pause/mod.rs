@@ -5,10 +5,10 @@
 //! stand still in a signal handler, so they take no CPU time from the threads that have a P. A
 //! pause needs no privileges and ends at once, unlike a lower priority.
 //!
-//! Each M has a [`Slot`] with a [gate](super::gate), in a table of the process. Sysmon marks the gate as
-//! it hands off the P. One thread of the process, the [pauser](turns), decides which hogs run. It
-//! serves all runtimes, because a thread of one runtime may wait for a lock that a paused thread of
-//! another runtime holds. The turns are counted for each runtime, as Ps are.
+//! Each M has a [`Slot`] with a [gate](super::gate), in a table of the process. Sysmon marks the
+//! gate as it hands off the P. One thread of the process, the [pauser](turns), decides which hogs
+//! run. It serves all runtimes, because a thread of one runtime may wait for a lock that a paused
+//! thread of another runtime holds. The turns are counted for each runtime, as Ps are.
 //!
 //! # Locks
 //!
@@ -16,23 +16,26 @@
 //!
 //! - Locks of gmp: the handler does not pause a thread that holds one
 //!   ([`holds_lock`](crate::prim::holds_lock)). The pauser sends the signal again.
-//! - Other locks (`malloc`, std, C): if a thread that has a slot sleeps for a lock, the pauser lets
-//!   the paused threads run for [`LOCK_HELD`](crate::tuning::LOCK_HELD) each, the last paused first.
-//!   Sysmons have a slot too. A thread without a slot waits for the turn of the holder.
-//! - The pauser waits for no lock, so it cannot wait for a paused thread. After its start it calls
-//!   only [`thread_state`], [`futex`](crate::sys::futex), [`thread_signal`], the clock and `sleep`.
-//!   None of them allocates or locks. Its own tables are allocated before the first pause, and never
-//!   grow.
+//! - Other locks (`malloc`, std, C): if a thread that has a slot sleeps for a lock, the pauser
+//!   lets the paused threads run for [`LOCK_HELD`](crate::tuning::LOCK_HELD) each, the last
+//!   paused first. Sysmons have a slot too. A thread without a slot waits for the turn of the
+//!   holder.
+//! - The pauser waits for no lock, so it cannot wait for a paused thread. After its start it
+//!   calls only [`thread_state`], [`futex`](crate::sys::futex), [`thread_signal`], the clock and
+//!   `sleep`. None of them allocates or locks. Its own tables are allocated before the first
+//!   pause, and never grow.
 //!
 //! # What it does not do
 //!
-//! - It pauses no thread in a marked blocking call. A thread that lost its P because it blocked counts
-//!   as a hog after it has computed for a while without a P, which sysmon checks while a P runs.
+//! - It pauses no thread in a marked blocking call. A thread that lost its P because it blocked
+//!   counts as a hog after it has computed for a while without a P, which sysmon checks while a P
+//!   runs.
 //! - A goroutine that a hog is about to wake waits until the hog has its next turn, if the pause
 //!   hits the few instructions between the unlock of a channel and the wake-up.
 //! - Threads beyond [`SLOTS`] are not paused. Where the system refuses the signal, or the program
 //!   installs its own handler for SIGURG later, no thread is. A lower priority is no substitute:
-//!   without privileges it cannot be raised again, so a later goroutine on that thread would suffer.
+//!   without privileges it cannot be raised again, so a later goroutine on that thread would
+//!   suffer.
 //! - A child of `fork` has no pauser, so no signal of gmp arrives there.
 
 mod turns;
@@ -163,8 +166,8 @@ pub(super) fn leave() {
     }
 }
 
-/// Marks the M that owns `p` as a hog. Only with the lock of the idle lists, as `p` is handed off or
-/// while it is displaced.
+/// Marks the M that owns `p` as a hog. Only with the lock of the idle lists, as `p` is handed
+/// off or while it is displaced.
 pub(super) fn mark(sched: &Sched, p: &P) {
     let owns = |slot: &&Slot| {
         slot.p.load(Relaxed) == p.id + 1 && slot.runtime.load(Relaxed) == usize::from(sched.id)
@@ -207,7 +210,7 @@ fn on_signal() {
 }
 
 impl Sched {
-    /// Tells the pauser how many hogs of this runtime may run: all, once the runtime closes.
+    /// Sets how many hogs of this runtime may run: all of them after the runtime closes.
     pub(super) fn limit_hogs(&self) {
         let pauses = self.config.pause && !self.is_closing();
         let limit = if pauses { self.max_procs() } else { usize::MAX };
