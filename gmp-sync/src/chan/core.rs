@@ -270,11 +270,16 @@ impl<T> Core<T> {
         Err(())
     }
 
-    /// As `take_quickly`, but returns `Ok(None)` if the channel is open and has no value and no
-    /// sender.
+    /// Whether there is a value, or a sender that waits, or the channel is closed.
+    #[inline(always)]
+    pub(super) fn is_readable(&self) -> bool {
+        !self.buf.is_empty() || !self.sendq.is_empty() || self.phase == Phase::Closed
+    }
+
+    /// As `take_quickly`, but returns `Ok(None)` if the channel is not readable.
     #[inline(always)]
     pub(crate) fn look_quickly(&mut self) -> Result<Option<T>, ()> {
-        if self.buf.is_empty() && self.sendq.is_empty() && self.phase == Phase::Open {
+        if !self.is_readable() {
             return Ok(None);
         }
         self.take_quickly().map(Some)

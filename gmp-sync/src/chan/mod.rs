@@ -27,7 +27,7 @@ pub(crate) mod permits;
 mod pipe;
 pub(crate) mod recv;
 pub(crate) mod send;
-mod shared;
+pub(crate) mod shared;
 mod timed;
 pub(crate) mod wait;
 pub(crate) mod waits;

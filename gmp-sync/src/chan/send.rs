@@ -96,7 +96,12 @@ impl<T> Send<'_, T> {
         let Some(value) = this.value.take() else {
             panic!("a send is polled after it has ended");
         };
-        let (value, locked) = match chan.quickly(|core| core.push_quickly(value)) {
+        let pushed = chan.quickly(|core| {
+            core.push_quickly(value)?;
+            chan.readable.set(true);
+            Ok(())
+        });
+        let (value, locked) = match pushed {
             Ok(()) => return Poll::Ready(Ok(())),
             Err(failed) => failed,
         };

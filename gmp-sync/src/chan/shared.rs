@@ -10,14 +10,36 @@
 use super::core::{Core, Phase};
 use crate::wakers::Wakers;
 use gmp_rt::park::StorableWaker;
-use gmp_rt::prim::{RawLock, UnsafeCell};
+use gmp_rt::prim::{AtomicBool, Ordering, RawLock, UnsafeCell};
 use std::fmt;
 use std::task::Waker;
+
+/// Whether a receive may find a value, a sender or the end of the channel.
+///
+/// A select reads this without the lock, to skip empty channels. It is written under the lock. It
+/// may be `true` although the channel is empty, and a reader may see an old value. So a select that
+/// has skipped a channel checks it under the lock before it waits.
+#[derive(Debug)]
+pub(crate) struct Readable(AtomicBool);
+
+impl Readable {
+    #[inline(always)]
+    pub(crate) fn get(&self) -> bool {
+        // `Relaxed`: a reader that then uses the channel locks it first.
+        self.0.load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    pub(crate) fn set(&self, readable: bool) {
+        self.0.store(readable, Ordering::Relaxed);
+    }
+}
 
 /// The shared part of a channel. The lock is in the cache line of the data that it guards.
 #[repr(C)]
 pub(crate) struct Chan<T> {
     lock: RawLock,
+    pub(crate) readable: Readable,
     core: UnsafeCell<Core<T>>,
 }
 
@@ -36,7 +58,8 @@ impl<T> fmt::Debug for Chan<T> {
 
 impl<T> Chan<T> {
     pub(crate) fn new(cap: usize) -> Self {
-        Self { lock: RawLock::new(), core: UnsafeCell::new(Core::new(cap)) }
+        let (lock, readable) = (RawLock::new(), Readable(AtomicBool::new(false)));
+        Self { lock, readable, core: UnsafeCell::new(Core::new(cap)) }
     }
 
     /// Creates a closed channel with one sender and no receiver.
@@ -94,7 +117,9 @@ impl<T> Chan<T> {
     #[inline(always)]
     pub(crate) unsafe fn unlock(&self) -> Wakers {
         // SAFETY: guaranteed by the caller.
-        let rung = unsafe { self.locked(Core::take_rung) };
+        let (rung, readable) =
+            unsafe { self.locked(|core| (core.take_rung(), core.is_readable())) };
+        self.readable.set(readable);
         // SAFETY: guaranteed by the caller.
         unsafe { self.lock.unlock() };
         rung

@@ -71,6 +71,11 @@ pub unsafe trait Arm {
     /// Returns the kind, which does not change.
     fn kind(&self) -> Kind;
 
+    /// Whether a try may succeed. Takes no lock, so a `false` may be old.
+    fn may_be_ready(&self) -> bool {
+        true
+    }
+
     /// Locks its channel.
     fn lock(&self) {}
 
@@ -220,6 +225,11 @@ unsafe impl<T> Arm for RecvCase<'_, T> {
         Kind::Channel(self.recv.receiver.chan.id())
     }
 
+    #[inline]
+    fn may_be_ready(&self) -> bool {
+        self.recv.receiver.chan.readable.get()
+    }
+
     fn lock(&self) {
         self.recv.receiver.chan.lock();
     }
@@ -232,7 +242,15 @@ unsafe impl<T> Arm for RecvCase<'_, T> {
     #[inline]
     fn try_alone(mut self: Pin<&mut Self>) -> Attempt {
         let this = self.as_mut().project();
-        let locked = match this.recv.receiver.chan.quickly(Core::look_quickly) {
+        let chan = &this.recv.receiver.chan;
+        let taken = chan.quickly(|core| {
+            let taken = core.look_quickly();
+            if let Ok(None) = taken {
+                chan.readable.set(false);
+            }
+            taken
+        });
+        let locked = match taken {
             Ok(Some(value)) => {
                 *this.output = Some(Ok(value));
                 return Attempt::Done(Wakers::None);
@@ -490,6 +508,11 @@ impl<C> Guarded<C> {
 unsafe impl<C: Arm> Arm for Guarded<C> {
     fn kind(&self) -> Kind {
         self.case.as_ref().map_or(Kind::Off, Arm::kind)
+    }
+
+    #[inline]
+    fn may_be_ready(&self) -> bool {
+        self.case.as_ref().is_some_and(Arm::may_be_ready)
     }
 
     fn lock(&self) {

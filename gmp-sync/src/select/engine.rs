@@ -1,7 +1,7 @@
 //! The choice among the cases of a select (Go: `selectgo`).
 //!
-//! 1. Each case is tried on its own, in random order. A ready channel costs one lock. A future is
-//!    polled.
+//! 1. Each case that may be ready is tried on its own, in random order. An empty channel costs one
+//!    load, and a ready one costs one lock. A future is polled.
 //! 2. If none is ready, all channels are locked in the order of their addresses and tried once
 //!    more. So the next decision is made at one instant. If there is a `default`, it is taken.
 //!    Otherwise a node of each channel case joins its queue, with the select's [`Claim`], and the
@@ -20,7 +20,7 @@
 
 use super::case::{Attempt, Kind, Outcome, Will};
 use super::list::List;
-use super::order::{Order, Shuffle};
+use super::order::{Candidates, Order};
 use crate::chan::waits::Summoned;
 use crate::claim::Claim;
 use crate::wakers::Wakers;
@@ -140,14 +140,14 @@ enum Tried {
     Chosen(usize),
     /// This case is chosen, and its value has not arrived yet. Its channel is still locked.
     Promised(usize, Wakers),
-    /// No case is ready. The order in which they were tried, fully drawn.
-    None(Shuffle),
+    /// No case was ready.
+    None,
 }
 
 #[inline]
 fn try_each<L: List + ?Sized>(mut list: Pin<&mut L>, will: Will, cx: &mut Context<'_>) -> Tried {
-    let mut order = Shuffle::new(list.count());
-    while let Some(index) = order.draw() {
+    let mut candidates = Candidates::of(&*list, will);
+    while let Some(index) = candidates.draw(&*list) {
         match list.as_mut().try_alone(index, will, cx) {
             Attempt::No(wakers) => wakers.wake_all(),
             Attempt::Done(wakers) => {
@@ -157,7 +157,7 @@ fn try_each<L: List + ?Sized>(mut list: Pin<&mut L>, will: Will, cx: &mut Contex
             Attempt::Promised(wakers) => return Tried::Promised(index, wakers),
         }
     }
-    Tried::None(order)
+    Tried::None
 }
 
 impl<'s, L: List> ChooseView<'s, '_, L> {
@@ -354,14 +354,14 @@ impl Engine<'_> {
 
     /// Continues after the first try: if no case was ready, tries all channels at one instant.
     fn start(&mut self, tried: Tried, cx: &Context<'_>) -> Step {
-        let order = match tried {
+        match tried {
             Tried::Chosen(index) => return Step::Chosen(Chosen::Case(index)),
             // SAFETY: locked by the try.
             Tried::Promised(index, wakers) => unsafe {
                 return self.begin_promise(index, wakers, cx);
             },
-            Tried::None(order) => order,
-        };
+            Tried::None => {}
+        }
         self.prepare();
         if self.will == Will::GoOn && self.locks.as_slice().len() <= 1 {
             // At most one channel case, tried at one instant. Two cases, even on the same channel,
@@ -370,6 +370,7 @@ impl Engine<'_> {
         }
         let mut after = After::default();
         let mut waker = StorableWaker::new(cx.waker());
+        let order = Order::shuffled(self.list.count());
         self.lock_all();
         // SAFETY: all locked.
         let step = unsafe { self.try_together(&order, &mut waker, &mut after) };
@@ -424,7 +425,7 @@ impl Engine<'_> {
     /// All channels are locked.
     unsafe fn try_together(
         &mut self,
-        order: &Shuffle,
+        order: &Order,
         waker: &mut StorableWaker<'_>,
         after: &mut After,
     ) -> Step {
@@ -473,7 +474,7 @@ impl Engine<'_> {
             return step;
         }
         // Polls the futures while no peer can win.
-        let order = Shuffle::drawn(self.list.count());
+        let order = Order::shuffled(self.list.count());
         let ready = self.poll_futures(&order, cx);
         let mut after = After::default();
         self.lock_all();
@@ -564,7 +565,7 @@ impl Engine<'_> {
         Step::Chosen(Chosen::Case(index))
     }
 
-    fn poll_futures(&mut self, order: &Shuffle, cx: &mut Context<'_>) -> Option<usize> {
+    fn poll_futures(&mut self, order: &Order, cx: &mut Context<'_>) -> Option<usize> {
         order.iter().find(|index| {
             self.list.look(*index).kind() == Kind::Future
                 && self.list.as_mut().arm(*index).poll(cx).is_ready()

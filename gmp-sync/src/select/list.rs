@@ -34,6 +34,19 @@ pub unsafe trait List {
     /// [`prepare`](Self::prepare).
     fn look(&self, index: usize) -> &dyn Arm;
 
+    /// Whether a try of case `index`, which exists, may succeed: see [`Arm::may_be_ready`].
+    fn may_be_ready(&self, _index: usize) -> bool {
+        true
+    }
+
+    /// Returns [`may_be_ready`](Self::may_be_ready) of all cases as a mask. Called if there are at
+    /// most 64.
+    ///
+    /// One call, in which the types of all cases are known.
+    fn ready_mask(&self) -> u64 {
+        (0..self.count()).fold(0, |mask, n| mask | u64::from(self.may_be_ready(n)) << n)
+    }
+
     /// Tries case `index`, which exists, on its own: see [`Arm::try_alone`]. A future is polled.
     ///
     /// Here and not only in [`Arm`], so that the type of the arm is known: most selects do no more
@@ -107,6 +120,11 @@ unsafe impl List for Nil {
         0
     }
 
+    #[inline]
+    fn ready_mask(&self) -> u64 {
+        0
+    }
+
     fn arm(self: Pin<&mut Self>, index: usize) -> Pin<&mut dyn Arm> {
         unreachable!("case {index} of a select")
     }
@@ -142,6 +160,18 @@ unsafe impl<C: Arm, L: List + Unpin> List for Cons<'_, C, L> {
             None => &*self.head,
             Some(index) => self.tail.look(index),
         }
+    }
+
+    fn may_be_ready(&self, index: usize) -> bool {
+        match index.checked_sub(1) {
+            None => self.head.may_be_ready(),
+            Some(index) => self.tail.may_be_ready(index),
+        }
+    }
+
+    #[inline]
+    fn ready_mask(&self) -> u64 {
+        u64::from(self.head.may_be_ready()) | self.tail.ready_mask() << 1
     }
 
     #[inline]

@@ -11,11 +11,11 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Waker};
 
-/// Number of scripts: all sequences of three binary choices.
+/// Number of scripts: all sequences of four binary choices.
 ///
 /// A model has at most two selects of two cases, and one more shuffle when one of them begins
 /// again.
-const SCRIPTS: u32 = 8;
+const SCRIPTS: u32 = 16;
 
 std::thread_local! {
     /// The remaining choices. All threads of a model run on one OS thread.
@@ -263,5 +263,27 @@ fn loom_default_vs_both_ways_on_one_channel() {
         });
         assert!(chosen);
         other.join().unwrap();
+    });
+}
+
+/// Two threads each send on their own channel and then check the other's. At most one of them takes
+/// the default, because the later check comes after both sends.
+#[test]
+fn loom_default_vs_crossing_sends() {
+    fn send_and_check(tx: &crate::Sender<u32>, rx: &crate::Receiver<u32>) -> bool {
+        block_on(async {
+            tx.send(1).await.unwrap();
+            select! { v = rx.recv() => v.is_ok(), default => false }
+        })
+    }
+    model(|| {
+        let (tx1, rx1) = chan(1);
+        let (tx2, rx2) = chan(1);
+        let (tx, rx) = (tx1.clone(), rx2.clone());
+        let other = thread::spawn(move || send_and_check(&tx, &rx));
+        let here = send_and_check(&tx2, &rx1);
+        let there = other.join().unwrap();
+        assert!(here || there, "neither has seen the other's value");
+        drop((tx1, rx2));
     });
 }

@@ -4,6 +4,7 @@ use super::case::{Arm, Attempt, Case, FutureCase, Kind, RecvCase, SendCase, Will
 use super::engine::{Chosen, choose};
 use super::list::{List, try_arm};
 use super::thunk::Thunk;
+use crate::chan::shared::Readable;
 use crate::chan::{Receiver, RecvError, SendError, Sender};
 use std::fmt;
 use std::mem;
@@ -18,7 +19,11 @@ pub struct SelectCase<'a, O>(Slot<'a, O>);
 
 /// A case. Its operation is created when it is tried, or when the select begins to wait.
 enum Slot<'a, O> {
-    Thunk(Thunk<'a, Boxed<'a, O>>),
+    Thunk {
+        thunk: Thunk<'a, Boxed<'a, O>>,
+        /// The flag of the channel, if it is a receive.
+        readable: Option<&'a Readable>,
+    },
     Made(Boxed<'a, O>),
     Default(Box<dyn FnOnce() -> O + Send + 'a>, Never),
     /// The operation is being created, or its creation has panicked.
@@ -81,6 +86,7 @@ impl<'a, O> SelectCase<'a, O> {
     /// Creates a case whose operation is created when it is tried.
     #[inline]
     fn arm<C: Case + Send + 'a>(
+        readable: Option<&'a Readable>,
         case: impl FnOnce() -> C + Send + 'a,
         make: impl FnOnce(C::Output) -> O + Send + 'a,
     ) -> Self
@@ -88,7 +94,7 @@ impl<'a, O> SelectCase<'a, O> {
         O: 'a,
     {
         let boxed = move || -> Boxed<'a, O> { Box::pin(With { case: case(), make: Some(make) }) };
-        Self(Slot::Thunk(Thunk::new(boxed)))
+        Self(Slot::Thunk { thunk: Thunk::new(boxed), readable })
     }
 
     /// Creates a receive case.
@@ -99,7 +105,7 @@ impl<'a, O> SelectCase<'a, O> {
     where
         O: 'a,
     {
-        Self::arm(move || RecvCase::new(receiver), make)
+        Self::arm(Some(&receiver.chan.readable), move || RecvCase::new(receiver), make)
     }
 
     /// Creates a send case. `value` is called when this case is chosen.
@@ -111,7 +117,7 @@ impl<'a, O> SelectCase<'a, O> {
     where
         O: 'a,
     {
-        Self::arm(move || SendCase::new(sender), move |permit| make(permit.send(value())))
+        Self::arm(None, move || SendCase::new(sender), move |permit| make(permit.send(value())))
     }
 
     /// Creates a case from any future.
@@ -120,7 +126,7 @@ impl<'a, O> SelectCase<'a, O> {
         F: Future<Output: Send> + Send + 'a,
         O: 'a,
     {
-        Self::arm(move || FutureCase::new(future), make)
+        Self::arm(None, move || FutureCase::new(future), make)
     }
 
     /// Creates the default case, which is chosen if no other case is possible now.
@@ -134,8 +140,8 @@ type Boxed<'a, O> = Pin<Box<dyn Made<'a, O> + Send + 'a>>;
 impl<'a, O> Slot<'a, O> {
     /// Creates the operation, if it does not exist yet.
     fn prepare(&mut self) {
-        if let Self::Thunk(_) = self
-            && let Self::Thunk(thunk) = mem::replace(self, Self::Empty)
+        if let Self::Thunk { .. } = self
+            && let Self::Thunk { thunk, .. } = mem::replace(self, Self::Empty)
         {
             *self = Self::Made(thunk.call());
         }
@@ -146,7 +152,7 @@ impl<'a, O> Slot<'a, O> {
         match self {
             Self::Made(mut made) => made.as_mut().make(),
             Self::Default(make, _) => make(),
-            Self::Thunk(_) | Self::Empty => unreachable!("{NOT_MADE}"),
+            Self::Thunk { .. } | Self::Empty => unreachable!("{NOT_MADE}"),
         }
     }
 }
@@ -173,7 +179,7 @@ unsafe impl<O> List for Arms<'_, O> {
         match slot {
             Slot::Made(made) => made.as_mut().arm(),
             Slot::Default(_, never) => Pin::<&mut Never>::new(never),
-            Slot::Thunk(_) | Slot::Empty => unreachable!("{NOT_MADE}"),
+            Slot::Thunk { .. } | Slot::Empty => unreachable!("{NOT_MADE}"),
         }
     }
 
@@ -181,7 +187,15 @@ unsafe impl<O> List for Arms<'_, O> {
         match &self.0[index].0 {
             Slot::Made(made) => made.look(),
             Slot::Default(_, never) => never,
-            Slot::Thunk(_) | Slot::Empty => unreachable!("{NOT_MADE}"),
+            Slot::Thunk { .. } | Slot::Empty => unreachable!("{NOT_MADE}"),
+        }
+    }
+
+    fn may_be_ready(&self, index: usize) -> bool {
+        match &self.0[index].0 {
+            Slot::Thunk { readable, .. } => readable.is_none_or(Readable::get),
+            Slot::Made(made) => made.look().may_be_ready(),
+            Slot::Default(..) | Slot::Empty => false,
         }
     }
 

@@ -1,5 +1,7 @@
 //! The orders in which the cases of a select are tried and locked.
 
+use super::case::Will;
+use super::list::List;
 #[cfg(all(test, gmp_loom))]
 use super::loom::Script as Random;
 #[cfg(not(all(test, gmp_loom)))]
@@ -8,7 +10,7 @@ use gmp_rt::park::Random;
 /// Number of cases that need no allocation. Chosen.
 const INLINE: usize = 16;
 
-/// Indices of cases, in the order in which they are locked.
+/// Indices of cases in some order.
 #[derive(Debug, Default)]
 pub(super) struct Order {
     inline: [u32; INLINE],
@@ -30,6 +32,22 @@ impl Order {
         self.len += 1;
     }
 
+    /// Creates an order of the indices below `len`. All permutations have the same probability.
+    pub(super) fn shuffled(len: usize) -> Self {
+        let (mut order, mut random) = (Self::default(), Random::new());
+        (0..len as u32).for_each(|index| order.push(index));
+        let indices = order.as_mut_slice();
+        for left in (2..=len).rev() {
+            indices.swap(left - 1, random.below(left as u32) as usize);
+        }
+        order
+    }
+
+    /// Returns the indices in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = usize> {
+        self.as_slice().iter().map(|index| *index as usize)
+    }
+
     pub(super) fn as_slice(&self) -> &[u32] {
         if self.heap.is_empty() { &self.inline[..self.len] } else { &self.heap }
     }
@@ -39,123 +57,179 @@ impl Order {
     }
 }
 
-/// The indices of cases in a random order. All permutations have the same probability.
-///
-/// The order is drawn step by step: a select whose first case is ready draws one number. Up to 16
-/// indices are the digits of one word, and more are on the heap from the second step on.
+/// The cases that the first pass of a select still has to try. They are drawn in random order: each
+/// of those that are left has the same probability.
 #[derive(Debug)]
-pub(super) struct Shuffle {
-    len: usize,
-    /// Number of drawn indices. They are the first ones.
-    drawn: usize,
-    digits: u64,
-    /// All indices, if there are more than `DIGITS` and more than one is drawn.
-    heap: Vec<u32>,
-    /// The first index, while the heap is empty.
-    first: u32,
+pub(super) struct Candidates {
+    /// A bit for each case that may be ready, if there are at most 64 cases.
+    mask: u64,
+    many: Many,
+    will: Will,
     random: Random,
 }
 
-impl Shuffle {
-    const DIGITS: usize = 16;
+/// More than 64 cases. Whether a case may be ready is checked when it is drawn: the first one
+/// usually is, and a check of all would read many cache lines.
+#[derive(Debug)]
+enum Many {
+    /// All indices below this are left.
+    All(u32),
+    /// All indices below `count` but `first` are left.
+    AllBut { first: u32, count: u32 },
+    /// These are left.
+    Some(Vec<u32>),
+}
 
-    /// Creates an order of the indices below `len`, none of them drawn.
+impl Candidates {
+    /// Returns the cases of `list` that may be ready. If the select goes on without one, a skipped
+    /// case would not be checked again, so all are returned.
     #[inline]
-    pub(super) fn new(len: usize) -> Self {
-        let (digits, heap, random) = (0xFEDC_BA98_7654_3210, Vec::new(), Random::new());
-        Self { len, drawn: 0, digits, heap, first: 0, random }
-    }
-
-    /// Draws the next index. Returns `None` after the last.
-    #[inline]
-    pub(super) fn draw(&mut self) -> Option<usize> {
-        let left = self.len - self.drawn;
-        let skip = match left {
-            0 => return None,
-            1 => 0,
-            left => self.random.below(left as u32) as usize,
+    pub(super) fn of<L: List + ?Sized>(list: &L, will: Will) -> Self {
+        let count = list.count() as u32;
+        let (mask, many) = match (will, u64::BITS.checked_sub(count)) {
+            (Will::Wait, Some(_)) => (list.ready_mask(), Many::All(0)),
+            (Will::GoOn, Some(unused)) => (u64::MAX.checked_shr(unused).unwrap_or(0), Many::All(0)),
+            (_, None) => (0, Many::All(count)),
         };
-        let (at, other) = (self.drawn, self.drawn + skip);
-        self.drawn += 1;
-        if self.len > Self::DIGITS {
-            return Some(self.draw_large(at, other));
+        Self { mask, many, will, random: Random::new() }
+    }
+
+    /// Draws the next index of `list`. Returns `None` after the last.
+    #[inline]
+    pub(super) fn draw<L: List + ?Sized>(&mut self, list: &L) -> Option<usize> {
+        if self.mask == 0 {
+            return self.draw_many(list);
         }
-        let differs = (self.digits >> (4 * at) ^ self.digits >> (4 * other)) & 15;
-        self.digits ^= differs << (4 * at) ^ differs << (4 * other);
-        Some(self.digit(at))
+        let mut rest = self.mask;
+        if !rest.is_power_of_two() {
+            for _ in 0..self.random.below(rest.count_ones()) {
+                rest &= rest - 1;
+            }
+        }
+        let index = rest.trailing_zeros();
+        self.mask ^= 1 << index;
+        Some(index as usize)
     }
 
     #[inline]
-    fn digit(&self, at: usize) -> usize {
-        (self.digits >> (4 * at) & 15) as usize
-    }
-
-    fn draw_large(&mut self, at: usize, other: usize) -> usize {
-        if at == 0 {
-            self.first = other as u32;
-            return other;
+    fn draw_many<L: List + ?Sized>(&mut self, list: &L) -> Option<usize> {
+        loop {
+            let index = self.many.take(&mut self.random)?;
+            if self.will == Will::GoOn || list.may_be_ready(index) {
+                return Some(index);
+            }
         }
-        if self.heap.is_empty() {
-            self.heap.extend(0..self.len as u32);
-            self.exchange(0, self.first as usize);
-        }
-        self.exchange(at, other);
-        self.heap[at] as usize
     }
+}
 
-    fn exchange(&mut self, at: usize, other: usize) {
-        (self.heap[at], self.heap[other]) = (self.heap[other], self.heap[at]);
-    }
-
-    /// Creates an order of the indices below `len`, all of them drawn.
-    pub(super) fn drawn(len: usize) -> Self {
-        let mut order = Self::new(len);
-        while order.draw().is_some() {}
-        order
-    }
-
-    /// Returns all indices in order. The caller has drawn all of them.
-    pub(super) fn iter(&self) -> impl Iterator<Item = usize> {
-        debug_assert_eq!(self.drawn, self.len, "an order that is not drawn");
-        let is_large = self.len > Self::DIGITS;
-        (0..self.len).map(move |n| if is_large { self.heap[n] as usize } else { self.digit(n) })
+impl Many {
+    #[inline]
+    fn take(&mut self, random: &mut Random) -> Option<usize> {
+        let index = match self {
+            Self::All(0) => return None,
+            Self::All(count) => {
+                let (count, first) = (*count, random.below(*count));
+                *self = Self::AllBut { first, count };
+                first
+            }
+            Self::AllBut { first, count } => {
+                let left = (0..*count).filter(|index| index != first).collect();
+                *self = Self::Some(left);
+                return self.take(random);
+            }
+            Self::Some(left) => match left.len() as u32 {
+                0 => return None,
+                1 => left.swap_remove(0),
+                len => left.swap_remove(random.below(len) as usize),
+            },
+        };
+        Some(index as usize)
     }
 }
 
 #[cfg(all(test, not(gmp_loom)))]
 mod tests {
-    use super::Shuffle;
+    use super::super::case::{Arm, Attempt};
+    use super::*;
     use std::collections::HashMap;
+    use std::pin::Pin;
+    use std::task::Context;
 
-    /// Each index occurs once, for few and for many indices.
+    /// A list whose cases are only asked whether they may be ready.
+    struct Flags(Vec<bool>);
+
+    // SAFETY: there is no arm.
+    unsafe impl List for Flags {
+        fn count(&self) -> usize {
+            self.0.len()
+        }
+
+        fn arm(self: Pin<&mut Self>, _: usize) -> Pin<&mut dyn Arm> {
+            unreachable!("no arm")
+        }
+
+        fn look(&self, _: usize) -> &dyn Arm {
+            unreachable!("no arm")
+        }
+
+        fn may_be_ready(&self, index: usize) -> bool {
+            self.0[index]
+        }
+
+        fn try_alone(self: Pin<&mut Self>, _: usize, _: Will, _: &mut Context<'_>) -> Attempt {
+            unreachable!("no arm")
+        }
+    }
+
+    fn draw_all(list: &Flags, will: Will) -> Vec<usize> {
+        let mut candidates = Candidates::of(list, will);
+        let mut indices: Vec<usize> = std::iter::from_fn(|| candidates.draw(list)).collect();
+        indices.sort_unstable();
+        indices
+    }
+
+    /// A select that waits draws the cases that may be ready, one with a default draws all.
     #[test]
-    fn a_shuffle_is_a_permutation() {
-        for len in [0, 1, 2, 3, 15, 16, 17, 100] {
-            let mut order = Shuffle::new(len);
-            let mut indices: Vec<usize> = std::iter::from_fn(|| order.draw()).collect();
-            assert_eq!(order.iter().collect::<Vec<_>>(), indices);
+    fn candidates_are_drawn_once_each() {
+        for len in [0, 1, 2, 3, 16, 63, 64, 65, 100] {
+            let every_third = Flags((0..len).map(|n| n % 3 == 0).collect());
+            let drawn = draw_all(&every_third, Will::Wait);
+            assert_eq!(drawn, (0..len).step_by(3).collect::<Vec<_>>());
+            let drawn = draw_all(&every_third, Will::GoOn);
+            assert_eq!(drawn, (0..len).collect::<Vec<_>>());
+        }
+    }
+
+    /// Of few and of many candidates, each is drawn first equally often.
+    #[test]
+    fn each_candidate_is_first_equally_often() {
+        for len in [10, 100] {
+            let list = Flags((0..len).map(|n| n != 3).collect());
+            let mut seen = vec![0u32; len];
+            for _ in 0..2_000 * (len - 1) {
+                let first = Candidates::of(&list, Will::Wait).draw(&list);
+                seen[first.expect("a candidate")] += 1;
+            }
+            assert_eq!(seen.remove(3), 0);
+            // The expected count is 2000, its standard deviation 45.
+            assert!(seen.iter().all(|count| (1_700..2_300).contains(count)), "{seen:?}");
+        }
+    }
+
+    #[test]
+    fn a_shuffled_order_has_each_index_once() {
+        for len in [0, 1, 2, 15, 16, 17, 100] {
+            let mut indices: Vec<usize> = Order::shuffled(len).iter().collect();
             indices.sort_unstable();
             assert_eq!(indices, (0..len).collect::<Vec<_>>());
         }
     }
 
-    /// Of many indices, each is first equally often.
     #[test]
-    fn all_of_many_are_as_likely_to_be_first() {
-        let mut seen = [0u32; 100];
-        for _ in 0..200_000 {
-            seen[Shuffle::new(100).draw().expect("an index")] += 1;
-        }
-        // The expected count is 2000, its standard deviation 44.
-        assert!(seen.iter().all(|count| (1_700..2_300).contains(count)), "{seen:?}");
-    }
-
-    /// All permutations of four indices are equally frequent.
-    #[test]
-    fn all_are_as_likely() {
+    fn all_permutations_are_equally_frequent() {
         let mut seen: HashMap<Vec<usize>, u32> = HashMap::new();
         for _ in 0..48_000 {
-            *seen.entry(Shuffle::drawn(4).iter().collect()).or_default() += 1;
+            *seen.entry(Order::shuffled(4).iter().collect()).or_default() += 1;
         }
         assert_eq!(seen.len(), 24);
         // The expected count is 2000, its standard deviation 44.
