@@ -95,9 +95,9 @@ pub(crate) const STILL_LOOKS: usize = 16;
 /// takes. Sysmon corrects a wrong estimate.
 pub(crate) const WAKE_WORTH: Duration = Duration::from_micros(50);
 
-/// Time between two wake-ups of a thread for a lone `runnext` after a spawn, on each P. Chosen: a
+/// Time between two wake-ups of a thread for a lone `runnext`, on each P. Chosen: a
 /// needless wake-up takes 10 µs of CPU, so this is 1 % of a core.
-pub(crate) const SPAWN_WAKE: Duration = Duration::from_millis(1);
+pub(crate) const NEXT_WAKE: Duration = Duration::from_millis(1);
 
 /// `spin_loop` hints between two rounds of a thief.
 pub(crate) const SPIN_PAUSES: u32 = 48;
@@ -194,7 +194,7 @@ pub(crate) const PROCS_AWAKE: Duration = Duration::from_millis(10);
 pub(crate) const TIMER_RESCUE: Duration = Duration::from_micros(200);
 
 /// Length of a poll after which sysmon checks its thread.
-pub(crate) const SUSPECT_AFTER: Duration = Duration::from_micros(300);
+pub(crate) const SUSPECT_AFTER: Duration = Duration::from_micros(100);
 
 /// CPU time of a checked poll after which it counts as CPU-bound.
 pub(crate) const COMPUTING_AFTER: Duration = Duration::from_millis(5);
@@ -265,14 +265,17 @@ pub(crate) const WIDTH_WINDOWS: u32 = 2;
 /// Windows in a row that must give cause for a trial.
 pub(crate) const WIDTH_DOUBTS: u32 = 2;
 
-/// Cause for a trial: polls and operations per millisecond, at least.
-pub(crate) const WIDTH_DONE: f64 = 500.0;
+/// Most Ps for which the number of running Ps is adapted. With more it is not measured yet.
+pub(crate) const WIDTH_PROCS: usize = 4;
 
-/// Further cause: steals per millisecond.
-pub(crate) const WIDTH_STEALS: f64 = 20.0;
+/// Cause for a trial: polls and operations per millisecond and running P, at least.
+pub(crate) const WIDTH_DONE: f64 = 250.0;
 
-/// Or: locks found taken per millisecond. Each costs half a microsecond.
-pub(crate) const WIDTH_CONTENDED: f64 = 50.0;
+/// Further cause: steals per millisecond and running P.
+pub(crate) const WIDTH_STEALS: f64 = 10.0;
+
+/// Or: locks found taken per millisecond and running P. Each costs half a microsecond.
+pub(crate) const WIDTH_CONTENDED: f64 = 25.0;
 
 /// Or: one of this number of polls was of a goroutine from another P.
 pub(crate) const WIDTH_MOVED: u64 = 8;

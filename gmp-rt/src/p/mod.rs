@@ -159,8 +159,8 @@ pub(crate) struct Own {
     pub(crate) stamp: Cell<u64>,
     /// The stamp when the current slice began.
     slice_began: Cell<u64>,
-    /// The stamp when a spawn last woke a thread.
-    pub(crate) spawn_wake: Cell<u64>,
+    /// The stamp when a lone `runnext` last woke a thread.
+    pub(crate) next_wake: Cell<u64>,
     /// Goroutine ids that are reserved and not used yet.
     pub(crate) goids: Cell<(u64, u64)>,
     /// The number of the M that ran the P last. It is woken first for this P.
@@ -229,7 +229,7 @@ impl P {
             inbox_first: Cell::new(false),
             stamp: Cell::new(0),
             slice_began: Cell::new(0),
-            spawn_wake: Cell::new(0),
+            next_wake: Cell::new(0),
             goids: Cell::new((0, 0)),
             last_m: Cell::new(usize::MAX),
             pace: Pace::default(),

@@ -65,7 +65,8 @@ impl Builder {
 
     /// Sets whether the runtime uses fewer than `max_procs` Ps while that raises throughput.
     ///
-    /// Default: `true`. `GMPDEBUG=adaptive=0` turns it off.
+    /// Default: `true`. `GMPDEBUG=adaptive=0` turns it off. It has no effect if `max_procs` is more
+    /// than 4, because it has not been measured there.
     ///
     /// Goroutines that do little between two operations on the same channel or lock run faster on
     /// one thread than on two. The runtime detects this by trials. It returns to `max_procs` when a

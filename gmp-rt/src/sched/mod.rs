@@ -1,6 +1,5 @@
 #![doc = include_str!("README.md")]
 
-mod away;
 pub(crate) mod block;
 pub(crate) mod budget;
 #[expect(unsafe_code, reason = "a thread-local pointer to the stack, I1 of the module")]
@@ -38,7 +37,6 @@ pub(crate) mod spawn;
 pub(crate) mod stall;
 pub(crate) mod stats;
 mod still;
-mod suspect;
 mod sysmon;
 pub(crate) mod trace;
 mod wake;

@@ -10,6 +10,8 @@ use crate::p::runq::Full;
 use crate::p::{OwnedP, PStatus};
 use crate::prim::debug_assert_no_lock_held;
 use crate::throw::throw;
+use crate::tuning::NEXT_WAKE;
+use crate::util::clock;
 use std::any::Any;
 use std::task::{Context, Poll};
 
@@ -83,7 +85,7 @@ impl Sched {
 
 impl Local {
     /// Queues a goroutine on this M's P (Go: `runqput`). Wakes another M if that makes work for
-    /// two. A lone `runnext` wakes none, because this M usually runs it next.
+    /// two. A lone `runnext` seldom wakes one: see [`wake_for_next`](Self::wake_for_next).
     #[inline]
     pub(crate) fn put(&self, gp: GRef, place: Place) {
         let p = self.p();
@@ -97,9 +99,31 @@ impl Local {
             Place::Tail => return self.put_tail(&p, gp),
             Place::Newcomer => return self.put_newcomer(&p, gp),
         };
-        if let Some(gp) = kicked {
-            self.put_tail(&p, gp);
-            self.wakep(&p);
+        match kicked {
+            Some(gp) => {
+                self.put_tail(&p, gp);
+                self.wakep(&p);
+            }
+            None => self.wake_for_next(&p),
+        }
+    }
+
+    /// Wakes an M for a lone `runnext` if a P is idle, at most once in [`NEXT_WAKE`].
+    ///
+    /// Most goroutines that wake another one soon end their poll, and then this M runs the
+    /// `runnext`. The woken M does not steal it in this case, so most wake-ups would be in vain.
+    /// But a goroutine may also compute on for long while a P is idle.
+    #[inline]
+    fn wake_for_next(&self, p: &OwnedP) {
+        let (idle, spinning) = self.sched.idle.word.counts();
+        if idle == 0 || spinning > 0 {
+            return;
+        }
+        let own = p.own();
+        // The stamp is at most one service old when a poll begins.
+        if own.stamp.get() - own.next_wake.get() >= clock::nanos(NEXT_WAKE) {
+            own.next_wake.set(own.stamp.get());
+            self.wakep(p);
         }
     }
 

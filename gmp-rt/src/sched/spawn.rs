@@ -10,8 +10,6 @@ use crate::g::join::{JoinHandle, panic_message};
 use crate::g::origin::Origin;
 use crate::g::{Birth, G, Ids};
 use crate::throw::say;
-use crate::tuning::SPAWN_WAKE;
-use crate::util::clock;
 use std::any::Any;
 use std::sync::Arc;
 
@@ -31,26 +29,7 @@ impl Local {
             handle.abort();
         }
         self.put(gp, Place::RunNext);
-        self.wake_for_spawn();
         handle
-    }
-
-    /// Wakes an M for a spawned goroutine if a P is idle, at most once in [`SPAWN_WAKE`]. The
-    /// goroutine that spawns usually continues its poll, possibly for long. The woken M does not
-    /// steal the new goroutine if this M soon runs it.
-    #[inline]
-    fn wake_for_spawn(&self) {
-        let (idle, spinning) = self.sched.idle.word.counts();
-        if idle == 0 || spinning > 0 {
-            return;
-        }
-        let p = self.p();
-        let own = p.own();
-        // The stamp is at most one service old when a poll begins.
-        if own.stamp.get() - own.spawn_wake.get() >= clock::nanos(SPAWN_WAKE) {
-            own.spawn_wake.set(own.stamp.get());
-            self.wakep(&p);
-        }
     }
 }
 

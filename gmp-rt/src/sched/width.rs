@@ -176,11 +176,13 @@ impl Past {
         self.per_ms(self.counts.done())
     }
 
-    /// Whether steals, moves and contended locks are so frequent that a trial may pay off.
-    fn is_wasteful(&self) -> bool {
-        self.rate() >= WIDTH_DONE
-            && (self.per_ms(self.counts.steals) >= WIDTH_STEALS
-                || self.per_ms(self.counts.contended) >= WIDTH_CONTENDED
+    /// Whether steals, moves and contended locks are so frequent that a trial may pay off. `running`
+    /// Ps caused them.
+    fn is_wasteful(&self, running: usize) -> bool {
+        let per_p = |count| self.per_ms(count) / running as f64;
+        per_p(self.counts.done()) >= WIDTH_DONE
+            && (per_p(self.counts.steals) >= WIDTH_STEALS
+                || per_p(self.counts.contended) >= WIDTH_CONTENDED
                 || self.counts.moved * WIDTH_MOVED > self.counts.polls)
     }
 }
@@ -271,7 +273,7 @@ impl Width {
             return self.give_up(now);
         }
         let (from, rate) = (self.width, past.rate());
-        if past.is_wasteful() && sample.running > 1 {
+        if sample.running > 1 && past.is_wasteful(sample.running) {
             self.doubts += 1;
             self.doubtful_rate = self.doubtful_rate.max(rate);
         } else {
@@ -378,7 +380,7 @@ mod tests {
 
     /// Fewer Ps have a higher throughput: they are active nearly always.
     #[test]
-    fn who_fights_is_narrowed() {
+    fn fewer_ps_run_if_they_do_more() {
         let mut fake = Fake::new(4);
         let with = fake.run(2000, |width| 40_000 / width as u64);
         assert!(with[1] > 1900 && with[4] < 20, "{with:?}");
@@ -386,7 +388,7 @@ mod tests {
 
     /// More Ps have a higher throughput despite many steals: they are active nearly always.
     #[test]
-    fn who_gains_by_more_keeps_them() {
+    fn all_ps_run_if_they_do_more() {
         let mut fake = Fake::new(2);
         let with = fake.run(5000, |width| 1000 * width as u64);
         assert!(with[2] > 4950, "{with:?}");
@@ -398,7 +400,7 @@ mod tests {
 
     /// Changes of the load that do not depend on the number of Ps are no reason for fewer.
     #[test]
-    fn who_is_faster_at_times_keeps_all() {
+    fn a_load_that_changes_by_itself_keeps_all_ps() {
         for period in [2, 3, 4, 5, 7, 9, 12] {
             let (mut fake, mut narrow) = (Fake::new(2), 0);
             for round in 0..5000 {
@@ -408,6 +410,13 @@ mod tests {
             }
             assert!(narrow < 500, "{narrow} of 5000 with a change every {period} ms");
         }
+    }
+
+    /// What two Ps do in vain is little for 64 Ps.
+    #[test]
+    fn the_cause_for_a_trial_grows_with_the_number_of_running_ps() {
+        let mut fake = Fake::new(64);
+        assert_eq!(fake.run(2000, |width| 40_000 / width as u64)[64], 2000);
     }
 
     /// The throughput is the same: no reason for a change.

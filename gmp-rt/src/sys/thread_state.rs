@@ -1,6 +1,6 @@
 //! The state of a thread in the OS: why it sleeps, and how much CPU time it has used (Linux).
 //!
-//! There are two functions because their costs differ. [`cpu`] is one system call. [`sleep`] reads
+//! There are two functions that read it, because their costs differ. [`cpu`] is one system call. [`sleep`] reads
 //! a file in `/proc`, which takes about ten times as long.
 //!
 //! Neither allocates. The pauser of `sched/pause` relies on that.
@@ -15,6 +15,7 @@ use libc::SYS_mmap as SYS_MMAP;
 use libc::SYS_mmap2 as SYS_MMAP;
 use std::fs::File;
 use std::io::{Read, Write};
+use std::num::NonZeroU64;
 
 /// Whether and why a thread sleeps in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +31,13 @@ pub(crate) enum Sleep {
 /// Returns the number of the calling thread.
 pub(crate) fn this_thread() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
+}
+
+/// Makes the OS end the sleeps of the calling thread on time. By default Linux delays the end of a
+/// sleep by up to 50 µs, to wake several threads at once.
+pub(crate) fn sleep_exactly() {
+    // If a kernel refuses, the sleeps are longer.
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
 }
 
 /// Returns whether and why another thread of this process sleeps. `None` if it has exited.
@@ -106,6 +114,8 @@ pub(crate) fn cpu(thread: u32) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
 
     #[test]
     fn names_with_parentheses() {
@@ -143,26 +153,27 @@ mod tests {
         });
     }
 
-    /// Checks a thread that runs `what` until it sleeps. Returns why it sleeps.
-    fn asleep_in(what: impl FnOnce() + Send) -> Sleep {
+    /// Checks a thread that repeats `nap`, until it sleeps for the reason `why`. The thread may
+    /// also sleep for a page of memory.
+    fn await_sleep(why: Sleep, nap: fn(Duration)) {
+        let (stop, (tx, rx)) = (AtomicBool::new(false), std::sync::mpsc::channel());
         std::thread::scope(|scope| {
-            let (tx, rx) = std::sync::mpsc::channel();
-            scope.spawn(move || {
+            scope.spawn(|| {
                 tx.send(this_thread()).unwrap();
-                what();
+                while !stop.load(Ordering::Relaxed) {
+                    nap(Duration::from_millis(10));
+                }
             });
             let thread = rx.recv().unwrap();
-            let asleep = || sleep(thread).filter(|sleep| *sleep != Sleep::No);
-            std::iter::repeat_with(asleep).flatten().next().unwrap()
-        })
+            while sleep(thread) != Some(why) {}
+            stop.store(true, Ordering::Relaxed);
+        });
     }
 
     #[test]
     fn why_a_thread_sleeps() {
-        let nap = || std::thread::sleep(std::time::Duration::from_millis(100));
-        assert_eq!(asleep_in(nap), Sleep::Call);
-        let park = || std::thread::park_timeout(std::time::Duration::from_millis(100));
-        assert_eq!(asleep_in(park), Sleep::Lock);
+        await_sleep(Sleep::Call, std::thread::sleep);
+        await_sleep(Sleep::Lock, std::thread::park_timeout);
         assert_eq!(sleep_in("-1 0x7ffd 0x55"), Sleep::Lock, "a page fault");
         assert_eq!(sleep_in("running\n"), Sleep::No);
         assert_eq!(sleep_in(""), Sleep::Lock, "the OS does not say");

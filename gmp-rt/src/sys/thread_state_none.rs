@@ -15,6 +15,9 @@ pub(crate) fn this_thread() -> u32 {
     0
 }
 
+/// Does nothing: a thread cannot choose how exactly it sleeps here.
+pub(crate) fn sleep_exactly() {}
+
 /// Returns that the thread does not sleep.
 pub(crate) fn sleep(_thread: u32) -> Option<Sleep> {
     Some(Sleep::No)

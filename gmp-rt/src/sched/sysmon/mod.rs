@@ -31,12 +31,17 @@
 //! state of suspect threads from `/proc`. Go preempts a CPU-bound goroutine by a signal. Here its P
 //! goes to another thread, and the goroutine computes on without a P ([`super::pause`]).
 
+mod away;
+mod classify;
+mod suspect;
+
+use self::away::Away;
+use self::classify::Locked;
+use self::suspect::Suspect;
 use super::Sched;
-use super::away::Away;
 use super::idle::Lists;
 use super::pause::{self, Seat};
 use super::stall::{Stall, StallKind};
-use super::suspect::{Sight, Suspect};
 use super::trace::Trace;
 use super::wake::Started;
 use super::width::{Counts, Sample, Width};
@@ -46,9 +51,9 @@ use crate::p::{P, PStatus};
 use crate::sys::thread_state::{self, Sleep};
 use crate::throw::AbortOnUnwind;
 use crate::tuning::{
-    BLOCKED_AFTER, COMPUTING_AFTER, DEAF_AFTER, HURRY_AFTER, HURRY_HOGS, IDLE_AFTER, LOCK_HELD,
-    LOCKED_AFTER, NET_RESCUE, PROCS_AWAKE, PROCS_UPDATE, SERVICE_OVERDUE, SLICE, STUCK_CPU,
-    SUSPECT_AFTER, SYSMON_BUSY_NAP, SYSMON_MAX_NAP, SYSMON_NAP, TIMER_RESCUE,
+    COMPUTING_AFTER, HURRY_AFTER, HURRY_HOGS, IDLE_AFTER, NET_RESCUE, PROCS_AWAKE, PROCS_UPDATE,
+    SERVICE_OVERDUE, SLICE, STUCK_CPU, SUSPECT_AFTER, SYSMON_BUSY_NAP, SYSMON_MAX_NAP, SYSMON_NAP,
+    TIMER_RESCUE, WIDTH_PROCS,
 };
 use crate::util::clock;
 use std::sync::Arc;
@@ -103,25 +108,15 @@ struct Hog {
     goid: GoId,
     /// Which poll it is.
     polls: u64,
-    told: Told,
+    report: Report,
 }
 
-/// Whether a stall was reported.
+/// The report of a stall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
-    Yes,
-    /// Not yet: a poll is no stall until its slice is over.
-    No,
-}
-
-/// A thread that sleeps for a lock.
-#[derive(Clone, Debug)]
-struct Locked {
-    /// The CPU time of the thread, which tells this sleep from the next.
-    cpu: u64,
-    since: u64,
-    /// The CPU time of the other threads that have a P, by the P's number.
-    others: Vec<(usize, u64)>,
+enum Report {
+    Made,
+    /// To be made when the slice of the poll is over: until then it is no stall.
+    Due,
 }
 
 /// Whether a round changed anything.
@@ -129,7 +124,7 @@ struct Locked {
 pub(super) enum Round {
     /// Sysmon handed off a P or woke an M.
     Acted,
-    /// A thread seems to be blocked: the next round is soon.
+    /// A thread may be blocked: the next round is soon.
     Watching,
     /// Nothing to do.
     Quiet,
@@ -141,9 +136,10 @@ pub(super) fn sysmon_main(sched: Arc<Sched>) {
     // runtime would hang when a goroutine blocks its thread.
     let _abort = AbortOnUnwind("monitoring the threads");
     let _seat = Seat::for_sysmon(sched.id);
+    thread_state::sleep_exactly();
     sched.limit_hogs();
     let mut sysmon = Sysmon::new(sched);
-    let (mut nap, mut told) = (SYSMON_NAP, false);
+    let (mut nap, mut reported_deadlock) = (SYSMON_NAP, false);
     loop {
         if sysmon.sched.idle.with(|lists| lists.stopping) {
             return;
@@ -152,16 +148,18 @@ pub(super) fn sysmon_main(sched: Arc<Sched>) {
         let long_idle = sysmon.sched.idle.with(|lists| lists.long_idle(sysmon.idle_after));
         sysmon.trace.print_if_due(&sysmon.sched, clock::now());
         let traced = !sysmon.sched.config.trace.every.is_zero();
-        if long_idle && !traced && !sysmon.has_untold() {
-            told |= !told && sysmon.sched.check_dead();
+        if long_idle && !traced && !sysmon.has_report_due() {
+            reported_deadlock |= !reported_deadlock && sysmon.sched.check_dead();
             if sysmon.sleep_deep() {
                 nap = Duration::ZERO;
                 continue;
             }
         }
-        nap = match sysmon.round(clock::now()) {
+        let now = clock::now();
+        nap = match sysmon.round(now) {
             Round::Acted => SYSMON_BUSY_NAP,
             Round::Watching => SYSMON_NAP,
+            Round::Quiet if now < sysmon.watch_until => SYSMON_NAP,
             Round::Quiet => (2 * nap).clamp(SYSMON_NAP, SYSMON_MAX_NAP),
         };
     }
@@ -178,6 +176,8 @@ pub(super) struct Sysmon {
     procs_read: u64,
     /// Time without a running goroutine after which sysmon sleeps until it is woken.
     idle_after: Duration,
+    /// Until then all naps are short, because a poll that blocked is often followed by another.
+    watch_until: u64,
     width: Width,
 }
 
@@ -185,7 +185,8 @@ impl Sysmon {
     pub(super) fn new(sched: Arc<Sched>) -> Self {
         let (seen, trace) = (Vec::new(), Trace::default());
         let (procs_read, width) = (clock::now(), Width::new(sched.max_procs()));
-        Self { sched, seen, net: (0, 0), trace, procs_read, idle_after: IDLE_AFTER, width }
+        let (idle_after, watch_until) = (IDLE_AFTER, 0);
+        Self { sched, seen, net: (0, 0), trace, procs_read, idle_after, watch_until, width }
     }
 
     /// Sleeps for `nap`, but not long past the next timer: all Ms may be too busy to fire it.
@@ -267,6 +268,13 @@ impl Sysmon {
     fn look_at_width(&mut self, now: u64) {
         let sched = self.sched.clone();
         if !sched.config.adaptive {
+            return;
+        }
+        if sched.max_procs() > WIDTH_PROCS {
+            // The maximum may have been raised while this thread set a lower number.
+            if sched.procs() < sched.max_procs() {
+                sched.set_width(sched.max_procs());
+            }
             return;
         }
         let mut counts = Counts::default();
@@ -358,8 +366,13 @@ impl Sysmon {
             p.ask_attention();
         }
         if marks.polls != polls {
+            let is_slow = polls - marks.polls == 1;
             (marks.polls, marks.poll_since) = (polls, now);
             *seen = Seen { marks: seen.marks, cpu: seen.cpu, ..Seen::default() };
+            if is_slow && runs && self.is_wanted(p, now) {
+                self.begin_watch(p, now);
+                return Round::Watching;
+            }
             return Round::Quiet;
         }
         // A slice of several polls ends in a service.
@@ -378,6 +391,15 @@ impl Sysmon {
         }
     }
 
+    /// Reads the CPU time of a thread whose poll has just begun. The next round then knows whether the
+    /// thread has run since.
+    fn begin_watch(&mut self, p: &P, now: u64) {
+        let Some(cpu) = thread_state::cpu(p.thread()) else { return };
+        if let Some(seen) = self.seen.get_mut(p.id) {
+            seen.suspect = Some(Suspect::new(now, cpu));
+        }
+    }
+
     /// Checks a marked blocking call that was under way in the last round.
     fn look_at_call(&self, p: &P, seen: Marks, now: u64) -> Round {
         let long = now - seen.call_since >= clock::nanos(SLICE);
@@ -391,8 +413,11 @@ impl Sysmon {
     /// Checks an unmarked poll that was under way in the last round.
     fn look_at_poll(&mut self, p: &P, seen: Marks, now: u64) -> Round {
         let stuck = now - seen.poll_since;
-        if stuck < clock::nanos(SUSPECT_AFTER) || p.goid() == 0 {
+        if p.goid() == 0 {
             return Round::Quiet;
+        }
+        if stuck < clock::nanos(SUSPECT_AFTER) {
+            return if self.is_wanted(p, now) { Round::Watching } else { Round::Quiet };
         }
         let (idle, _) = self.sched.idle.word.counts();
         if idle > 0 && p.runq.has_next() {
@@ -435,14 +460,17 @@ impl Sysmon {
         if computes {
             pause::call(&self.sched);
         }
-        let told = if long || kind == StallKind::Blocked { Told::Yes } else { Told::No };
-        if told == Told::Yes {
+        if kind == StallKind::Blocked {
+            self.watch_until = now + clock::nanos(SLICE);
+        }
+        let report = if long || kind == StallKind::Blocked { Report::Made } else { Report::Due };
+        if report == Report::Made {
             self.sched.report_stall(&Stall::new(goid, kind, Duration::from_nanos(stuck)));
         }
         if kind == StallKind::Computing
             && let Some(of_p) = self.seen.get_mut(p.id)
         {
-            of_p.hog = Some(Hog { goid, polls: seen.polls, told });
+            of_p.hog = Some(Hog { goid, polls: seen.polls, report });
         }
         Round::Acted
     }
@@ -453,8 +481,8 @@ impl Sysmon {
         let Some(hog) = self.seen.get_mut(p.id).and_then(|seen| seen.hog.as_mut()) else { return };
         let stuck = now - seen.poll_since;
         let over = stuck >= clock::nanos(SLICE) && hog.polls == seen.polls;
-        if over && hog.told == Told::No {
-            hog.told = Told::Yes;
+        if over && hog.report == Report::Due {
+            hog.report = Report::Made;
             let stuck = Duration::from_nanos(stuck);
             let goid = hog.goid;
             self.sched.report_stall(&Stall::new(goid, StallKind::Computing, stuck));
@@ -487,13 +515,13 @@ impl Sysmon {
         if is_marked {
             pause::call(sched);
             // The stall was reported at the hand-off.
-            seen.hog = Some(Hog { goid, polls: marks.polls, told: Told::Yes });
+            seen.hog = Some(Hog { goid, polls: marks.polls, report: Report::Made });
         }
     }
 
     /// Whether a displaced poll may still become a stall, which only sysmon notices.
-    fn has_untold(&self) -> bool {
-        self.sched.ps.iter().any(|p| self.hog(p).is_some_and(|hog| hog.told == Told::No))
+    fn has_report_due(&self) -> bool {
+        self.sched.ps.iter().any(|p| self.hog(p).is_some_and(|hog| hog.report == Report::Due))
     }
 
     /// Returns the poll for which `p` was displaced, if it is still under way.
@@ -525,67 +553,5 @@ impl Sysmon {
         let (idle, _) = self.sched.idle.word.counts();
         let work = || p.runq.has_next() || self.sched.any_work() || self.sched.next_timer() <= now;
         idle == 0 && work()
-    }
-
-    /// Returns what the thread of `p` does, if it is known: that it computes after `patience` of CPU
-    /// time. Returns `None` also if the thread waits for a CPU.
-    fn classify(&mut self, p: &P, patience: Duration, now: u64) -> Option<StallKind> {
-        let thread = p.thread();
-        let cpu = thread_state::cpu(thread)?;
-        let suspect = &mut self.seen.get_mut(p.id)?.suspect;
-        let first = suspect.is_none();
-        let suspect = suspect.get_or_insert_with(|| Suspect::new(now, cpu));
-        let stalls = match suspect.look(now, cpu, || thread_state::sleep(thread))? {
-            Sight::Awake { .. } if first => false,
-            Sight::Awake { cpu: used } => {
-                // First, because it remembers the time of the request.
-                let computes = self.is_deaf(p, cpu)? && used >= clock::nanos(patience);
-                return computes.then_some(StallKind::Computing);
-            }
-            Sight::Asleep { why: Sleep::Lock, .. } => self.is_locked(p, cpu, now)?,
-            Sight::Asleep { time, .. } => time >= clock::nanos(BLOCKED_AFTER),
-        };
-        stalls.then_some(StallKind::Blocked)
-    }
-
-    /// Whether a thread has slept for a lock for long, and not because the holder waits for a CPU.
-    fn is_locked(&mut self, p: &P, cpu: u64, now: u64) -> Option<bool> {
-        let locked = self.seen.get(p.id)?.locked.as_ref().filter(|locked| locked.cpu == cpu);
-        if let Some(locked) = locked {
-            let long = now - locked.since >= clock::nanos(LOCKED_AFTER);
-            return Some(long && !self.somebody_starves(&locked.others));
-        }
-        let others = self.others(p);
-        self.seen.get_mut(p.id)?.locked = Some(Locked { cpu, since: now, others });
-        Some(false)
-    }
-
-    /// The CPU time of the other threads that have a P.
-    fn others(&self, p: &P) -> Vec<(usize, u64)> {
-        let others = self.sched.ps.iter().filter(|q| q.id != p.id && q.is_owned());
-        others.filter_map(|q| Some((q.id, thread_state::cpu(q.thread())?))).collect()
-    }
-
-    /// Whether one of those threads waits for a CPU and has used too little CPU time since to release
-    /// a lock.
-    fn somebody_starves(&self, others: &[(usize, u64)]) -> bool {
-        others.iter().any(|(id, before)| {
-            let starves = |thread| {
-                let used = thread_state::cpu(thread)?.saturating_sub(*before);
-                let little = used < clock::nanos(LOCK_HELD);
-                Some(little && thread_state::sleep(thread)? == Sleep::No)
-            };
-            self.sched.ps.get(*id).and_then(|q| starves(q.thread())) == Some(true)
-        })
-    }
-
-    /// Whether the thread has computed on for a while after the request to yield.
-    fn is_deaf(&mut self, p: &P, cpu: u64) -> Option<bool> {
-        let seen = self.seen.get_mut(p.id)?;
-        let asked = *seen.asked.get_or_insert(cpu);
-        if !p.is_overtime() {
-            seen.asked = None;
-        }
-        Some(seen.asked.is_some() && cpu.saturating_sub(asked) >= clock::nanos(DEAF_AFTER))
     }
 }
