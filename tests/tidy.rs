@@ -91,6 +91,7 @@ const MODELS: &[(&str, &str)] = &[
     ("gmp-rt/src/sched/shutdown.rs", "gmp-rt/src/sched/loom.rs"),
     ("gmp-rt/src/sched/net.rs", "gmp-rt/src/sched/net_loom.rs"),
     ("gmp-net/src/poll_desc.rs", "gmp-net/src/poll_desc_loom.rs"),
+    ("gmp-sync/src/chan/shared.rs", "gmp-sync/src/select/loom.rs"),
     ("gmp-sync/src/claim.rs", "gmp-sync/src/select/loom.rs"),
     ("gmp-sync/src/context/scope.rs", "gmp-sync/src/context/loom.rs"),
     ("gmp-sync/src/init.rs", "gmp-sync/src/init_loom.rs"),

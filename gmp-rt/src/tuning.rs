@@ -26,10 +26,6 @@ pub(crate) const SERVICE_OPS: u32 = 1024;
 /// Time of newcomers after which the own goroutines of their P run.
 pub(crate) const NEWCOMER_TURN: Duration = Duration::from_millis(1);
 
-/// Time without a service after which sysmon asks a P for one, because its polls have become
-/// longer. Row: `mixed`.
-pub(crate) const SERVICE_OVERDUE: Duration = Duration::from_millis(1);
-
 /// Budget checks that a deciding poll passes after the end of the slice. Chosen: more futures than
 /// a combinator races, and less than a millisecond of channel operations.
 pub(crate) const DECIDING_CHECKS: u32 = 1024;
@@ -77,19 +73,12 @@ pub(crate) const SPIN_ROUNDS_ALONE: u32 = 4;
 #[cfg(gmp_loom)]
 pub(crate) const SPIN_ROUNDS_ALONE: u32 = 1;
 
-/// Most visits of other Ps in all rounds of a thief but the last. With 16 Ps a round takes about as
-/// long as the pause after it (`gmp-bench --bin scaling`).
-pub(crate) const SPIN_LOOKS: u32 = 16 * SPIN_ROUNDS;
-
 /// A thief skips a ring that its P will have run within this number of rounds, of about 1 µs each.
 /// The last round skips none.
 pub(crate) const STEAL_ROUNDS_AHEAD: u64 = 8;
 
 /// Time without a poll after which a P with work on its ring counts as stopped (`sched/still.rs`).
 pub(crate) const STILL_AFTER: Duration = Duration::from_micros(300);
-
-/// Most Ps that one such check visits.
-pub(crate) const STILL_LOOKS: usize = 16;
 
 /// Expected run time of a ring for which a waker wakes another thread: about what the wake-up
 /// takes. Sysmon corrects a wrong estimate.
@@ -99,14 +88,16 @@ pub(crate) const WAKE_WORTH: Duration = Duration::from_micros(50);
 /// needless wake-up takes 10 µs of CPU, so this is 1 % of a core.
 pub(crate) const NEXT_WAKE: Duration = Duration::from_millis(1);
 
+/// Most Ps that one check visits: of timers in a service, of stopped Ps, of a thief in the mean of
+/// its rounds. With 16 Ps a thief's round takes about as long as the pause after it
+/// (`gmp-bench --bin scaling`).
+pub(crate) const LOOKS: usize = 16;
+
 /// `spin_loop` hints between two rounds of a thief.
 pub(crate) const SPIN_PAUSES: u32 = 48;
 
 /// Time slice: how long a chain of `runnext` goroutines may delay the ring. Go: `forcePreemptNS`.
 pub(crate) const SLICE: Duration = Duration::from_millis(10);
-
-/// Most Ps whose timers a service checks, in turn (`gmp-bench --bin scaling`).
-pub(crate) const TIMER_LOOKS: usize = 16;
 
 /// Most Ps a runtime may have.
 #[cfg(not(gmp_loom))]
@@ -173,63 +164,33 @@ pub(crate) const DROP_GRACE: Duration = Duration::from_secs(1);
 /// Sysmon's sleep after a round that acted. Go: 20 µs.
 pub(crate) const SYSMON_BUSY_NAP: Duration = Duration::from_micros(20);
 
-/// Sysmon's first sleep after a round that did nothing. It doubles up to [`SYSMON_MAX_NAP`].
+/// Sysmon's sleep while it watches a poll, and its first sleep after a round that did nothing. Then
+/// it doubles up to [`SYSMON_MAX_NAP`].
+///
+/// Also the shortest time that sysmon acts on: of a poll that it checks, of a sleep in a system
+/// call, of an overdue timer, and of a rest of all goroutines.
 pub(crate) const SYSMON_NAP: Duration = Duration::from_micros(100);
 
 /// Sysmon's longest sleep while a goroutine runs. Go: 10 ms. Shorter here, so that a ticker of 1 ms
 /// is not 10 ms late when all threads block.
+///
+/// Also the time after which sysmon acts where others usually do so earlier: for a service that is
+/// overdue, a network that no M polls, a thread that sleeps for a lock, and a CPU-bound poll for
+/// whose P a timer or an event waits.
 pub(crate) const SYSMON_MAX_NAP: Duration = Duration::from_millis(1);
-
-/// Time without a running goroutine after which sysmon sleeps until it is woken. Not 0, because its
-/// wake-up costs the next goroutine a system call.
-pub(crate) const IDLE_AFTER: Duration = Duration::from_micros(100);
 
 /// Time between two readings of the control group's quota, at least. Go: 1 s.
 pub(crate) const PROCS_UPDATE: Duration = Duration::from_secs(1);
 
-/// Busy time of the runtime before the first such reading.
-pub(crate) const PROCS_AWAKE: Duration = Duration::from_millis(10);
-
-/// Lateness of a timer after which sysmon acts.
-pub(crate) const TIMER_RESCUE: Duration = Duration::from_micros(200);
-
-/// Length of a poll after which sysmon checks its thread.
-pub(crate) const SUSPECT_AFTER: Duration = Duration::from_micros(100);
+/// CPU time within which a thread makes progress: it releases a lock that others wait for, yields
+/// on request, or begins another poll.
+pub(crate) const PROGRESS_CPU: Duration = Duration::from_micros(200);
 
 /// CPU time of a checked poll after which it counts as CPU-bound.
 pub(crate) const COMPUTING_AFTER: Duration = Duration::from_millis(5);
 
-/// The same if a timer or an event waits for the P. Chosen: many times the cost of a wake-up.
-pub(crate) const HURRY_AFTER: Duration = Duration::from_millis(1);
-
-/// Most polls for each P that lose their P early at a time, if CPU-bound threads are not paused.
-pub(crate) const HURRY_HOGS: usize = 2;
-
-/// CPU time after a request to yield after which a poll counts as one that does not yield.
-pub(crate) const DEAF_AFTER: Duration = Duration::from_micros(500);
-
-/// Time of a sleep for a lock or a page after which a thread counts as blocked. Longer than for a
-/// call, because most locks are held for a moment.
-pub(crate) const LOCKED_AFTER: Duration = Duration::from_millis(1);
-
-/// CPU time within which a thread releases a lock that others wait for.
-pub(crate) const LOCK_HELD: Duration = Duration::from_micros(200);
-
-/// Time of a sleep in a system call after which a thread counts as blocked.
-pub(crate) const BLOCKED_AFTER: Duration = Duration::from_micros(100);
-
-/// Most events of one poll of the network: the slots of a ring.
-pub(crate) const NET_BATCH: usize = RUNQ_CAP;
-
-/// Time without a poll of the network after which sysmon polls it or wakes a thread for it. Go: 10
-/// ms.
-pub(crate) const NET_RESCUE: Duration = Duration::from_millis(1);
-
 /// Most attempts to wake the M in the netpoller before a deadlock is reported.
 pub(crate) const ROUND_TRIES: u32 = 1000;
-
-/// Time between two such attempts.
-pub(crate) const ROUND_NAP: Duration = Duration::from_millis(1);
 
 /// Attempts to take a contended lock before its waiter sleeps. Go: `active_spin`.
 #[cfg(not(gmp_loom))]
@@ -254,16 +215,9 @@ pub(crate) const LOCK_NAP: Duration = Duration::from_micros(50);
 /// ns each.
 pub(crate) const FETCH_AHEAD: usize = 4;
 
-/// Shortest time over which the work done is counted, to choose the number of running Ps
-/// (`sched/width.rs`).
-pub(crate) const WIDTH_WINDOW: Duration = Duration::from_millis(1);
-
-/// Windows of a step of a trial, after one for the change to take effect. The best counts, since a
-/// thread may lose its CPU in any.
+/// Windows of a step of a trial, after one for the change to take effect, and windows in a row that
+/// must give cause for a trial. The best counts, since a thread may lose its CPU in any.
 pub(crate) const WIDTH_WINDOWS: u32 = 2;
-
-/// Windows in a row that must give cause for a trial.
-pub(crate) const WIDTH_DOUBTS: u32 = 2;
 
 /// Most Ps for which the number of running Ps is adapted. With more it is not measured yet.
 pub(crate) const WIDTH_PROCS: usize = 4;
@@ -271,27 +225,17 @@ pub(crate) const WIDTH_PROCS: usize = 4;
 /// Cause for a trial: polls and operations per millisecond and running P, at least.
 pub(crate) const WIDTH_DONE: f64 = 250.0;
 
-/// Further cause: steals per millisecond and running P.
-pub(crate) const WIDTH_STEALS: f64 = 10.0;
-
-/// Or: locks found taken per millisecond and running P. Each costs half a microsecond.
-pub(crate) const WIDTH_CONTENDED: f64 = 25.0;
+/// Further cause: steals and contended locks per millisecond and running P. Each costs half a
+/// microsecond.
+pub(crate) const WIDTH_WASTE: f64 = 10.0;
 
 /// Or: one of this number of polls was of a goroutine from another P.
 pub(crate) const WIDTH_MOVED: u64 = 8;
 
-/// CPU time between two rounds of sysmon after which a P without progress counts as computing.
-pub(crate) const STUCK_CPU: Duration = Duration::from_micros(200);
-
 /// Factor by which fewer Ps must do more.
 pub(crate) const WIDTH_GAIN: f64 = 1.1;
 
-/// Time that fewer Ps run before more are tried: at first. It doubles after each lost trial.
-pub(crate) const WIDTH_HOLD: Duration = Duration::from_millis(20);
-/// The longest [`WIDTH_HOLD`].
-pub(crate) const WIDTH_HOLD_MAX: Duration = Duration::from_millis(320);
-
-/// Time without a new trial of fewer Ps after a lost one: at first. It doubles.
+/// Time between two trials: at first. It doubles after each one that changed nothing.
 pub(crate) const WIDTH_REST: Duration = Duration::from_millis(50);
 /// The longest [`WIDTH_REST`].
 pub(crate) const WIDTH_REST_MAX: Duration = Duration::from_millis(1600);

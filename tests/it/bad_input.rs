@@ -1,8 +1,11 @@
 //! Bad input gives a clear error or a documented result, and never a hang.
 
-use super::support::{Mutex, child, is_child, runtime};
+use super::support::talk::Talk;
+use super::support::{Gate, Mutex, child, is_child, runtime};
 use gmp::go;
+use std::io::Read;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -27,18 +30,33 @@ fn builders_that_cannot_be() {
 
 #[test]
 fn the_thread_limit_is_kept_and_told() {
+    const MESSAGE: &str = "the limit of 3 threads is reached";
     if !is_child() {
-        let output = child("bad_input::the_thread_limit_is_kept_and_told", &[]);
-        let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{text}");
-        assert_eq!(text.matches("the limit of 3 threads is reached").count(), 1, "{text}");
+        let mut talk = Talk::new("bad_input::the_thread_limit_is_kept_and_told", &[]);
+        talk.wait_for(MESSAGE);
+        talk.say("x");
+        let rest = talk.end();
+        assert!(!rest.iter().any(|line| line.contains(MESSAGE)), "told twice: {rest:?}");
         return;
     }
     let runtime = gmp::Builder::new().max_procs(1).max_threads(3).build().unwrap();
     // Five goroutines block a thread each. Only three can block at a time, and all of them end.
-    let handles: Vec<_> = (0..5)
-        .map(|_| runtime.spawn(async { gmp::block_on(gmp::sleep(Duration::from_millis(20))) }))
+    let gates: Vec<Arc<Gate>> = (0..5).map(|_| Arc::default()).collect();
+    let handles: Vec<_> = gates
+        .iter()
+        .cloned()
+        .map(|gate| {
+            runtime.spawn(async move {
+                gmp::block_on(async {
+                    gate.wait().await;
+                    gmp::sleep(Duration::from_millis(20)).await;
+                });
+            })
+        })
         .collect();
+    // The parent answers when it has read the message.
+    std::io::stdin().read_exact(&mut [0]).unwrap();
+    gates.iter().for_each(|gate| gate.open());
     for handle in handles {
         gmp::block_on(handle).unwrap();
     }
@@ -77,7 +95,7 @@ async fn abort_of_oneself() {
     let slot: Arc<Mutex<Option<gmp::JoinHandle<()>>>> = Arc::default();
     let (inside, reached) = (slot.clone(), Arc::new(Mutex::new(false)));
     let mark = reached.clone();
-    let gate = Arc::new(super::support::Gate::default());
+    let gate = Arc::new(Gate::default());
     let wait = gate.clone();
     let handle = go!({
         wait.wait().await;
@@ -99,19 +117,25 @@ async fn abort_of_oneself() {
 #[gmp::test]
 async fn join_of_oneself_waits_until_aborted() {
     let slot: Arc<Mutex<Option<gmp::JoinHandle<()>>>> = Arc::default();
-    let inside = slot.clone();
-    let gate = Arc::new(super::support::Gate::default());
+    let joins = Arc::new(AtomicBool::new(false));
+    let (inside, began) = (slot.clone(), joins.clone());
+    let gate = Arc::new(Gate::default());
     let wait = gate.clone();
     let handle = go!({
         wait.wait().await;
         std::future::poll_fn(|cx| {
             let mut slot = inside.lock().unwrap();
-            std::pin::Pin::new(slot.as_mut().unwrap()).poll(cx).map(drop)
+            let joined = std::pin::Pin::new(slot.as_mut().unwrap()).poll(cx).map(drop);
+            began.store(true, Ordering::Relaxed);
+            joined
         })
         .await;
     });
     *slot.lock().unwrap() = Some(handle);
     gate.open();
+    while !joins.load(Ordering::Relaxed) {
+        gmp::yield_now().await;
+    }
     for _ in 0..100 {
         gmp::yield_now().await;
     }
@@ -157,7 +181,7 @@ async fn a_strangers_waker_that_panics() {
     // The waker runs from a timer and from the end of a goroutine. The scheduler continues.
     let mut sleep = gmp::sleep(Duration::from_millis(1));
     assert!(std::pin::Pin::new(&mut sleep).poll(&mut cx()).is_pending());
-    let gate = Arc::new(super::support::Gate::default());
+    let gate = Arc::new(Gate::default());
     let wait = gate.clone();
     let mut handle = go!({ wait.wait().await });
     assert!(std::pin::Pin::new(&mut handle).poll(&mut cx()).is_pending());

@@ -16,13 +16,18 @@ use std::time::{Duration, Instant};
 /// budget refuses its next operation.
 async fn spend_slice() {
     loop {
-        let start = Instant::now();
-        while start.elapsed() < Duration::from_millis(1) {
-            std::hint::spin_loop();
+        for _ in 0..50 {
+            let start = Instant::now();
+            while start.elapsed() < Duration::from_millis(1) {
+                std::hint::spin_loop();
+            }
+            if poll_fn(|cx| Poll::Ready(pin!(gmp::checkpoint()).poll(cx).is_pending())).await {
+                return;
+            }
         }
-        if poll_fn(|cx| Poll::Ready(pin!(gmp::checkpoint()).poll(cx).is_pending())).await {
-            return;
-        }
+        // Sysmon hands off the P if this thread waits for a lock. The budget refuses nothing until
+        // the goroutine has an active P again.
+        gmp::yield_now().await;
     }
 }
 
@@ -77,6 +82,10 @@ async fn ready_io() -> Vec<(&'static str, Ready)> {
     udp.readable().await.unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    // The OS may queue the connection for the listener only after the connect has ended.
+    let listener = Async::new(listener.into_std()).unwrap();
+    listener.readable().await.unwrap();
+    let listener = TcpListener::from_std(listener.into_inner()).unwrap();
     let (reader, mut writer) = std::io::pipe().unwrap();
     writer.write_all(b"x").unwrap();
     let reader = Async::new(reader).unwrap();

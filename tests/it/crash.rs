@@ -1,8 +1,11 @@
 //! Messages and exit statuses of processes that fail, tested in child processes.
 
+use super::support::talk::Talk;
 use super::support::{child, is_child};
 use gmp::go;
+use std::io::Read;
 use std::process::Output;
+use std::time::Duration;
 
 fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
@@ -28,9 +31,10 @@ fn an_unjoined_panic_names_goroutine_and_site() {
         );
         return;
     }
-    gmp::block_on(gmp::spawn(async {
+    let runtime = gmp::Runtime::new().unwrap();
+    gmp::block_on(runtime.spawn(async {
         drop(go!(name = "loner", async {
-            gmp::sleep(std::time::Duration::from_millis(1)).await;
+            gmp::sleep(Duration::from_millis(1)).await;
             panic!("oh no");
         }));
         while gmp::num_goroutine() > 1 {
@@ -44,6 +48,8 @@ fn an_unjoined_panic_names_goroutine_and_site() {
         drop(handle);
     }))
     .unwrap();
+    // A goroutine counts as ended before its panic is reported. The shutdown joins the threads.
+    runtime.shutdown(Duration::from_secs(60)).unwrap();
 }
 
 #[test]
@@ -83,8 +89,8 @@ fn all_asleep_is_fatal_on_request() {
     }
     let runtime = gmp::Builder::new().max_procs(2).build().unwrap();
     // A timer and a blocking call are no deadlock.
-    gmp::block_on(runtime.spawn(gmp::sleep(std::time::Duration::from_millis(100)))).unwrap();
-    let call = || std::thread::sleep(std::time::Duration::from_millis(100));
+    gmp::block_on(runtime.spawn(gmp::sleep(Duration::from_millis(100)))).unwrap();
+    let call = || std::thread::sleep(Duration::from_millis(100));
     gmp::block_on(runtime.spawn(async move { gmp::blocking(call) })).unwrap();
     println!("not dead yet");
     let stuck = runtime.handle().spawn_named("stuck", std::future::pending::<()>());
@@ -93,20 +99,26 @@ fn all_asleep_is_fatal_on_request() {
 
 #[test]
 fn all_asleep_is_told_once() {
+    const MESSAGE: &str = "all goroutines are asleep - deadlock!";
     let name = "crash::all_asleep_is_told_once";
     if !is_child() {
-        let output = child(name, &[("GMPDEBUG", "deadlock=report")]);
-        let text = stderr(&output);
-        assert!(output.status.success(), "{text}");
-        assert_eq!(text.matches("all goroutines are asleep - deadlock!").count(), 1, "{text}");
+        let mut talk = Talk::new(name, &[("GMPDEBUG", "deadlock=report")]);
+        talk.wait_for(MESSAGE);
+        talk.say("x");
+        let rest = talk.end();
+        assert!(!rest.iter().any(|line| line.contains(MESSAGE)), "told twice: {rest:?}");
         return;
     }
     let runtime = gmp::Builder::new().max_procs(2).build().unwrap();
-    for _ in 0..2 {
+    for round in 0..2 {
         let (tx, rx) = futures::channel::oneshot::channel();
         let waits = runtime.spawn(rx);
-        // An external thread wakes the goroutine after the report.
-        std::thread::sleep(std::time::Duration::from_millis(150));
+        // An external thread wakes the goroutine after the report. The parent answers when it has
+        // read the report. In the second round sysmon has time for another one.
+        match round {
+            0 => std::io::stdin().read_exact(&mut [0]).unwrap(),
+            _ => std::thread::sleep(Duration::from_millis(150)),
+        }
         tx.send(()).unwrap();
         gmp::block_on(waits).unwrap().unwrap();
     }
@@ -141,7 +153,7 @@ fn an_event_on_its_way_is_no_deadlock() {
     });
     for n in 0..40 {
         // Around the time at which sysmon checks for a deadlock.
-        std::thread::sleep(std::time::Duration::from_millis(20 + n));
+        std::thread::sleep(Duration::from_millis(20 + n));
         writer.write_all(&[1]).unwrap();
     }
     drop(writer);

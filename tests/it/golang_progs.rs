@@ -1,15 +1,14 @@
 //! Go's test programs that consist of channels: two prime sieves (`test/chan/sieve1.go`,
-//! `sieve2.go`), multiplexers (`doubleselect.go`), all forms against all (`ken/chan.go`), a channel
-//! with many waiters (`chanlinear.go`). Own code, same construction.
+//! `sieve2.go`), multiplexers (`doubleselect.go`), all forms against all (`ken/chan.go`). Own code,
+//! same construction.
 
-use super::support::waiting;
 use gmp::sync::{Receiver, Sender};
-use gmp::{WaitGroup, chan, go, select};
+use gmp::{chan, go, select};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The primes below a hundred.
 const PRIMES: [u32; 25] = [
@@ -187,40 +186,6 @@ async fn double_select() {
         assert!(!std::mem::replace(&mut seen[n], true), "{n} twice");
     }
     assert!(seen.into_iter().all(|seen| seen));
-}
-
-/// `test/chanlinear.go`: a select that loses leaves the queue of a channel with many waiters in
-/// constant time. Eight times as many waiters take eight times as long, not sixty-four times.
-#[gmp::test(procs = 1)]
-async fn leaving_a_popular_channel() {
-    async fn once(count: usize) -> Duration {
-        let (_popular, rx) = chan::<()>(0);
-        let own: Vec<_> = (0..count).map(|_| chan::<()>(0)).collect();
-        let all = WaitGroup::new();
-        for (_, own) in own.clone() {
-            let rx = rx.clone();
-            all.go(async move {
-                select! { _ = rx.recv() => panic!(), _ = own.recv() => {} }
-            });
-        }
-        waiting("select", count).await;
-        let start = Instant::now();
-        // The last ones first: the worst case for a search from the front.
-        for (tx, _) in own.iter().rev() {
-            tx.try_send(()).unwrap();
-        }
-        all.wait().await;
-        start.elapsed()
-    }
-    let mut ratios = Vec::new();
-    for _ in 0..5 {
-        let (few, many) = (once(250).await, once(2000).await);
-        ratios.push(many.as_secs_f64() / few.as_secs_f64());
-        if ratios.last().is_some_and(|ratio| *ratio < 24.0) {
-            return;
-        }
-    }
-    panic!("eight times as many took {ratios:?} times as long");
 }
 
 /// `test/ken/chan.go`: values from all forms of sending to all forms of receiving over channels of

@@ -10,6 +10,12 @@ use std::time::Duration;
 
 #[test]
 fn a_dump_shows_state_name_parent_and_site() {
+    const LINES: [&str; 4] = [
+        " [sleep] {name: sleeper}:\n",
+        " [await] {name: joiner}:\n",
+        " [syscall] {name: caller}:\n",
+        " [running]:\n",
+    ];
     let runtime = runtime(1);
     let dump = runtime.block_on(async {
         go!({
@@ -17,9 +23,11 @@ fn a_dump_shows_state_name_parent_and_site() {
             let joiner = go!(name = "joiner", async { std::future::pending::<()>().await });
             let (tx, rx) = std::sync::mpsc::channel();
             let call = go!(name = "caller", async move { gmp::blocking(|| rx.recv()) });
-            // The caller blocks the only P. The dump is complete only if that P was handed off.
+            // The caller blocks the only P. The dump is complete only if that P was handed off. If
+            // this goroutine loses its P while it makes a dump, that dump does not show it as
+            // running.
             let mut dump = String::new();
-            while !["[sleep]", "[await]", "[syscall]"].iter().all(|state| dump.contains(state)) {
+            while !LINES.iter().all(|line| dump.contains(line)) {
                 gmp::sleep(Duration::from_millis(1)).await;
                 dump = gmp::runtime::dump();
             }
@@ -32,10 +40,6 @@ fn a_dump_shows_state_name_parent_and_site() {
         .await
         .unwrap()
     });
-    assert!(dump.contains(" [sleep] {name: sleeper}:\n"), "{dump}");
-    assert!(dump.contains(" [await] {name: joiner}:\n"), "{dump}");
-    assert!(dump.contains(" [syscall] {name: caller}:\n"), "{dump}");
-    assert!(dump.contains(" [running]:\n"), "{dump}");
     assert!(
         dump.contains("created by goroutine ") && dump.contains("\ttests/it/inside.rs:"),
         "{dump}"
@@ -69,7 +73,8 @@ fn dumps_under_load() {
     });
     stop.store(true, Ordering::Relaxed);
     until(|| runtime.handle().num_goroutine() == 0);
-    assert_eq!(runtime.block_on(async { gmp::runtime::dump() }), "");
+    // A goroutine counts as ended before the dump shows it as dead.
+    until(|| runtime.block_on(async { gmp::runtime::dump() }).is_empty());
 }
 
 /// Replaces the values of a line: numbers and `nil` become `#`, booleans `?`, wait reasons `()`.
@@ -168,8 +173,11 @@ fn scheddetail_has_gos_format() {
         let has = |part| trace.iter().any(|line| line.contains(part));
         has("status=4(sleep)") && has("status=3(") && has(" idleprocs=2 ")
     };
-    let traces =
-        traces(name, "schedtrace=10,scheddetail=1", |traces| traces.last().is_some_and(at_rest));
+    // The values of one trace need not be of the same time. All values of the second trace are
+    // later than the first one.
+    let traces = traces(name, "schedtrace=10,scheddetail=1", |traces| {
+        traces.len() >= 2 && traces[traces.len() - 2..].iter().all(at_rest)
+    });
     for trace in &traces {
         let mut shapes: Vec<String> = trace.iter().map(|line| shape(line)).collect();
         assert_eq!(shapes.remove(0), format!("{HEAD}{DETAIL}"));

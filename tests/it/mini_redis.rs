@@ -20,11 +20,16 @@ async fn start() -> SocketAddr {
     addr
 }
 
+/// Reads this number of bytes.
+async fn read(stream: &TcpStream, n: usize) -> String {
+    let mut buf = vec![0; n];
+    stream.read_exact(&mut buf).await.unwrap();
+    String::from_utf8(buf).unwrap()
+}
+
 /// Reads exactly these bytes.
 async fn expect(stream: &TcpStream, reply: &str) {
-    let mut buf = vec![0; reply.len()];
-    stream.read_exact(&mut buf).await.unwrap();
-    assert_eq!(String::from_utf8_lossy(&buf), reply);
+    assert_eq!(read(stream, reply.len()).await, reply);
 }
 
 /// Sends a line and reads the reply to it.
@@ -45,6 +50,7 @@ fn request(words: &[&str]) -> Vec<u8> {
 #[gmp::test]
 async fn commands_and_their_replies() {
     let stream = TcpStream::connect(start().await).await.unwrap();
+    let begin = Instant::now();
     for (line, reply) in [
         ("PING", "+PONG\r\n"),
         ("ping hello", "$5\r\nhello\r\n"),
@@ -55,8 +61,8 @@ async fn commands_and_their_replies() {
         ("SET k w XX", "+OK\r\n"),
         ("GET k", "$1\r\nw\r\n"),
         ("TTL k", ":-1\r\n"),
-        ("EXPIRE k 100", ":1\r\n"),
-        ("TTL k", ":100\r\n"),
+        ("EXPIRE k 200000", ":1\r\n"),
+        ("TTL k", "at most 200000"),
         ("PERSIST k", ":1\r\n"),
         ("PERSIST k", ":0\r\n"),
         ("TTL k", ":-1\r\n"),
@@ -65,8 +71,8 @@ async fn commands_and_their_replies() {
         ("EXISTS k no k", ":2\r\n"),
         ("EXPIRE k -1", ":1\r\n"),
         ("GET k", "$-1\r\n"),
-        ("SET k v EX 100 NX", "+OK\r\n"),
-        ("TTL k", ":100\r\n"),
+        ("SET k v EX 200000 NX", "+OK\r\n"),
+        ("TTL k", "at most 200000"),
         ("SET k v", "+OK\r\n"),
         ("TTL k", ":-1\r\n"),
         ("DEL k no", ":1\r\n"),
@@ -82,7 +88,15 @@ async fn commands_and_their_replies() {
         ("NONSENSE 1", "-ERR unknown command 'NONSENSE'\r\n"),
         ("QUIT", "+OK\r\n"),
     ] {
-        ask(&stream, line, reply).await;
+        let Some(most) = reply.strip_prefix("at most ") else {
+            ask(&stream, line, reply).await;
+            continue;
+        };
+        stream.write_all(format!("{line}\r\n").as_bytes()).await.unwrap();
+        let answer = read(&stream, format!(":{most}\r\n").len()).await;
+        let ttl: u64 = answer.strip_prefix(':').unwrap().trim_end().parse().unwrap();
+        let most: u64 = most.parse().unwrap();
+        assert!((most - begin.elapsed().as_secs() - 1..=most).contains(&ttl), "{line}: {ttl}");
     }
     assert_eq!(stream.read(&mut [0; 1]).await.unwrap(), 0, "QUIT ends the connection");
 }

@@ -304,20 +304,23 @@ async fn a_reset_in_the_middle() {
 #[gmp::test]
 async fn deadlines_hold() {
     // A deadline of the reader. Earlier bytes are passed on.
-    let (peer, mut from) = pair().await;
+    let (peer, from) = pair().await;
     let (mut to, mut output) = tcp_out().await;
+    let from = Arc::new(from);
+    let reader = from.clone();
+    let copied = go!(async move { (copy(&mut &*reader, &mut to).await, to) });
     peer.write_all(b"before").await.unwrap();
-    from.set_read_deadline(Some(Instant::now() + Duration::from_millis(50)));
-    let error = copy(&mut from, &mut to).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::TimedOut);
     let mut got = [0; 6];
     output.read_exact(&mut got).await.unwrap();
     assert_eq!(&got, b"before");
+    from.set_read_deadline(Some(Instant::now() + Duration::from_millis(50)));
+    let (copied, mut to) = copied.await.unwrap();
+    assert_eq!(copied.unwrap_err().kind(), ErrorKind::TimedOut);
     // The copy can continue.
     from.set_read_deadline(None);
     peer.write_all(b"after").await.unwrap();
     drop(peer);
-    assert_eq!(copy(&mut from, &mut to).await.unwrap(), 5);
+    assert_eq!(copy(&mut &*from, &mut to).await.unwrap(), 5);
 
     // A deadline of the writer, whose peer does not read.
     let (input, mut from) = tcp_in().await;

@@ -1,6 +1,7 @@
 //! Deadlines, and closing from another goroutine.
 
 use super::net_tcp::pair;
+use super::support::net::own_loopback;
 use super::support::until;
 use gmp::go;
 use gmp::net::{Closed, DeadlineExceeded, TcpListener, TcpStream, UdpSocket, UnixStream};
@@ -180,7 +181,7 @@ async fn close_wakes_readers_and_writers() {
 
 #[gmp::test]
 async fn a_closed_listener_frees_its_port() {
-    let listener = Arc::new(TcpListener::bind("127.0.0.1:0").await.unwrap());
+    let listener = Arc::new(TcpListener::bind((own_loopback(), 0)).await.unwrap());
     let addr = listener.local_addr().unwrap();
     let waiting = listener.clone();
     let accept = go!(async move { waiting.accept().await });

@@ -1,5 +1,6 @@
 //! Errors for addresses that cannot be used: the errors of std, and each address if several fail.
 
+use super::support::net::own_loopback;
 use gmp::net::{AddrErrors, TcpListener, TcpStream, UdpSocket, UnixListener, UnixStream};
 use rustix::io::Errno;
 use std::error::Error;
@@ -11,7 +12,7 @@ const MULTICAST: &str = "224.0.0.1:1";
 
 /// Returns an address at which no listener is left.
 async fn refused() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap()
+    TcpListener::bind((own_loopback(), 0)).await.unwrap().local_addr().unwrap()
 }
 
 fn assert_is(error: &io::Error, expected: Errno) {

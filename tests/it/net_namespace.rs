@@ -77,12 +77,18 @@ fn down() {
     set_lo("down");
 }
 
-/// Sleeps for `wall` and checks that the process uses little CPU time.
-async fn assert_quiet(wall: Duration) {
-    let (start, before) = (Instant::now(), cpu_time());
-    sleep(wall).await;
-    let (wall, cpu) = (start.elapsed(), cpu_time() - before);
-    assert!(cpu < wall / 4, "{cpu:?} of CPU in {wall:?}: a busy loop");
+/// Sleeps for `wall` at a time until the process uses little CPU time meanwhile. Work that is still
+/// under way ends soon. A busy loop does not, so the test exceeds its limit.
+async fn until_quiet(wall: Duration) {
+    loop {
+        let (start, before) = (Instant::now(), cpu_time());
+        sleep(wall).await;
+        let (wall, cpu) = (start.elapsed(), cpu_time() - before);
+        if cpu < wall / 4 {
+            return;
+        }
+        eprintln!("{cpu:?} of CPU in {wall:?}");
+    }
 }
 
 /// A goroutine that reads, one that writes and one that connects. None of them makes progress.
@@ -149,7 +155,7 @@ fn deadlines_fire() {
         let addr = stuck.listener.local_addr().unwrap();
         let limited = go!(async move { TcpStream::connect_timeout(addr, 500 * MS).await });
         down();
-        assert_quiet(200 * MS).await;
+        until_quiet(200 * MS).await;
         let before = cpu_time();
         let soon = Instant::now() + 100 * MS;
         stuck.reader.set_read_deadline(Some(soon));
@@ -175,7 +181,7 @@ fn a_close_wakes() {
     apart("a_close_wakes", async {
         let stuck = Stuck::new().await;
         down();
-        assert_quiet(100 * MS).await;
+        until_quiet(100 * MS).await;
         stuck.reader.close();
         stuck.writer.close();
         let errors = [stuck.reading.await.unwrap().map(drop), stuck.writing.await.unwrap()];
@@ -194,10 +200,10 @@ fn what_waits_goes_on_when_it_is_up_again() {
     apart("what_waits_goes_on_when_it_is_up_again", async {
         let stuck = Stuck::new().await;
         down();
-        assert_quiet(200 * MS).await;
+        until_quiet(200 * MS).await;
         // Lost are the bytes, the window update, and the notice of room in the queue.
         stuck.silent.write_all(b"lost").await.unwrap();
-        let drained = read_until_silence(&stuck.deaf, 0).await;
+        let drained = drain(&stuck.deaf, 0);
         assert!(drained > 0 && drained < MORE_THAN_FITS);
         stuck.listener.accept().await.unwrap();
         assert!(!stuck.reading.is_finished() && !stuck.writing.is_finished());
@@ -210,7 +216,6 @@ fn what_waits_goes_on_when_it_is_up_again() {
         connected.write_all(b"ping").await.unwrap();
         connected.read_exact(&mut [0; 4]).await.unwrap();
         let rest = go!(async move {
-            stuck.deaf.set_read_deadline(None);
             read_exactly(&stuck.deaf, drained..MORE_THAN_FITS).await;
         });
         stuck.writing.await.unwrap().unwrap();
@@ -218,16 +223,15 @@ fn what_waits_goes_on_when_it_is_up_again() {
     });
 }
 
-/// Reads until no byte arrives for 50 ms. The stream begins at position `at` of the pattern.
-/// Returns the position after the last byte.
-async fn read_until_silence(stream: &TcpStream, mut at: u64) -> u64 {
+/// Reads the bytes that have arrived. The interface is down, so no more arrive. The stream begins
+/// at position `at` of the pattern. Returns the position after the last byte.
+fn drain(stream: &TcpStream, mut at: u64) -> u64 {
     let mut buf = vec![0; 1 << 16];
     loop {
-        stream.set_read_deadline(Some(Instant::now() + 50 * MS));
-        match stream.read(&mut buf).await {
+        match stream.try_read(&mut buf) {
             Ok(n) => at = checked(&buf[..n], at),
             Err(error) => {
-                assert_eq!(error.kind(), ErrorKind::TimedOut);
+                assert_eq!(error.kind(), ErrorKind::WouldBlock);
                 return at;
             }
         }
@@ -314,7 +318,7 @@ fn transfers_go_on_each_time() {
                 !moved().eq(before)
             } {}
             let before: Vec<_> = flows.iter().map(Flow::reads).collect();
-            assert_quiet(50 * MS).await;
+            until_quiet(50 * MS).await;
             up();
             for (flow, before) in flows.iter().zip(before) {
                 while flow.reads() == before {
@@ -352,7 +356,7 @@ fn what_begins_while_it_is_down() {
             (buf[..n].to_vec(), from)
         });
         waiting("IO wait", 2).await;
-        assert_quiet(100 * MS).await;
+        until_quiet(100 * MS).await;
         up();
         here.send_to(b"arrives", to).await.unwrap();
         let from = here.local_addr().unwrap();

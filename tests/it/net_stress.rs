@@ -129,7 +129,8 @@ fn random_sockets() {
                 let (whole, broken) = (counted_whole.clone(), counted_broken.clone());
                 go!(async move {
                     let mut seed = first_seed.wrapping_add(n << 32);
-                    while Instant::now() < end {
+                    let has_none = |count: &AtomicU64| count.load(Ordering::Relaxed) == 0;
+                    while Instant::now() < end || has_none(&whole) || has_none(&broken) {
                         seed += 1;
                         let count =
                             if visit(addr, Rand(seed)).await.is_ok() { &whole } else { &broken };
@@ -151,6 +152,5 @@ fn random_sockets() {
     gmp::block_on(work).unwrap();
     let (whole, broken) = (whole.load(Ordering::Relaxed), broken.load(Ordering::Relaxed));
     println!("gmp: {whole} connections to their end, {broken} broken off");
-    assert!(whole > 0 && broken > 0);
     runtime.shutdown(Duration::from_secs(10)).unwrap();
 }

@@ -1,5 +1,6 @@
 //! TCP: every way to read and write transfers the same bytes.
 
+use super::support::net::own_loopback;
 pub(crate) use super::support::net::{echo, pair};
 use super::support::{runtime, until};
 use futures::{AsyncReadExt, AsyncWriteExt, StreamExt};
@@ -192,7 +193,7 @@ async fn connect_goes_on_to_the_next_address() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let good = listener.local_addr().unwrap();
     let refused = {
-        let gone = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let gone = TcpListener::bind((own_loopback(), 0)).await.unwrap();
         gone.local_addr().unwrap()
     };
     let stream = TcpStream::connect(&[refused, refused, good][..]).await.unwrap();
@@ -220,11 +221,19 @@ async fn connect_does_not_wait_for_the_silent() {
     assert_eq!(waits.kind(), ErrorKind::TimedOut);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let good = listener.local_addr().unwrap();
-    let start = std::time::Instant::now();
-    let stream = TcpStream::connect(&[silent, good][..]).await.unwrap();
-    assert_eq!(stream.peer_addr().unwrap(), good);
-    assert!(start.elapsed() >= Duration::from_millis(250), "the first has a head start");
-    assert!(start.elapsed() < Duration::from_secs(5));
+    // A connect also times out if the thread rests for long. Then the queue may still have room.
+    loop {
+        let start = std::time::Instant::now();
+        let stream = TcpStream::connect(&[silent, good][..]).await.unwrap();
+        if stream.peer_addr().unwrap() == silent {
+            stuffing.push(stream);
+            continue;
+        }
+        assert_eq!(stream.peer_addr().unwrap(), good);
+        assert!(start.elapsed() >= Duration::from_millis(250), "the first has a head start");
+        assert!(start.elapsed() < Duration::from_secs(5));
+        break;
+    }
 }
 
 /// On one P other goroutines run beside a connection that always has data.

@@ -107,6 +107,9 @@ fn shutdown_releases_paused_threads() {
     let runtime = runtime(1);
     let handle = runtime.handle().clone();
     let hogs = Hogs::new(&runtime, 6);
+    // Each hog is in its poll from its first count on. One that still waits for the P would be
+    // dropped by the shutdown.
+    hogs.all_go_on();
     wait_paused(&handle, 5, 1);
     let error = runtime.shutdown(Duration::ZERO).unwrap_err();
     assert_eq!(error.stuck().len(), 6);
@@ -185,6 +188,39 @@ fn a_lock_that_hogs_use_is_not_lost() {
 }
 
 /// A handler of SIGURG that the program installed earlier still runs, and threads are paused.
+/// Each thread gets a small share of the CPUs, so sysmon has to add up its CPU time.
+#[test]
+fn many_goroutines_that_compute_after_a_blocking_call_are_paused() {
+    const HOGS: usize = 20;
+    let runtime = runtime(1);
+    let ticker = runtime.spawn(async {
+        let mut ticker = gmp::Ticker::new(Duration::from_millis(1));
+        loop {
+            ticker.tick().await;
+        }
+    });
+    let stop = Arc::new(AtomicBool::new(false));
+    let blocked = Arc::new(AtomicU64::new(0));
+    let hog = |_| {
+        let (stop, blocked) = (stop.clone(), blocked.clone());
+        runtime.spawn(async move {
+            blocked.fetch_add(1, Ordering::Relaxed);
+            // All of them block first, so each loses its P because it blocks.
+            while blocked.load(Ordering::Relaxed) < HOGS as u64 {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            while !stop.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        })
+    };
+    let hogs: Vec<_> = (0..HOGS).map(hog).collect();
+    wait_paused(runtime.handle(), HOGS - 1, 1);
+    stop.store(true, Ordering::Relaxed);
+    hogs.into_iter().for_each(|hog| gmp::block_on(hog).unwrap());
+    ticker.abort();
+}
+
 #[test]
 fn an_earlier_handler_of_sigurg_is_called() {
     if passed_in_child("pause::an_earlier_handler_of_sigurg_is_called") {

@@ -140,9 +140,12 @@ fn stress() {
         scope.spawn(|| (0..1000).for_each(|_| pool.age()));
     });
     gmp::block_on(group.wait());
-    pool.age();
-    pool.age();
-    assert_eq!(alive.load(Ordering::Relaxed), 0, "each was dropped once");
+    // The timer may age the pool at the same time. Then it has some items in hand, or uses a shard,
+    // which this call skips. An item that is lost or dropped twice keeps the count from zero.
+    until(|| {
+        pool.age();
+        alive.load(Ordering::Relaxed) == 0
+    });
 }
 
 /// `TestPoolDequeue`, `TestPoolChain`: many threads move many items, and each item is taken once.

@@ -76,6 +76,33 @@ async fn another_goroutine_runs_while_a_loop_computes() {
     other.await.unwrap();
 }
 
+/// A goroutine loses its P because it blocks, and then computes without a P. Its loop still yields,
+/// so that it gets a P again.
+#[gmp::test(procs = 1)]
+async fn a_loop_yields_after_its_goroutine_lost_its_p() {
+    let (polls, ran) = (Polls::default(), Arc::new(AtomicU64::new(0)));
+    let other = {
+        let ran = ran.clone();
+        go!({ ran.store(1, Relaxed) })
+    };
+    let computing = {
+        let (polls, ran) = (polls.clone(), ran.clone());
+        preemptible_block!(async move {
+            // With one P the other goroutine runs only when this one has lost it.
+            std::thread::spawn(move || {
+                while ran.load(Relaxed) == 0 {
+                    std::thread::sleep(std::time::Duration::from_millis(1));
+                }
+            })
+            .join()
+            .unwrap();
+            while !polls.has_yielded() {}
+        })
+    };
+    go!(polls.count(computing)).await.unwrap();
+    other.await.unwrap();
+}
+
 struct Numbers(Vec<u64>);
 
 #[gmp::preemptible]

@@ -50,7 +50,12 @@ async fn stuck() {
     go!(name = "waiter", std::future::pending::<()>());
     go!(name = "hog", async { spin() });
     go!(name = "blocker", async { std::thread::sleep(Duration::from_secs(3600)) });
-    while gmp::runtime::dump().matches(" [running] {name: hog}").count() != 1 {
+    let shown = ["[sleep] {name: sleeper}", "[await] {name: waiter}", "[running] {name: hog}"];
+    loop {
+        let dump = gmp::runtime::dump();
+        if shown.iter().all(|goroutine| dump.contains(goroutine)) {
+            break;
+        }
         gmp::yield_now().await;
     }
     println!("{READY}");

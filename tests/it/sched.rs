@@ -191,8 +191,7 @@ async fn timers_fire_under_load() {
 /// A burst that overflows the ring loses nothing.
 #[test]
 fn overflow_loses_nothing() {
-    for procs in [1, 2, 4] {
-        let runtime = runtime(procs);
+    fn burst(runtime: &gmp::Runtime) {
         let sum = Arc::new(AtomicU64::new(0));
         let total = sum.clone();
         runtime.block_on(async move {
@@ -210,7 +209,14 @@ fn overflow_loses_nothing() {
             burst.await.unwrap();
         });
         assert_eq!(total.load(Ordering::Relaxed), 4999 * 2500);
-        assert!(procs > 1 || runtime.handle().stats().overflows > 0, "the ring did not overflow");
+    }
+    for procs in [1, 2, 4] {
+        let runtime = runtime(procs);
+        burst(&runtime);
+        // Sysmon may hand off the only P before its ring is full, if the thread waits for a lock.
+        while procs == 1 && runtime.handle().stats().overflows == 0 {
+            burst(&runtime);
+        }
     }
 }
 

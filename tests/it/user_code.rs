@@ -613,7 +613,8 @@ fn thread_local_destructors_may_call_gmp() {
         handle.block_on(async {});
     });
     gmp::block_on(worker).unwrap();
-    drop(other);
+    // Joins the worker thread.
+    other.shutdown(HUNG).unwrap();
 }
 
 #[test]

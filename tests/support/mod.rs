@@ -5,6 +5,7 @@
 
 mod lock;
 pub(crate) mod net;
+pub(crate) mod talk;
 
 pub(crate) use self::lock::Mutex;
 

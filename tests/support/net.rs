@@ -1,6 +1,19 @@
 //! Connected TCP streams and an echo server.
 
 use gmp::net::{TcpListener, TcpStream};
+use std::net::Ipv4Addr;
+
+/// Returns a loopback address that no other test uses. So a port that a test gives back there stays
+/// free. Other tests may get the free ports of 127.0.0.1 at any time.
+pub(crate) fn own_loopback() -> Ipv4Addr {
+    use std::sync::atomic::{AtomicU8, Ordering};
+    static USED: AtomicU8 = AtomicU8::new(0);
+    if !cfg!(target_os = "linux") {
+        return Ipv4Addr::LOCALHOST;
+    }
+    let [.., high, low] = std::process::id().to_be_bytes();
+    Ipv4Addr::new(127, 100 + USED.fetch_add(1, Ordering::Relaxed) % 100, high, low)
+}
 
 /// Returns both ends of a loopback connection.
 pub(crate) async fn pair() -> (TcpStream, TcpStream) {

@@ -6,10 +6,15 @@ use crate::support::{passed_in_child, until};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+/// The name of the thread that pauses others.
+const PAUSER: &str = "gmp-pauser";
+
 /// Returns the `/proc` entries of this process's threads whose name `matches`.
-fn threads(matches: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+pub(crate) fn threads(matches: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path());
-    tasks.filter(|task| matches(read(task, "comm").trim())).collect()
+    // A thread may end meanwhile.
+    let name = |task: &PathBuf| std::fs::read_to_string(task.join("comm")).unwrap_or_default();
+    tasks.filter(|task| matches(name(task).trim())).collect()
 }
 
 /// The threads of a runtime: its workers and sysmon.
@@ -32,7 +37,7 @@ fn context_switches(threads: &[PathBuf]) -> u64 {
 }
 
 /// Returns the CPU time of these threads, and the time for which they were runnable without a CPU.
-fn cpu_and_wait(threads: &[PathBuf]) -> (Duration, Duration) {
+pub(crate) fn cpu_and_wait(threads: &[PathBuf]) -> (Duration, Duration) {
     let sum = |field: usize| {
         let of_thread = |task: &PathBuf| {
             let stat = read(task, "schedstat");
@@ -51,17 +56,21 @@ fn all_sleep(threads: &[PathBuf]) -> bool {
 
 /// Asserts that the threads of a runtime with this number of timers sleep through a second.
 fn assert_idle(stats: impl Fn() -> gmp::runtime::Stats, timers: usize) {
+    // Workers beyond the number of Ps and the pauser end some time after their last work.
     until(|| {
         let stats = stats();
-        stats.timers == timers && stats.idle_threads == stats.threads
+        let is_idle = stats.timers == timers && stats.idle_threads == stats.threads;
+        is_idle && stats.threads <= stats.procs && self::threads(|name| name == PAUSER).is_empty()
     });
-    // A thread in the pool of idle threads may still be on its way to sleep.
     let threads = runtime_threads();
     assert!(threads.len() >= 2, "a worker and sysmon: {threads:?}");
-    until(|| all_sleep(&threads));
-    // Sysmon enters its deep sleep some time after the last P has become idle.
-    std::thread::sleep(Duration::from_millis(100));
-    until(|| all_sleep(&threads));
+    // A worker in the pool may still be on its way to sleep. Sysmon enters its deep sleep some time
+    // after the last P has become idle. Its other sleeps last a millisecond.
+    until(|| {
+        let before = context_switches(&threads);
+        std::thread::sleep(Duration::from_millis(50));
+        all_sleep(&threads) && context_switches(&threads) == before
+    });
     let before = context_switches(&threads);
     std::thread::sleep(Duration::from_secs(1));
     let switches = context_switches(&threads) - before;

@@ -6,6 +6,8 @@
 //! holds on a busy machine, because it compares with the kernel's figures for the same period.
 
 mod adaptive;
+#[cfg(unix)]
+mod golang_chan;
 mod golang_memory;
 mod hogs;
 #[cfg(target_os = "linux")]

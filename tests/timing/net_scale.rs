@@ -18,8 +18,12 @@ const WAVE: usize = 500;
 /// Number of waves in which caches grow to the size that a wave needs.
 const WARM_UP: u8 = 20;
 
+/// Returns the number of descriptors of this process. Files that sysmon reads now and then, and the
+/// folder that this function reads, do not count.
 fn descriptors() -> usize {
-    std::fs::read_dir("/proc/self/fd").unwrap().count()
+    let all = std::fs::read_dir("/proc/self/fd").unwrap();
+    let targets = all.filter_map(|fd| std::fs::read_link(fd.unwrap().path()).ok());
+    targets.filter(|target| !["/proc", "/sys"].iter().any(|of| target.starts_with(of))).count()
 }
 
 /// Raises the limit of descriptors to its maximum and returns it.

@@ -30,7 +30,7 @@
 //! of one.
 //!
 //! - A newcomer is found at most [`SERVICE_PERIOD`] + L after its event if the polls keep their
-//!   length. If they become longer, sysmon requests a service after `SERVICE_OVERDUE`, and the P
+//!   length. If they become longer, sysmon requests a service after `SYSMON_MAX_NAP`, and the P
 //!   makes it at the end of its poll, or at the next operation.
 //! - From then on the newcomer waits for the newcomers before it. If those need more than
 //!   [`NEWCOMER_TURN`], it also waits while own goroutines run for the same time, because the two

@@ -10,8 +10,8 @@ use crate::p::runq::{Got, StealNext};
 use crate::p::{OwnedP, P, PStatus};
 use crate::prim::spin_loop;
 use crate::tuning::{
-    RUNNEXT_BACKOFF, RUNQ_CAP, SPIN_LOOKS, SPIN_PAUSES, SPIN_ROUNDS, SPIN_ROUNDS_ALONE,
-    SPIN_ROUNDS_LEAST, STEAL_PASSES, STEAL_ROUNDS_AHEAD, STILL_AFTER, STILL_LOOKS,
+    LOOKS, RUNNEXT_BACKOFF, RUNQ_CAP, SPIN_PAUSES, SPIN_ROUNDS, SPIN_ROUNDS_ALONE,
+    SPIN_ROUNDS_LEAST, STEAL_PASSES, STEAL_ROUNDS_AHEAD, STILL_AFTER,
 };
 use crate::util::clock;
 
@@ -181,7 +181,7 @@ impl Worker<'_> {
         local.sched.net.in_use()?;
         let p = local.p();
         let order = StealOrder::new(local.sched.ps.len(), p.own().rand.next_u32());
-        let gp = order.take(STILL_LOOKS).find_map(|id| {
+        let gp = order.take(LOOKS).find_map(|id| {
             let victim = local.sched.ps.get(id).filter(|victim| victim.id != p.id)?;
             let polls = victim.counters.polls.get();
             let is_left = victim.has_loot() && still.is_still(id, polls, clock::now(), STILL_AFTER);
@@ -206,7 +206,10 @@ impl Worker<'_> {
         // If no other P runs, only external threads can submit work, so fewer rounds are enough.
         let alone = sched.idle.word.counts().0 + 1 >= sched.procs();
         let patience = if alone { SPIN_ROUNDS_ALONE } else { SPIN_ROUNDS };
-        let rounds = patience.min(self.patience).min(SPIN_LOOKS / sched.ps.len() as u32).max(1);
+        let rounds = patience
+            .min(self.patience)
+            .min((LOOKS as u32 * SPIN_ROUNDS) / sched.ps.len() as u32)
+            .max(1);
         for round in 1..=rounds {
             let last = round == rounds;
             if let Some(gp) = self.steal_work(last).or_else(|| self.find_queued()) {

@@ -18,11 +18,11 @@
 use crate::m::note::Note;
 use crate::prim::fixed::OnceLock;
 use crate::sys::alarm::Alarm;
-use crate::tuning::{IDLE_AFTER, SYSMON_MAX_NAP};
+use crate::tuning::{SYSMON_MAX_NAP, SYSMON_NAP};
 use std::time::Duration;
 
 /// Delay of an urgent wake-up. Chosen: most Ps that run again are idle again by then.
-const MOMENT: Duration = IDLE_AFTER.saturating_mul(2);
+const MOMENT: Duration = SYSMON_NAP.saturating_mul(2);
 
 /// Delay of a wake-up while a P is idle. Chosen.
 const WHILE: Duration = SYSMON_MAX_NAP.saturating_mul(2);

@@ -34,7 +34,7 @@ use crate::p::{Counter, OwnedP};
 use crate::prim::Ordering::{Relaxed, SeqCst};
 use crate::prim::fixed::OnceLock;
 use crate::prim::{AtomicBool, fixed};
-use crate::tuning::{NET_BATCH, ROUND_NAP, ROUND_TRIES, RUNQ_CAP, SERVICE_PERIOD};
+use crate::tuning::{ROUND_TRIES, RUNQ_CAP, SERVICE_PERIOD, SYSMON_MAX_NAP};
 use crate::util::clock;
 use std::io;
 use std::sync::Arc;
@@ -127,7 +127,7 @@ impl Net {
                     left => Delay::For(Duration::from_nanos(left)),
                 },
             };
-            let _ = netpoll.poll(delay, NET_BATCH, ready);
+            let _ = netpoll.poll(delay, RUNQ_CAP, ready);
         });
         self.waits.store(false, SeqCst); // O1
     }
@@ -136,7 +136,7 @@ impl Net {
     pub(super) fn rescue(&self, netpoll: &dyn Netpoll) {
         self.rescued.add(1);
         let mut ready = Ready::default();
-        self.ask(netpoll, NET_BATCH, &mut ready);
+        self.ask(netpoll, RUNQ_CAP, &mut ready);
         ready.drain().for_each(StoredWaker::wake);
     }
 
@@ -149,7 +149,7 @@ impl Net {
         let before = self.slept.get();
         for _ in 0..ROUND_TRIES {
             netpoll.wake();
-            std::thread::sleep(ROUND_NAP);
+            std::thread::sleep(SYSMON_MAX_NAP);
             if self.slept.get() != before && self.is_awaited() {
                 return true;
             }
@@ -267,7 +267,7 @@ impl Worker<'_> {
 
 /// Returns how many goroutines the ring has room for, at least one.
 fn free_slots(p: &OwnedP) -> usize {
-    RUNQ_CAP.saturating_sub(p.runq.len()).clamp(1, NET_BATCH)
+    RUNQ_CAP.saturating_sub(p.runq.len()).clamp(1, RUNQ_CAP)
 }
 
 #[cfg(all(test, gmp_loom))]

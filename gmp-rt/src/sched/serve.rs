@@ -14,7 +14,7 @@ use crate::p::service::Admission;
 use crate::p::{OwnedP, PStatus};
 use crate::prim::{debug_assert_no_lock_held, take_contended};
 use crate::timer::Timers;
-use crate::tuning::{GLOBAL_TICK, TIMER_LOOKS};
+use crate::tuning::{GLOBAL_TICK, LOOKS};
 use crate::util::clock;
 
 impl Worker<'_> {
@@ -181,12 +181,12 @@ impl Local {
     /// Runs the due timers of this P. With many Ps it also runs those of some other Ps, in turn.
     fn fire_some(&self, now: u64, place: Place) {
         let (p, n) = (self.p(), self.sched.ps.len());
-        if n <= TIMER_LOOKS {
+        if n <= LOOKS {
             return self.fire_all(now, place);
         }
         self.fire_due(&p.timers, now, place);
-        let start = p.counters.services.get() as usize * TIMER_LOOKS;
-        for id in start..start + TIMER_LOOKS {
+        let start = p.counters.services.get() as usize * LOOKS;
+        for id in start..start + LOOKS {
             if let Some(other) = self.sched.ps.get(id % n) {
                 self.fire_due(&other.timers, now, place);
             }

@@ -134,18 +134,19 @@ impl Sched {
 
     /// Counts a stall, prints it if configured, and calls the hook.
     pub(super) fn report_stall(&self, stall: &Stall) {
-        *self.stalls.count.lock() += 1;
         let hook = self.stalls.hook.lock().clone();
-        if hook.is_none() && !self.config.print_stalls {
-            return;
-        }
+        let is_shown = hook.is_some() || self.config.print_stalls;
         let mut stall = stall.clone();
-        heap::for_each(|g| {
-            if g.goid() == stall.goid {
-                stall.name = g.name().map(str::to_owned);
-                stall.site = Some(g.site());
-            }
-        });
+        // Before the stall is counted: a goroutine that waits for the count may then end.
+        if is_shown {
+            heap::for_each(|g| {
+                if g.goid() == stall.goid {
+                    stall.name = g.name().map(str::to_owned);
+                    stall.site = Some(g.site());
+                }
+            });
+        }
+        *self.stalls.count.lock() += 1;
         if self.config.print_stalls && self.is_news(&stall) {
             say!("gmp: stall: {stall}");
         }

@@ -5,7 +5,7 @@
 //! cache, locks are contended, and thieves steal work that takes less time than the steal. The
 //! runtime cannot see this in a goroutine, but it can try. If steals, moves of goroutines or
 //! contended locks are frequent, sysmon runs half of the Ps for three milliseconds and compares the
-//! throughput. If it was clearly higher, fewer Ps stay active for a time ([`WIDTH_HOLD`]). Then
+//! throughput. If it was clearly higher, fewer Ps stay active for a time ([`WIDTH_REST`]). Then
 //! sysmon tries more Ps again.
 //!
 //! The throughput of a program also changes by itself. So the worst measurement with fewer Ps must
@@ -21,8 +21,8 @@
 
 use crate::p::Counters;
 use crate::tuning::{
-    WIDTH_CONTENDED, WIDTH_DONE, WIDTH_DOUBTS, WIDTH_GAIN, WIDTH_HOLD, WIDTH_HOLD_MAX, WIDTH_MOVED,
-    WIDTH_REST, WIDTH_REST_MAX, WIDTH_STEALS, WIDTH_WINDOW, WIDTH_WINDOWS,
+    SYSMON_MAX_NAP, WIDTH_DONE, WIDTH_GAIN, WIDTH_MOVED, WIDTH_REST, WIDTH_REST_MAX, WIDTH_WASTE,
+    WIDTH_WINDOWS,
 };
 use crate::util::clock;
 use std::time::Duration;
@@ -176,13 +176,12 @@ impl Past {
         self.per_ms(self.counts.done())
     }
 
-    /// Whether steals, moves and contended locks are so frequent that a trial may pay off. `running`
-    /// Ps caused them.
+    /// Whether steals, moves and contended locks are so frequent that a trial may pay off.
+    /// `running` Ps caused them.
     fn is_wasteful(&self, running: usize) -> bool {
         let per_p = |count| self.per_ms(count) / running as f64;
         per_p(self.counts.done()) >= WIDTH_DONE
-            && (per_p(self.counts.steals) >= WIDTH_STEALS
-                || per_p(self.counts.contended) >= WIDTH_CONTENDED
+            && (per_p(self.counts.steals + self.counts.contended) >= WIDTH_WASTE
                 || self.counts.moved * WIDTH_MOVED > self.counts.polls)
     }
 }
@@ -217,7 +216,7 @@ impl Width {
             rest_until: 0,
             rest: WIDTH_REST,
             hold_until: 0,
-            hold: WIDTH_HOLD,
+            hold: WIDTH_REST,
         }
     }
 
@@ -231,7 +230,7 @@ impl Width {
         let before = sample.width;
         if sample.stuck && self.width < self.limit {
             self.give_up(now);
-        } else if now.saturating_sub(self.window.since) >= clock::nanos(WIDTH_WINDOW) {
+        } else if now.saturating_sub(self.window.since) >= clock::nanos(SYSMON_MAX_NAP) {
             self.end_window(now, sample);
         }
         (self.width != before).then_some(self.width)
@@ -279,7 +278,7 @@ impl Width {
         } else {
             (self.doubts, self.doubtful_rate) = (0, 0.0);
         }
-        if self.doubts >= WIDTH_DOUBTS && now >= self.rest_until && self.width > 1 {
+        if self.doubts >= WIDTH_WINDOWS && now >= self.rest_until && self.width > 1 {
             self.go_on(Trial::of_fewer(from, self.doubtful_rate));
         } else if narrow && now >= self.hold_until {
             self.go_on(Trial::of_more(from, self.limit, rate));
@@ -305,10 +304,10 @@ impl Width {
     fn end_step(&mut self, now: u64, mut trial: Trial) {
         let Some(winner) = trial.end_step(self.window.best) else { return self.go_on(trial) };
         match (winner, trial.from) {
-            (Side::Narrow, Side::Wide) => (self.rest, self.hold) = (WIDTH_REST, WIDTH_HOLD),
-            (Side::Narrow, Side::Narrow) => self.hold = (2 * self.hold).min(WIDTH_HOLD_MAX),
+            (Side::Narrow, Side::Wide) => (self.rest, self.hold) = (WIDTH_REST, WIDTH_REST),
+            (Side::Narrow, Side::Narrow) => self.hold = (2 * self.hold).min(WIDTH_REST_MAX),
             (Side::Wide, Side::Wide) => self.rest = (2 * self.rest).min(WIDTH_REST_MAX),
-            (Side::Wide, Side::Narrow) => self.hold = WIDTH_HOLD,
+            (Side::Wide, Side::Narrow) => self.hold = WIDTH_REST,
         }
         self.hold_until = now + clock::nanos(self.hold);
         let rate = match winner {

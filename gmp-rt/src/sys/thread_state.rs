@@ -1,7 +1,7 @@
 //! The state of a thread in the OS: why it sleeps, and how much CPU time it has used (Linux).
 //!
-//! There are two functions that read it, because their costs differ. [`cpu`] is one system call. [`sleep`] reads
-//! a file in `/proc`, which takes about ten times as long.
+//! There are two functions that read it, because their costs differ. [`cpu`] is one system call.
+//! [`sleep`] reads a file in `/proc`, which takes about ten times as long.
 //!
 //! Neither allocates. The pauser of `sched/pause` relies on that.
 //!
@@ -72,7 +72,7 @@ fn read<'a>(thread: u32, file: &str, head: &'a mut [u8; HEAD]) -> Option<&'a str
 
 /// Returns what a thread waits for, by the number of its call. A page fault has a negative number.
 fn sleep_in(syscall: &str) -> Sleep {
-    const LOCKS: [libc::c_long; 7] = [
+    const LOCKS: [libc::c_long; 10] = [
         libc::SYS_futex,
         SYS_MMAP,
         libc::SYS_munmap,
@@ -80,6 +80,9 @@ fn sleep_in(syscall: &str) -> Sleep {
         libc::SYS_mprotect,
         libc::SYS_madvise,
         libc::SYS_brk,
+        libc::SYS_membarrier,
+        libc::SYS_clone,
+        libc::SYS_clone3,
     ];
     if syscall.starts_with("running") {
         return Sleep::No;
@@ -114,7 +117,7 @@ pub(crate) fn cpu(thread: u32) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::mpsc::{TryRecvError, channel};
     use std::time::Duration;
 
     #[test]
@@ -136,7 +139,6 @@ mod tests {
 
     #[test]
     fn a_thread_that_computes_does_not_sleep() {
-        use std::sync::mpsc::{TryRecvError, channel};
         std::thread::scope(|scope| {
             let (tx, rx) = channel();
             let (stop, stopped) = channel::<()>();
@@ -156,17 +158,18 @@ mod tests {
     /// Checks a thread that repeats `nap`, until it sleeps for the reason `why`. The thread may
     /// also sleep for a page of memory.
     fn await_sleep(why: Sleep, nap: fn(Duration)) {
-        let (stop, (tx, rx)) = (AtomicBool::new(false), std::sync::mpsc::channel());
         std::thread::scope(|scope| {
-            scope.spawn(|| {
+            let (tx, rx) = channel();
+            let (stop, stopped) = channel::<()>();
+            scope.spawn(move || {
                 tx.send(this_thread()).unwrap();
-                while !stop.load(Ordering::Relaxed) {
+                while stopped.try_recv() == Err(TryRecvError::Empty) {
                     nap(Duration::from_millis(10));
                 }
             });
             let thread = rx.recv().unwrap();
             while sleep(thread) != Some(why) {}
-            stop.store(true, Ordering::Relaxed);
+            drop(stop);
         });
     }
 

@@ -38,7 +38,8 @@ impl Order {
         (0..len as u32).for_each(|index| order.push(index));
         let indices = order.as_mut_slice();
         for left in (2..=len).rev() {
-            indices.swap(left - 1, random.below(left as u32) as usize);
+            let drawn = random.below(left as u32) as usize;
+            (indices[left - 1], indices[drawn]) = (indices[drawn], indices[left - 1]);
         }
         order
     }

@@ -245,7 +245,7 @@ fn slices(seat: &Seat, turns: u64, slice: &[Step]) -> Vec<Step> {
     steps
 }
 
-/// Number of global checks per scan of all timers. The scheduler scans `TIMER_LOOKS` Ps per check
+/// Number of global checks per scan of all timers. The scheduler scans `LOOKS` Ps per check
 /// in turn (`gmp-rt/src/sched/serve.rs`), which costs the same on average.
 fn turns(seat: &Seat) -> u64 {
     (seat.cores as u64 / 16).max(1)

@@ -17,7 +17,7 @@
 //! - Locks of gmp: the handler does not pause a thread that holds one
 //!   ([`holds_lock`](crate::prim::holds_lock)). The pauser sends the signal again.
 //! - Other locks (`malloc`, std, C): if a thread that has a slot sleeps for a lock, the pauser
-//!   lets the paused threads run for [`LOCK_HELD`](crate::tuning::LOCK_HELD) each, the last
+//!   lets the paused threads run for [`PROGRESS_CPU`](crate::tuning::PROGRESS_CPU) each, the last
 //!   paused first. Sysmons have a slot too. A thread without a slot waits for the turn of the
 //!   holder.
 //! - The pauser waits for no lock, so it cannot wait for a paused thread. After its start it

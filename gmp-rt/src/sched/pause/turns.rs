@@ -12,7 +12,7 @@ use crate::g::Ids;
 use crate::prim::Ordering::Relaxed;
 use crate::sys::thread_signal::{self, Reason};
 use crate::sys::thread_state::{self, Sleep};
-use crate::tuning::LOCK_HELD;
+use crate::tuning::PROGRESS_CPU;
 use crate::util::clock;
 use std::thread;
 use std::time::Duration;
@@ -219,7 +219,7 @@ impl Turns {
         self.begin_turns(slots);
         for (at, slot) in slots.iter().enumerate() {
             let view = &self.views[at];
-            if view.mode == Mode::Extra && view.used() >= clock::nanos(LOCK_HELD) {
+            if view.mode == Mode::Extra && view.used() >= clock::nanos(PROGRESS_CPU) {
                 self.pause(at, slot);
             }
         }

@@ -5,14 +5,14 @@ use super::suspect::{Sight, Suspect};
 use crate::p::P;
 use crate::sched::stall::StallKind;
 use crate::sys::thread_state::{self, Sleep};
-use crate::tuning::{BLOCKED_AFTER, DEAF_AFTER, LOCK_HELD, LOCKED_AFTER};
+use crate::tuning::{PROGRESS_CPU, SYSMON_MAX_NAP, SYSMON_NAP};
 use crate::util::clock;
 use std::time::Duration;
 
 /// A thread that sleeps for a lock.
 #[derive(Clone, Debug)]
 pub(super) struct Locked {
-    /// The CPU time of the thread, which tells this sleep from the next.
+    /// The CPU time of the thread, which differs between this sleep and the next.
     cpu: u64,
     since: u64,
     /// The CPU time of the other threads that have a P, by the P's number.
@@ -20,8 +20,8 @@ pub(super) struct Locked {
 }
 
 impl Sysmon {
-    /// Returns what the thread of `p` does, if it is known: that it computes after `patience` of CPU
-    /// time. Returns `None` also if the thread waits for a CPU.
+    /// Returns what the thread of `p` does, if it is known: that it computes after `patience` of
+    /// CPU time. Returns `None` also if the thread waits for a CPU.
     pub(super) fn classify(&mut self, p: &P, patience: Duration, now: u64) -> Option<StallKind> {
         let thread = p.thread();
         let cpu = thread_state::cpu(thread)?;
@@ -36,7 +36,7 @@ impl Sysmon {
                 return computes.then_some(StallKind::Computing);
             }
             Sight::Asleep { why: Sleep::Lock, .. } => self.is_locked(p, cpu, now)?,
-            Sight::Asleep { time, .. } => time >= clock::nanos(BLOCKED_AFTER),
+            Sight::Asleep { time, .. } => time >= clock::nanos(SYSMON_NAP),
         };
         stalls.then_some(StallKind::Blocked)
     }
@@ -45,7 +45,7 @@ impl Sysmon {
     fn is_locked(&mut self, p: &P, cpu: u64, now: u64) -> Option<bool> {
         let locked = self.seen.get(p.id)?.locked.as_ref().filter(|locked| locked.cpu == cpu);
         if let Some(locked) = locked {
-            let long = now - locked.since >= clock::nanos(LOCKED_AFTER);
+            let long = now - locked.since >= clock::nanos(SYSMON_MAX_NAP);
             return Some(long && !self.is_any_starved(&locked.others));
         }
         let others = self.others(p);
@@ -59,13 +59,13 @@ impl Sysmon {
         others.filter_map(|q| Some((q.id, thread_state::cpu(q.thread())?))).collect()
     }
 
-    /// Whether one of those threads waits for a CPU and has used too little CPU time since to release
-    /// a lock.
+    /// Whether one of those threads waits for a CPU and has used too little CPU time since to
+    /// release a lock.
     fn is_any_starved(&self, others: &[(usize, u64)]) -> bool {
         others.iter().any(|(id, before)| {
             let starves = |thread| {
                 let used = thread_state::cpu(thread)?.saturating_sub(*before);
-                let little = used < clock::nanos(LOCK_HELD);
+                let little = used < clock::nanos(PROGRESS_CPU);
                 Some(little && thread_state::sleep(thread)? == Sleep::No)
             };
             self.sched.ps.get(*id).and_then(|q| starves(q.thread())) == Some(true)
@@ -79,6 +79,6 @@ impl Sysmon {
         if !p.is_overtime() {
             seen.asked = None;
         }
-        Some(seen.asked.is_some() && cpu.saturating_sub(asked) >= clock::nanos(DEAF_AFTER))
+        Some(seen.asked.is_some() && cpu.saturating_sub(asked) >= clock::nanos(PROGRESS_CPU))
     }
 }

@@ -51,9 +51,8 @@ use crate::p::{P, PStatus};
 use crate::sys::thread_state::{self, Sleep};
 use crate::throw::AbortOnUnwind;
 use crate::tuning::{
-    COMPUTING_AFTER, HURRY_AFTER, HURRY_HOGS, IDLE_AFTER, NET_RESCUE, PROCS_AWAKE, PROCS_UPDATE,
-    SERVICE_OVERDUE, SLICE, STUCK_CPU, SUSPECT_AFTER, SYSMON_BUSY_NAP, SYSMON_MAX_NAP, SYSMON_NAP,
-    TIMER_RESCUE, WIDTH_PROCS,
+    COMPUTING_AFTER, PROCS_UPDATE, PROGRESS_CPU, SLICE, SYSMON_BUSY_NAP, SYSMON_MAX_NAP,
+    SYSMON_NAP, WIDTH_PROCS,
 };
 use crate::util::clock;
 use std::sync::Arc;
@@ -92,7 +91,7 @@ struct Marks {
 impl Marks {
     /// Whether `p` is in the same poll for long.
     fn is_still(&self, p: &P, now: u64) -> bool {
-        let long = now - self.poll_since >= clock::nanos(SUSPECT_AFTER);
+        let long = now - self.poll_since >= clock::nanos(SYSMON_NAP);
         long && self.polls == p.counters.polls.get()
     }
 }
@@ -102,7 +101,7 @@ impl Marks {
 /// Go lets a goroutine compute for 10 ms before it preempts it. Here a displaced thread computes on,
 /// so an earlier hand-off costs only a wake-up. But if every CPU-bound goroutine were displaced early,
 /// a batch of them would get a thread each. So a hand-off is early only for goroutines that wait for a
-/// timer, an event or an outside thread. Without pauses it is also limited to [`HURRY_HOGS`] per P.
+/// timer, an event or an outside thread. Without pauses it is also limited to one for each P.
 #[derive(Clone, Copy, Debug)]
 struct Hog {
     goid: GoId,
@@ -185,7 +184,7 @@ impl Sysmon {
     pub(super) fn new(sched: Arc<Sched>) -> Self {
         let (seen, trace) = (Vec::new(), Trace::default());
         let (procs_read, width) = (clock::now(), Width::new(sched.max_procs()));
-        let (idle_after, watch_until) = (IDLE_AFTER, 0);
+        let (idle_after, watch_until) = (SYSMON_NAP, 0);
         Self { sched, seen, net: (0, 0), trace, procs_read, idle_after, watch_until, width }
     }
 
@@ -214,7 +213,7 @@ impl Sysmon {
             // If all Ms rest many times per millisecond, sysmon stays awake: each time the first M
             // that runs would have to wake it.
             let short = now - before < clock::nanos(SYSMON_MAX_NAP);
-            self.idle_after = if short { SYSMON_MAX_NAP } else { IDLE_AFTER };
+            self.idle_after = if short { SYSMON_MAX_NAP } else { SYSMON_NAP };
             self.seen.clear();
             self.net.1 = now;
             self.postpone_procs();
@@ -224,7 +223,7 @@ impl Sysmon {
 
     /// Delays the next reading of the number of CPUs. It takes longer than most short busy times.
     fn postpone_procs(&mut self) {
-        let soonest = clock::after(PROCS_AWAKE).saturating_sub(clock::nanos(PROCS_UPDATE));
+        let soonest = clock::after(SLICE).saturating_sub(clock::nanos(PROCS_UPDATE));
         self.procs_read = self.procs_read.max(soonest);
     }
 
@@ -307,13 +306,13 @@ impl Sysmon {
         let cpu = thread_state::cpu(p.thread());
         let Some(before) = std::mem::replace(&mut seen.cpu, cpu) else { return false };
         let used = cpu.map_or(0, |cpu| cpu.saturating_sub(before));
-        used >= clock::nanos(STUCK_CPU) || thread_state::sleep(p.thread()) != Some(Sleep::No)
+        used >= clock::nanos(PROGRESS_CPU) || thread_state::sleep(p.thread()) != Some(Sleep::No)
     }
 
     /// Wakes an M for timers that are overdue. Fires them itself if no M can be started.
     fn look_at_timers(&self, now: u64) {
         let next = self.sched.next_timer();
-        if next.saturating_add(clock::nanos(TIMER_RESCUE)) > now {
+        if next.saturating_add(clock::nanos(SYSMON_NAP)) > now {
             return;
         }
         let (idle, _) = self.sched.idle.word.counts();
@@ -334,7 +333,7 @@ impl Sysmon {
             self.net = (asked, now);
             return;
         }
-        if now - self.net.1 < clock::nanos(NET_RESCUE) {
+        if now - self.net.1 < clock::nanos(SYSMON_MAX_NAP) {
             return;
         }
         self.net.1 = now;
@@ -361,7 +360,7 @@ impl Sysmon {
         let services = p.counters.services.get();
         if marks.services != services {
             (marks.services, marks.service_since) = (services, now);
-        } else if runs && now - marks.service_since >= clock::nanos(SERVICE_OVERDUE) {
+        } else if runs && now - marks.service_since >= clock::nanos(SYSMON_MAX_NAP) {
             marks.service_since = now;
             p.ask_attention();
         }
@@ -375,8 +374,10 @@ impl Sysmon {
             }
             return Round::Quiet;
         }
-        // A slice of several polls ends in a service.
-        if runs && now - marks.poll_since >= clock::nanos(SLICE) {
+        // A slice of several polls ends in a service. Also if the P is displaced: a goroutine that
+        // yields then runs with a P again.
+        let polls = matches!(p.status(), PStatus::Running | PStatus::Displaced);
+        if polls && !call.is_under_way() && now - marks.poll_since >= clock::nanos(SLICE) {
             p.ask_yield();
         }
         let seen = *marks;
@@ -391,8 +392,8 @@ impl Sysmon {
         }
     }
 
-    /// Reads the CPU time of a thread whose poll has just begun. The next round then knows whether the
-    /// thread has run since.
+    /// Reads the CPU time of a thread whose poll has just begun. The next round then knows whether
+    /// the thread has run since.
     fn begin_watch(&mut self, p: &P, now: u64) {
         let Some(cpu) = thread_state::cpu(p.thread()) else { return };
         if let Some(seen) = self.seen.get_mut(p.id) {
@@ -416,7 +417,7 @@ impl Sysmon {
         if p.goid() == 0 {
             return Round::Quiet;
         }
-        if stuck < clock::nanos(SUSPECT_AFTER) {
+        if stuck < clock::nanos(SYSMON_NAP) {
             return if self.is_wanted(p, now) { Round::Watching } else { Round::Quiet };
         }
         let (idle, _) = self.sched.idle.word.counts();
@@ -429,7 +430,7 @@ impl Sysmon {
         let patience = if wanted && self.is_urgent(now) {
             // A poll that uses channels yields at its next operation; one that computes does not.
             p.ask_yield();
-            HURRY_AFTER
+            SYSMON_MAX_NAP
         } else {
             COMPUTING_AFTER
         };
@@ -500,7 +501,8 @@ impl Sysmon {
         }
         let Some(cpu) = thread_state::cpu(p.thread()) else { return };
         let away = seen.away.get_or_insert_with(|| Away::new(cpu, now));
-        if !away.check(cpu, now) {
+        let is_awake = || thread_state::sleep(p.thread()) == Some(Sleep::No);
+        if !away.check(cpu, now, is_awake) {
             return;
         }
         let (sched, goid) = (&self.sched, p.goid());
@@ -545,7 +547,7 @@ impl Sysmon {
         // Hogs that are paused take no CPU time from others, however many there are.
         pause::is_on(&self.sched)
             || self.sched.ps.iter().filter(|p| self.hog(p).is_some()).count()
-                < HURRY_HOGS * self.sched.max_procs()
+                < self.sched.max_procs()
     }
 
     /// Whether work or a timer waits and no other P is idle.
