@@ -196,8 +196,7 @@ fn record_stalls(runtime: &gmp::Runtime) -> Stalls {
 
 /// Blocks the thread until the stall of this goroutine is recorded.
 ///
-/// Sysmon looks up the name and the site of a goroutine after it has counted the stall, and finds
-/// them only while the goroutine lives. So the counter is not enough to wait for.
+/// Sysmon calls the hook after it has counted the stall. So the counter is not enough to wait for.
 fn block_until_recorded(stalls: &Stalls) {
     let (stalls, goid) = (stalls.clone(), gmp::goid());
     let is_own = move |stall: &Stall| Some(stall.goid()) == goid;
@@ -272,9 +271,10 @@ fn stalls_are_printed_once_per_site() {
         assert!(output.status.success(), "{text}");
         let of_sleeper =
             |line: &&str| line.starts_with("gmp: stall: goroutine") && line.contains("\"sleeper\"");
-        let told: Vec<_> = text.lines().filter(of_sleeper).collect();
-        assert_eq!(told.len(), 1, "{text}");
-        assert!(told[0].contains("blocked its thread") && told[0].contains("promise.rs"), "{text}");
+        let reports: Vec<_> = text.lines().filter(of_sleeper).collect();
+        assert_eq!(reports.len(), 1, "{text}");
+        let [report] = reports[..] else { unreachable!("one report") };
+        assert!(report.contains("blocked its thread") && report.contains("promise.rs"), "{text}");
         return;
     }
     let runtime = runtime(1);
