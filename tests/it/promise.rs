@@ -181,6 +181,31 @@ fn a_stale_runnext_is_rescued() {
     gmp::block_on(done).unwrap();
 }
 
+/// A goroutine loses its P because it blocks, and then waits for its own timer in a loop of
+/// checkpoints. The loop has to yield, although no other goroutine waits for a P.
+#[test]
+fn checkpoints_of_a_goroutine_without_a_p_yield() {
+    let runtime = runtime(1);
+    let goroutine = runtime.spawn(async {
+        let (lost_p, done) = (Arc::new(AtomicBool::new(false)), AtomicBool::new(false));
+        let other = lost_p.clone();
+        // With one P the other goroutine runs only when this one has lost it.
+        go!({ other.store(true, Ordering::Relaxed) });
+        let compute = async {
+            block_thread_until(move || lost_p.load(Ordering::Relaxed));
+            while !done.load(Ordering::Relaxed) {
+                gmp::checkpoint().await;
+            }
+        };
+        let timer = async {
+            gmp::sleep(MS).await;
+            done.store(true, Ordering::Relaxed);
+        };
+        futures::future::join(timer, compute).await;
+    });
+    gmp::block_on(goroutine).unwrap();
+}
+
 /// The stalls that a hook has recorded.
 type Stalls = Arc<Mutex<Vec<Stall>>>;
 

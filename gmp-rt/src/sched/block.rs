@@ -5,7 +5,8 @@
 //! sysmon moves what is queued in the moment of the hand-off. (Thieves may take it before. But an M
 //! whose own goroutines yield all the time never steals.) Other Ms serve its timers. When the call
 //! returns, the M reactivates its P in place of an idle one (Go: `exitsyscall`). If no P is idle,
-//! the M finishes its poll without an active P and then sleeps.
+//! the M finishes its poll without an active P and then sleeps. Such a poll is asked to yield, so
+//! that its goroutine runs with an active P again.
 //!
 //! The M itself hands off its P if it knows that it will wait ([`Local::block_on`]). Sysmon hands
 //! off the P if a marked call ([`Local::blocking`]) or an unmarked poll takes long.
@@ -76,6 +77,8 @@ impl Local {
             true
         });
         if regained {
+            // Takes back the request to yield.
+            p.begin_slice();
             self.sched.idle.rouse_sysmon();
         }
         regained
@@ -93,6 +96,8 @@ impl Sched {
             let displaced = stuck() && p.displace(&lists.key);
             if displaced {
                 self.pass_right(lists);
+                // A goroutine that goes on without an active P gets one again when it yields.
+                p.ask_yield();
             }
             displaced
         });

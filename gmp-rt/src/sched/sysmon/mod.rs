@@ -374,10 +374,8 @@ impl Sysmon {
             }
             return Round::Quiet;
         }
-        // A slice of several polls ends in a service. Also if the P is displaced: a goroutine that
-        // yields then runs with a P again.
-        let polls = matches!(p.status(), PStatus::Running | PStatus::Displaced);
-        if polls && !call.is_under_way() && now - marks.poll_since >= clock::nanos(SLICE) {
+        // A slice of several polls ends in a service. A displaced P is asked at the hand-off.
+        if runs && now - marks.poll_since >= clock::nanos(SLICE) {
             p.ask_yield();
         }
         let seen = *marks;
