@@ -36,7 +36,7 @@ fn the_thread_limit_is_kept_and_told() {
         talk.wait_for(MESSAGE);
         talk.say("x");
         let rest = talk.end();
-        assert!(!rest.iter().any(|line| line.contains(MESSAGE)), "told twice: {rest:?}");
+        assert!(!rest.iter().any(|line| line.contains(MESSAGE)), "reported twice: {rest:?}");
         return;
     }
     let runtime = gmp::Builder::new().max_procs(1).max_threads(3).build().unwrap();

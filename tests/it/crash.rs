@@ -106,7 +106,7 @@ fn all_asleep_is_told_once() {
         talk.wait_for(MESSAGE);
         talk.say("x");
         let rest = talk.end();
-        assert!(!rest.iter().any(|line| line.contains(MESSAGE)), "told twice: {rest:?}");
+        assert!(!rest.iter().any(|line| line.contains(MESSAGE)), "reported twice: {rest:?}");
         return;
     }
     let runtime = gmp::Builder::new().max_procs(2).build().unwrap();

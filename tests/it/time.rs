@@ -34,7 +34,7 @@ async fn far_deadlines_never_come_and_disturb_nobody() {
 #[gmp::test(procs = 1)]
 async fn in_the_order_of_their_deadlines() {
     // A timer that is set after its deadline, or after another one has fired, has no order. If the
-    // OS stops the thread for so long, the timers are set again with later deadlines.
+    // OS stops the thread until then, the timers are set again with later deadlines.
     let mut lead = 5 * MS;
     while !fire_in_order(lead).await {
         lead *= 2;
