@@ -215,7 +215,7 @@ fn has_return_with_value(tokens: TokenStream) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::Tail;
+    use super::{DIVERGING_MACROS, Tail};
     use syn::parse_str;
 
     #[test]
@@ -236,12 +236,13 @@ mod tests {
             "{ if c { f() } }",
             "{ panic!(\"text\") }",
             "{ std::process::exit(1) }",
-            "{ if c { todo!() } else { return 5 } }",
             "{ match c { true => panic!(), false => loop {} } }",
             "{ x = 5 }",
             "(unreachable!())",
         ];
-        for body in bodies {
+        let diverging =
+            DIVERGING_MACROS.map(|name| format!("{{ if c {{ {name}!() }} else {{ return 5 }} }}"));
+        for body in bodies.into_iter().chain(diverging.iter().map(String::as_str)) {
             let parsed = parse_str(body).expect("an expression");
             assert_eq!(Tail::of_expression(&parsed), Tail::NoFuture, "{body}");
         }

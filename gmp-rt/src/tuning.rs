@@ -23,7 +23,7 @@ pub(crate) const SERVICE_POLLS: u32 = 4 * GLOBAL_TICK as u32;
 /// Most operations within polls between two services: about 20 µs of the shortest.
 pub(crate) const SERVICE_OPS: u32 = 1024;
 
-/// Time of newcomers after which the own goroutines of their P run.
+/// Longest turn of newcomers: then the other goroutines of their P run.
 pub(crate) const NEWCOMER_TURN: Duration = Duration::from_millis(1);
 
 /// Budget checks that a deciding poll passes after the end of the slice. Chosen: more futures than
@@ -183,7 +183,7 @@ pub(crate) const SYSMON_MAX_NAP: Duration = Duration::from_millis(1);
 pub(crate) const PROCS_UPDATE: Duration = Duration::from_secs(1);
 
 /// CPU time within which a thread makes progress: it releases a lock that others wait for, yields
-/// on request, or begins another poll.
+/// on request, or begins another poll. Chosen.
 pub(crate) const PROGRESS_CPU: Duration = Duration::from_micros(200);
 
 /// CPU time of a checked poll after which it counts as CPU-bound.

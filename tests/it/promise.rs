@@ -197,8 +197,9 @@ fn checkpoints_of_a_goroutine_without_a_p_yield() {
                 gmp::checkpoint().await;
             }
         };
+        // Longer than a hand-off takes: for a timer that is due, sysmon asks for a yield before it.
         let timer = async {
-            gmp::sleep(MS).await;
+            gmp::sleep(100 * MS).await;
             done.store(true, Ordering::Relaxed);
         };
         futures::future::join(timer, compute).await;

@@ -53,7 +53,7 @@ fn endless(flag: bool) -> [JoinHandle<()>; 3] {
 /// Compiled and not run: bodies whose last expression diverges.
 fn diverging(flag: bool) {
     go!({ panic!("never") });
-    go!({ if flag { todo!() } else { std::process::exit(1) } });
+    go!({ if flag { unreachable!() } else { std::process::exit(1) } });
     go!(|| loop { std::thread::yield_now() });
     go!({ loop { if flag { break 5; } } }).detach();
 }

@@ -1,35 +1,35 @@
-//! Sysmon: the thread that keeps the promise that a goroutine that blocks or hogs its thread does not
-//! stop the others (Go: `sysmon`).
+//! Sysmon: the thread that keeps the promise that a goroutine that blocks or hogs its thread does
+//! not stop the others (Go: `sysmon`).
 //!
-//! Sysmon has no P and runs no goroutine. In each round it checks every P that is in the same poll as
-//! in the round before. It
+//! Sysmon has no P and runs no goroutine. In each round it checks every P that is in the same poll
+//! as in the round before. It
 //!
 //! - asks for a yield if a poll lasts for a slice ([`P::ask_yield`]),
 //! - asks for an overdue service ([`P::ask_attention`]),
 //! - hands off a P whose M is in a marked blocking call, if work waits for the P, or after 10 ms,
-//! - hands off a P whose M is stuck in an unmarked poll, if work waits that no other P can do: at once
-//!   if the thread sleeps in a system call, after a millisecond if it sleeps for a lock, after 5 ms of
-//!   CPU time if it computes (1 ms if a timer or an event waits, see [`Hog`]). It never hands off a P
-//!   whose thread only waits for a CPU,
+//! - hands off a P whose M is stuck in an unmarked poll, if work waits that no other P can do:
+//!   after 100 µs if the thread sleeps in a system call, after a millisecond if it sleeps for a
+//!   lock, after 5 ms of CPU time if it computes (1 ms if a timer or an event waits, see [`Hog`]).
+//!   It never hands off a P whose thread only waits for a CPU,
 //! - moves goroutines from the queue of a handed-off P to the global queue,
 //! - wakes a thief for a `runnext` that its M does not reach, or for queued work while a P is idle,
 //! - sends an M to a netpoller that no M has polled for a while, or polls it,
 //! - changes the number of running Ps if that increases throughput ([`super::width`]).
 //!
-//! On an overloaded machine threads stand still for milliseconds, and a descheduled holder of a lock
-//! (of the allocator, of a queue) delays others. This looks like many blocked threads. So a sleep
-//! counts only if the thread has used no CPU time between two checks. A sleep for a lock does not
-//! count while another M waits for a CPU: that M may hold the lock.
+//! On an overloaded machine threads stand still for milliseconds, and a descheduled holder of a
+//! lock (of the allocator, of a queue) delays others. This looks like many blocked threads. So a
+//! sleep counts only if the thread has used no CPU time between two checks. A sleep for a lock does
+//! not count while another M waits for a CPU: that M may hold the lock.
 //!
-//! While a goroutine runs, sysmon sleeps for 20 µs to 1 ms between rounds, and not much past the next
-//! timer. While no goroutine runs, it sleeps until an M takes a P for more than a moment
+//! While a goroutine runs, sysmon sleeps for 20 µs to 1 ms between rounds, and not much past the
+//! next timer. While no goroutine runs, it sleeps until an M takes a P for more than a moment
 //! ([`super::lull`]): an idle runtime causes no wake-ups.
 //!
 //! # Differences from Go
 //!
-//! In Go the compiler marks system calls. Here any poll may block without a mark, so sysmon reads the
-//! state of suspect threads from `/proc`. Go preempts a CPU-bound goroutine by a signal. Here its P
-//! goes to another thread, and the goroutine computes on without a P ([`super::pause`]).
+//! In Go the compiler marks system calls. Here any poll may block without a mark, so sysmon reads
+//! the state of suspect threads from `/proc`. Go preempts a CPU-bound goroutine by a signal. Here
+//! its P goes to another thread, and the goroutine computes on without a P ([`super::pause`]).
 
 mod away;
 mod classify;
@@ -98,10 +98,11 @@ impl Marks {
 
 /// A poll that was displaced because it computes.
 ///
-/// Go lets a goroutine compute for 10 ms before it preempts it. Here a displaced thread computes on,
-/// so an earlier hand-off costs only a wake-up. But if every CPU-bound goroutine were displaced early,
-/// a batch of them would get a thread each. So a hand-off is early only for goroutines that wait for a
-/// timer, an event or an outside thread. Without pauses it is also limited to one for each P.
+/// Go lets a goroutine compute for 10 ms before it preempts it. Here a displaced thread computes
+/// on, so an earlier hand-off costs only a wake-up. But if every CPU-bound goroutine were displaced
+/// early, a batch of them would get a thread each. So a hand-off is early only for goroutines that
+/// wait for a timer, an event or an outside thread. Without pauses it is also limited to one for
+/// each P.
 #[derive(Clone, Copy, Debug)]
 struct Hog {
     goid: GoId,
@@ -195,8 +196,8 @@ impl Sysmon {
         std::thread::sleep(nap.min(soonest));
     }
 
-    /// Sleeps until an M takes a P. Returns `false` at once if an M has just taken one, or if no M will
-    /// wake for the next timer or event.
+    /// Sleeps until an M takes a P. Returns `false` at once if an M has just taken one, or if no M
+    /// will wake for the next timer or event.
     pub(super) fn sleep_deep(&mut self) -> bool {
         if let Some(width) = self.width.reset() {
             self.sched.set_width(width);
@@ -323,8 +324,8 @@ impl Sysmon {
         }
     }
 
-    /// Sends an M with an idle P to a netpoller that no M has polled for a while. Polls it itself if no
-    /// M can be started.
+    /// Sends an M with an idle P to a netpoller that no M has polled for a while. Polls it itself
+    /// if no M can be started.
     fn look_at_net(&mut self, now: u64) {
         let sched = &self.sched;
         let Some(netpoll) = sched.net.in_use() else { return };

@@ -1,9 +1,9 @@
 //! A thread that is in the same poll for long, and what it does there.
 //!
 //! Sysmon reads the CPU clock of the thread at each check. It reads the thread's state, which costs
-//! ten times as much, only if the clock has not moved: a thread that has used CPU time was not asleep.
-//! A thread that waits for a CPU still does while its clock does not move, since it has to run before
-//! it can sleep.
+//! ten times as much, only if the clock has not moved: a thread that has used CPU time was not
+//! asleep. A thread that waits for a CPU still does while its clock does not move, since it has to
+//! run before it can sleep.
 
 use crate::sys::thread_state::Sleep;
 
@@ -40,7 +40,8 @@ pub(super) enum Sight {
 }
 
 impl Suspect {
-    /// Begins the checks of a thread that has used `cpu` at the time `now`. A call of `look` follows.
+    /// Begins the checks of a thread that has used `cpu` at the time `now`. A call of `look`
+    /// follows.
     pub(super) fn new(now: u64, cpu: u64) -> Self {
         Self { first_cpu: cpu, cpu, since: now, does: Does::Unknown }
     }
