@@ -47,6 +47,30 @@ fn a_dump_shows_state_name_parent_and_site() {
     assert_eq!(dump.split("\n\n").count(), 4, "{dump}");
 }
 
+/// A goroutine that computes is `running`, also after its P was handed off. One that blocks without
+/// a mark is in a `syscall`.
+#[test]
+fn a_dump_distinguishes_computing_from_blocking_after_a_hand_off() {
+    let runtime = runtime(1);
+    let stop = Arc::new(AtomicBool::new(false));
+    let (tx, rx) = std::sync::mpsc::channel::<()>();
+    let stopped = stop.clone();
+    runtime.handle().spawn_named("hog", async move {
+        while !stopped.load(Ordering::Relaxed) {
+            std::hint::spin_loop();
+        }
+    });
+    runtime.handle().spawn_named("blocker", async move { rx.recv() });
+    // One P runs both and the dumps, so both were handed off before the last dump.
+    let dump = || runtime.block_on(async { gmp::runtime::dump() });
+    until(|| runtime.handle().stats().cpu_bound_threads == 1);
+    until(|| dump().contains("[syscall] {name: blocker}"));
+    let shown = dump();
+    assert!(shown.contains("[running] {name: hog}"), "{shown}");
+    stop.store(true, Ordering::Relaxed);
+    drop(tx);
+}
+
 /// `TestNumGoroutine` and `issue9321.go`: dumps under full load, many at once.
 #[test]
 fn dumps_under_load() {

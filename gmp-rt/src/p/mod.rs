@@ -309,11 +309,6 @@ impl P {
         matches!(self.status(), PStatus::Running | PStatus::Displaced)
     }
 
-    /// Whether its goroutine is in a marked blocking call, or the P is handed off.
-    pub(crate) fn is_away(&self) -> bool {
-        self.calls.get().is_under_way() || self.status() == PStatus::Displaced
-    }
-
     /// Whether a thief can take work from this P: from a ring, or from `runnext` of a handed-off P.
     pub(crate) fn has_loot(&self) -> bool {
         self.runq.len() > 0 || (self.status() == PStatus::Displaced && self.runq.has_next())

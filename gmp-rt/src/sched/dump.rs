@@ -3,9 +3,10 @@
 //! A dump walks the slabs while the goroutines run. It shows each goroutine as it was when it was
 //! read.
 
-use super::{Sched, registry};
+use super::{Sched, pause, registry};
 use crate::g::status::Phase;
 use crate::g::{GSight, GoId, heap};
+use crate::p::{P, PStatus};
 use crate::util::clock;
 use std::fmt::Write;
 
@@ -50,7 +51,7 @@ impl Sched {
                     let _ = write!(text, ", {minutes} minutes");
                 }
             }
-            Phase::Running if self.is_away(g.goid()) => text.push_str("syscall"),
+            Phase::Running if self.is_in_call(g.goid()) => text.push_str("syscall"),
             Phase::Running => text.push_str("running"),
             Phase::Runnable => text.push_str("runnable"),
             Phase::Free | Phase::Dead => text.push_str("dead"),
@@ -63,8 +64,15 @@ impl Sched {
         text
     }
 
-    /// Whether a running goroutine is in a marked blocking call, or its P is handed off.
-    fn is_away(&self, goid: GoId) -> bool {
-        self.ps.iter().any(|p| p.goid() == goid && p.is_away())
+    /// Whether a running goroutine is in a blocking call.
+    fn is_in_call(&self, goid: GoId) -> bool {
+        self.ps.iter().any(|p| p.goid() == goid && self.blocks(p))
+    }
+
+    /// Whether the goroutine of `p` is in a blocking call: a marked one, or one for which `p` was
+    /// handed off.
+    pub(super) fn blocks(&self, p: &P) -> bool {
+        let is_handed_off = p.status() == PStatus::Displaced;
+        p.calls.get().is_under_way() || (is_handed_off && !pause::is_hog(self, p))
     }
 }

@@ -24,6 +24,11 @@ pub(super) fn leave() {}
 
 pub(super) fn mark(_sched: &Sched, _p: &P) {}
 
+/// Returns `false`: no thread is known as a hog.
+pub(super) fn is_hog(_sched: &Sched, _p: &P) -> bool {
+    false
+}
+
 /// Returns `false`: no thread is paused.
 pub(super) fn is_on(_sched: &Sched) -> bool {
     false

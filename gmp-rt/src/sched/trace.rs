@@ -103,7 +103,7 @@ impl Sched {
                 let status = match g.status.phase() {
                     Phase::Free | Phase::Dead => 6,
                     Phase::Runnable => 1,
-                    Phase::Running if p.is_some_and(|p| p.is_away()) => 3,
+                    Phase::Running if p.is_some_and(|p| self.blocks(p)) => 3,
                     Phase::Running => 2,
                     Phase::Waiting => 4,
                 };

@@ -169,12 +169,22 @@ pub(super) fn leave() {
 /// Marks the M that owns `p` as a hog. Only with the lock of the idle lists, as `p` is handed
 /// off or while it is displaced.
 pub(super) fn mark(sched: &Sched, p: &P) {
+    if let Some(slot) = slot_of(sched, p) {
+        slot.gate.mark();
+    }
+}
+
+/// Whether the M that owns `p` is a hog. A hint.
+pub(super) fn is_hog(sched: &Sched, p: &P) -> bool {
+    slot_of(sched, p).is_some_and(|slot| slot.gate.is_marked())
+}
+
+/// Returns the slot of the M that owns `p`.
+fn slot_of(sched: &Sched, p: &P) -> Option<&'static Slot> {
     let owns = |slot: &&Slot| {
         slot.p.load(Relaxed) == p.id + 1 && slot.runtime.load(Relaxed) == usize::from(sched.id)
     };
-    if let Some(slot) = slots().iter().find(owns) {
-        slot.gate.mark();
-    }
+    slots().iter().find(owns)
 }
 
 /// Whether the hogs of this runtime are paused.
