@@ -9,7 +9,7 @@ const FILE_CAP: usize = 600;
 /// Modules of gmp-rt from the bottom up. A module may use earlier ones and the modules of its own
 /// folder.
 const LAYERS: &[&[&str]] = &[
-    &["prim", "tuning", "throw", "wait_reason"],
+    &["prim", "limits", "tuning", "throw", "wait_reason"],
     &["util", "sys"],
     &["g"],
     &["timer"],

@@ -29,6 +29,7 @@ pub mod dev_hooks;
 #[doc(hidden)]
 pub mod entry;
 mod g;
+mod limits;
 mod m;
 mod netpoll;
 mod p;

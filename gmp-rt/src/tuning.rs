@@ -14,21 +14,23 @@ pub(crate) const RUNQ_CAP: usize = 4;
 /// Slices of a P between two looks at the global queue before its own. Go: `schedtick%61`.
 pub(crate) const GLOBAL_TICK: u64 = 61;
 
-/// Time of polling between two services of a P. Chosen: about what a wake-up of a thread takes.
-pub(crate) const SERVICE_PERIOD: Duration = Duration::from_micros(50);
+/// Time that a thread takes to run after its wake-up or after a signal, roughly.
+///
+/// So it is the time of polling between two services of a P, the expected run time of a ring for
+/// which a waker wakes another thread, the time in which a paused thread leaves its CPU, and the
+/// longest sleep of a lock's waiter where the kernel has no `membarrier`.
+pub(crate) const WAKE_LATENCY: Duration = Duration::from_micros(50);
 
 /// Most polls between two services: 5 to 10 µs of the shortest.
 pub(crate) const SERVICE_POLLS: u32 = 4 * GLOBAL_TICK as u32;
 
-/// Most operations within polls between two services: about 20 µs of the shortest.
+/// Most operations within polls between two services: about 20 µs of the shortest. Also the budget
+/// checks that a deciding poll passes after the end of the slice: more than the futures that a
+/// combinator races.
 pub(crate) const SERVICE_OPS: u32 = 1024;
 
 /// Longest turn of newcomers: then the other goroutines of their P run.
 pub(crate) const NEWCOMER_TURN: Duration = Duration::from_millis(1);
-
-/// Budget checks that a deciding poll passes after the end of the slice. Chosen: more futures than
-/// a combinator races, and less than a millisecond of channel operations.
-pub(crate) const DECIDING_CHECKS: u32 = 1024;
 
 /// Refused budget checks within one poll after which a new slice begins. Chosen: more futures than
 /// a combinator polls at a time; a poll that polls by hand in a loop is stopped for 2 ms at most.
@@ -80,10 +82,6 @@ pub(crate) const STEAL_ROUNDS_AHEAD: u64 = 8;
 /// Time without a poll after which a P with work on its ring counts as stopped (`sched/still.rs`).
 pub(crate) const STILL_AFTER: Duration = Duration::from_micros(300);
 
-/// Expected run time of a ring for which a waker wakes another thread: about what the wake-up
-/// takes. Sysmon corrects a wrong estimate.
-pub(crate) const WAKE_WORTH: Duration = Duration::from_micros(50);
-
 /// Time between two wake-ups of a thread for a lone `runnext`, on each P. Chosen: a
 /// needless wake-up takes 10 µs of CPU, so this is 1 % of a core.
 pub(crate) const NEXT_WAKE: Duration = Duration::from_millis(1);
@@ -99,49 +97,13 @@ pub(crate) const SPIN_PAUSES: u32 = 48;
 /// Time slice: how long a chain of `runnext` goroutines may delay the ring. Go: `forcePreemptNS`.
 pub(crate) const SLICE: Duration = Duration::from_millis(10);
 
-/// Most Ps a runtime may have.
+/// Cells that a P exchanges with the centre at a time, for small classes. Go: 32. Also the
+/// goroutine ids that it reserves at a time. Go: 16.
 #[cfg(not(gmp_loom))]
-pub(crate) const MAX_PROCS: usize = 1024;
-/// In the models each runtime is made many thousand times.
-#[cfg(gmp_loom)]
-pub(crate) const MAX_PROCS: usize = 4;
-
-/// Default limit of threads of a runtime. Tokio: 512 in its blocking pool.
-pub(crate) const MAX_THREADS: usize = 512;
-
-/// Largest limit of threads of a runtime. Go: `maxmcount`.
-pub(crate) const THREAD_LIMIT: usize = 10_000;
-
-/// Idle time after which an M beyond `max_procs` exits, by default. Tokio: 10 s.
-pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(10);
-
-/// Goroutine ids that a P reserves at a time. Go: 16. Larger here, because all runtimes share one
-/// counter.
-pub(crate) const GOID_BATCH: u64 = 64;
-
-/// Size above which a future is boxed, so that its cell fits a slab class.
-pub(crate) const BOX_ABOVE: usize = 16 * 1024;
-
-/// Size and alignment of a slab. A cell finds its slab by masking its address.
-pub(crate) const SLAB_BYTES: usize = 256 * 1024;
-
-/// Cell sizes: steps of 16 bytes up to 256, then four per doubling.
-#[cfg(not(gmp_loom))]
-pub(crate) const CELL_SIZES: [usize; 37] = [
-    80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256, 320, 384, 448, 512, 640, 768, 896,
-    1024, 1280, 1536, 1792, 2048, 2560, 3072, 3584, 4096, 5120, 6144, 7168, 8192, 10240, 12288,
-    14336, 16384, 20480,
-];
-/// In the models one size is enough, and a walk over all classes is short.
-#[cfg(gmp_loom)]
-pub(crate) const CELL_SIZES: [usize; 1] = [4096];
-
-/// Cells exchanged between a P and the centre at a time, for small classes. Go: 32.
-#[cfg(not(gmp_loom))]
-pub(crate) const CELL_BATCH: usize = 64;
+pub(crate) const CACHE_BATCH: usize = 64;
 /// In the models two fill a magazine.
 #[cfg(gmp_loom)]
-pub(crate) const CELL_BATCH: usize = 2;
+pub(crate) const CACHE_BATCH: usize = 2;
 
 /// Most bytes of such a batch, for large classes.
 pub(crate) const CELL_BATCH_BYTES: usize = 32 * 1024;
@@ -156,10 +118,6 @@ pub(crate) const TRANSFER_BATCHES: usize = 1;
 
 /// Bytes of empty slabs that a class keeps. The rest is returned to the OS.
 pub(crate) const KEEP_EMPTY_BYTES: usize = 4 * 1024 * 1024;
-
-/// Time that the drop of a [`Runtime`](crate::Runtime) waits for its goroutines, before it leaves
-/// threads that are stuck in a poll behind.
-pub(crate) const DROP_GRACE: Duration = Duration::from_secs(1);
 
 /// Sysmon's sleep after a round that acted. Go: 20 µs.
 pub(crate) const SYSMON_BUSY_NAP: Duration = Duration::from_micros(20);
@@ -179,8 +137,9 @@ pub(crate) const SYSMON_NAP: Duration = Duration::from_micros(100);
 /// whose P a timer or an event waits.
 pub(crate) const SYSMON_MAX_NAP: Duration = Duration::from_millis(1);
 
-/// Time between two readings of the control group's quota, at least. Go: 1 s.
-pub(crate) const PROCS_UPDATE: Duration = Duration::from_secs(1);
+/// Time between two checks of what seldom changes: the control group's quota (Go: 1 s), a thread
+/// that stays blocked, and whether the pauser is still needed.
+pub(crate) const SLOW_CHECK: Duration = Duration::from_secs(1);
 
 /// CPU time within which a thread makes progress: it releases a lock that others wait for, yields
 /// on request, or begins another poll. Chosen.
@@ -192,7 +151,8 @@ pub(crate) const COMPUTING_AFTER: Duration = Duration::from_millis(5);
 /// Most attempts to wake the M in the netpoller before a deadlock is reported.
 pub(crate) const ROUND_TRIES: u32 = 1000;
 
-/// Attempts to take a contended lock before its waiter sleeps. Go: `active_spin`.
+/// Attempts to take a contended lock before its waiter sleeps, and a held mutex before a goroutine
+/// parks. Go: `active_spin`.
 #[cfg(not(gmp_loom))]
 pub(crate) const LOCK_TRIES: u32 = 4;
 /// In the models one attempt reaches every state.
@@ -205,11 +165,6 @@ pub(crate) const LOCK_PAUSES: u32 = 30;
 /// In the models one lets another thread run.
 #[cfg(gmp_loom)]
 pub(crate) const LOCK_PAUSES: u32 = 1;
-
-/// The longest sleep of a waiter where the kernel has no `membarrier`. Chosen: half of the lateness
-/// that a wake-up may have.
-#[cfg(all(target_os = "linux", not(gmp_loom)))]
-pub(crate) const LOCK_NAP: Duration = Duration::from_micros(50);
 
 /// Distance in goroutines of the prefetch in a batch of fired timers: a cache miss of 100 ns at 30
 /// ns each.

@@ -43,13 +43,13 @@
 //! other memory, because the queue has its own lock.
 
 use crate::const_fn::const_fn;
-use crate::tuning::{MUTEX_PAUSES, MUTEX_SPINS, STARVING_AFTER};
+use crate::tuning::STARVING_AFTER;
 use crate::waiter::{Abandoned, End, Home, Waiter};
 use crate::waitq::{Fired, Queue, State};
 use crate::wakers::Wakers;
 use gmp_rt::park::{StorableWaker, poll_go_on};
 use gmp_rt::prim::fixed::OnceLock;
-use gmp_rt::prim::{self, AtomicU32, Mutex, Ordering, spin_loop};
+use gmp_rt::prim::{self, AtomicU32, Mutex, Ordering};
 use pin_project_lite::pin_project;
 use std::ops::ControlFlow;
 use std::pin::Pin;
@@ -256,9 +256,7 @@ impl RawMutex {
                     *woken = Woken::Mine;
                 }
             }
-            for _ in 0..MUTEX_PAUSES {
-                spin_loop();
-            }
+            prim::lock_pause();
         }
         ControlFlow::Continue(())
     }
@@ -296,7 +294,7 @@ fn spins() -> u32 {
     static SPINS: OnceLock<u32> = OnceLock::new();
     *SPINS.get_or_init(|| match std::thread::available_parallelism() {
         Ok(one) if one.get() == 1 => 0,
-        _ => MUTEX_SPINS,
+        _ => prim::LOCK_TRIES,
     })
 }
 

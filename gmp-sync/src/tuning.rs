@@ -6,20 +6,6 @@ use std::time::Duration;
 /// later. Go: `starvationThresholdNs`.
 pub(crate) const STARVING_AFTER: Duration = Duration::from_millis(1);
 
-/// Attempts to take a held mutex before a goroutine parks. Go: `active_spin`.
-#[cfg(not(gmp_loom))]
-pub(crate) const MUTEX_SPINS: u32 = 4;
-/// In the models one attempt reaches every state.
-#[cfg(gmp_loom)]
-pub(crate) const MUTEX_SPINS: u32 = 1;
-
-/// `spin_loop` hints between two attempts. Go: `active_spin_cnt`.
-#[cfg(not(gmp_loom))]
-pub(crate) const MUTEX_PAUSES: u32 = 30;
-/// In the models each hint is a switch to another thread.
-#[cfg(gmp_loom)]
-pub(crate) const MUTEX_PAUSES: u32 = 1;
-
 /// How long a non-blocking receive waits for a sender that it has woken, because the sender has to
 /// run before it has a value. Chosen: longer than the wake-up of a thread, shorter than a time
 /// slice.

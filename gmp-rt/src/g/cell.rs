@@ -21,7 +21,7 @@ use super::status::{AfterDone, AfterRef, Output};
 use super::waker::TinyWaker;
 use super::{Birth, G, GRef, Schedule, Wait};
 use crate::prim::{AtomicU64, AtomicUsize, UnsafeCell, debug_assert_no_lock_held, drop_payload};
-use crate::tuning::BOX_ABOVE;
+use crate::util::large::BOX_ABOVE;
 use crate::wait_reason::WaitReason;
 use std::any::Any;
 use std::marker::PhantomData;

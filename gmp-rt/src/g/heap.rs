@@ -30,19 +30,27 @@
 
 use super::GSight;
 use super::ptr::GPtr;
-use super::slab::SlabRef;
+use super::slab::{SLAB_BYTES, SlabRef};
 use super::waker::CountedG;
 use crate::prim::{SleepMutex, process_wide, thread_wide};
-use crate::tuning::{
-    CELL_BATCH, CELL_BATCH_BYTES, CELL_SIZES as SIZES, KEEP_EMPTY_BYTES, SLAB_BYTES,
-    TRANSFER_BATCHES,
-};
+use crate::tuning::{CACHE_BATCH, CELL_BATCH_BYTES, KEEP_EMPTY_BYTES, TRANSFER_BATCHES};
 use crossbeam_queue::ArrayQueue;
 use std::cell::Cell;
 use std::ptr;
 
 /// The strictest alignment of a cell. A future that needs more is boxed.
 pub(crate) const CELL_ALIGN: usize = 16;
+
+/// Cell sizes: steps of 16 bytes up to 256, then four per doubling.
+#[cfg(not(gmp_loom))]
+pub(crate) const SIZES: [usize; 37] = [
+    80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256, 320, 384, 448, 512, 640, 768, 896,
+    1024, 1280, 1536, 1792, 2048, 2560, 3072, 3584, 4096, 5120, 6144, 7168, 8192, 10240, 12288,
+    14336, 16384, 20480,
+];
+/// In the models one size is enough, and a walk over all classes is short.
+#[cfg(gmp_loom)]
+pub(crate) const SIZES: [usize; 1] = [4096];
 
 /// A size class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +74,7 @@ impl SizeClass {
     }
 
     fn batch_len(self) -> usize {
-        (CELL_BATCH_BYTES / SIZES[self.index()]).clamp(1, CELL_BATCH)
+        (CELL_BATCH_BYTES / SIZES[self.index()]).clamp(1, CACHE_BATCH)
     }
 }
 

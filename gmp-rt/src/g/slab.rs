@@ -18,9 +18,11 @@ use super::ptr::GPtr;
 use super::status::Status;
 use crate::prim;
 use crate::sys::pages;
-use crate::tuning::SLAB_BYTES;
 use std::cell::Cell;
 use std::ptr::NonNull;
+
+/// Size and alignment of a slab. A cell finds its slab by masking its address.
+pub(super) const SLAB_BYTES: usize = 256 * 1024;
 
 /// The header at the start of a slab.
 #[repr(C, align(128))]

@@ -10,7 +10,7 @@
 //! The estimate follows the median: it changes by a quarter of itself at each measurement. A mean
 //! would stay too large for long after the thread was descheduled once.
 
-use crate::tuning::WAKE_WORTH;
+use crate::tuning::WAKE_LATENCY;
 use crate::util::clock;
 use std::cell::Cell;
 
@@ -50,7 +50,7 @@ impl Pace {
     /// Whether `n` polls take long enough to wake another thread for some of them.
     pub(crate) fn is_worth_waking(&self, n: usize) -> bool {
         let poll = self.poll.get();
-        n > 0 && (poll == 0 || n as u64 * poll >= clock::nanos(WAKE_WORTH))
+        n > 0 && (poll == 0 || n as u64 * poll >= clock::nanos(WAKE_LATENCY))
     }
 }
 
@@ -82,7 +82,7 @@ mod tests {
     fn short_polls_are_worth_it_when_there_are_many() {
         let pace = Pace::default();
         run(&pace, 1, 10_000);
-        let worth = clock::nanos(WAKE_WORTH) as usize / 10_000;
+        let worth = clock::nanos(WAKE_LATENCY) as usize / 10_000;
         assert!(!pace.is_worth_waking(worth - 1));
         assert!(pace.is_worth_waking(worth));
     }

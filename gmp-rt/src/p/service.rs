@@ -49,11 +49,13 @@
 //! count polls of any length: 61 polls of 50 µs take 3 ms. Go does not count `runnext` chains at
 //! all. A read of the clock per poll would be exact, but too expensive.
 
-use crate::tuning::{
-    GLOBAL_TICK, NEWCOMER_TURN, SERVICE_OPS, SERVICE_PERIOD, SERVICE_POLLS, SLICE,
-};
+use crate::tuning::{GLOBAL_TICK, NEWCOMER_TURN, SERVICE_OPS, SERVICE_POLLS, SLICE, WAKE_LATENCY};
 use crate::util::clock;
 use std::cell::Cell;
+use std::time::Duration;
+
+/// Time of polling between two services: about as long as an idle P would take to begin.
+pub(crate) const SERVICE_PERIOD: Duration = WAKE_LATENCY;
 
 /// Whether newcomers or own goroutines run. See rule 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,14 +12,14 @@ pub(super) use super::barrier::light as light_barrier;
 
 use super::barrier::{self, Heavy};
 use super::raw_lock::{HELD, SLEEPERS, Word};
-use crate::tuning::LOCK_NAP;
+use crate::tuning::WAKE_LATENCY;
 use rustix::thread::futex::{self, Flags, Timespec};
 use std::sync::atomic::AtomicU32;
 
 const _: () = assert!(size_of::<Word>() == 4 && align_of::<Word>() == align_of::<AtomicU32>());
 
 /// The longest sleep on a kernel without `membarrier`, where a wake-up can be lost.
-const NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: LOCK_NAP.subsec_nanos() as _ };
+const NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: WAKE_LATENCY.subsec_nanos() as _ };
 
 /// Sleeps until [`wake_one`] selects this thread. Returns whether it did. The caller set the mark.
 ///

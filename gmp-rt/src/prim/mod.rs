@@ -63,6 +63,7 @@ pub use self::held::debug_assert_no_lock_held;
 pub(crate) use self::held::holds_lock;
 pub use self::imp::*;
 pub(crate) use self::raw_lock::take_contended;
+use crate::tuning;
 pub use std::sync::atomic::Ordering;
 
 #[cfg(not(gmp_loom))]
@@ -195,6 +196,15 @@ impl Default for RawLock {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// Attempts to take a lock before a waiter sleeps or parks.
+pub const LOCK_TRIES: u32 = tuning::LOCK_TRIES;
+
+/// Waits a moment between two such attempts.
+#[inline]
+pub fn lock_pause() {
+    (0..tuning::LOCK_PAUSES).for_each(|_| spin_loop());
 }
 
 /// Pads and aligns a value to two cache lines, so that two values never share one.

@@ -13,7 +13,7 @@
 //! one store and one load. A swap in place of the store is much slower. A thread that finds the
 //! lock taken:
 //!
-//! 1. Spins: it makes [`LOCK_TRIES`] attempts with [`LOCK_PAUSES`] pauses after each (Go's
+//! 1. Spins: it makes [`LOCK_TRIES`] attempts with a [pause](lock_pause) after each (Go's
 //!    `active_spin`). A holder that runs unlocks during this time.
 //! 2. Sets the mark and sleeps on the word (`futex.rs`). A holder that has not unlocked yet is
 //!    descheduled, perhaps because this thread has its CPU.
@@ -31,7 +31,7 @@
 //!   woken thread, or a new waiter, has set the mark again.
 //!
 //! On Linux the barrier of the waiter is a system call, and that of the unlock is free
-//! (`barrier.rs`). Where the kernel refuses the call, a sleep ends after `LOCK_NAP`, since its
+//! (`barrier.rs`). Where the kernel refuses the call, a sleep ends after `WAKE_LATENCY`, since its
 //! wake-up may be lost. On other platforms both barriers are fences (`futex_queue.rs`).
 //!
 //! # What bounds a wait
@@ -64,8 +64,7 @@
 //! (1) The free lock to the waiter, or the mark to the unlock.
 
 use super::Ordering::{Acquire, Relaxed, Release};
-use super::{AtomicU16, futex, held, spin_loop};
-use crate::tuning::{LOCK_PAUSES, LOCK_TRIES};
+use super::{AtomicU16, LOCK_TRIES, futex, held, lock_pause};
 use std::fmt;
 
 /// The `state` of a lock that no thread holds.
@@ -147,7 +146,7 @@ impl RawLock {
             // Reads first: a failed exchange takes the cache line away from the holder.
             let is_mine = !self.0.is_held() && self.try_lock();
             if !is_mine {
-                (0..LOCK_PAUSES).for_each(|_| spin_loop());
+                lock_pause();
             }
             is_mine
         })

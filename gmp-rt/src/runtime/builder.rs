@@ -1,9 +1,9 @@
 //! The `Builder` of a runtime and its errors.
 
 use super::{Runtime, env};
+use crate::limits::{MAX_THREADS, THREAD_LIMIT};
 use crate::sched::dead::OnDeadlock;
 use crate::sched::{Config, PanicPolicy, Sched, procs, registry};
-use crate::tuning::{MAX_THREADS, THREAD_LIMIT};
 use std::fmt;
 use std::io;
 use std::time::Duration;

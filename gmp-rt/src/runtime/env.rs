@@ -4,11 +4,11 @@
 //! reported and lowered to the limit. So a typo neither stops a service from starting nor goes
 //! unnoticed.
 
+use crate::limits::MAX_PROCS;
 use crate::prim::fixed::Lazy;
 use crate::sched::dead::OnDeadlock;
 use crate::sched::trace::TraceConfig;
 use crate::throw::say;
-use crate::tuning::MAX_PROCS;
 use std::time::Duration;
 
 /// The settings in `GMPDEBUG`.

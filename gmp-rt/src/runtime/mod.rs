@@ -20,9 +20,9 @@ pub use crate::sched::{PanicPolicy, ProcsError};
 
 use crate::g::join::JoinHandle;
 use crate::g::origin::Origin;
+use crate::limits::DROP_GRACE;
 use crate::sched::Sched;
 use crate::throw::say;
-use crate::tuning::DROP_GRACE;
 use crate::util::large::box_future;
 use std::fmt;
 use std::panic::Location;

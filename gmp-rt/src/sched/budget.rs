@@ -24,7 +24,7 @@
 
 use super::current::{self, Local, Yield};
 use crate::g::waker::goroutine_of;
-use crate::tuning::{DECIDING_CHECKS, MAX_FOREIGN_REFUSALS, MAX_REFUSALS};
+use crate::tuning::{MAX_FOREIGN_REFUSALS, MAX_REFUSALS, SERVICE_OPS};
 use std::task::{Context, Poll};
 
 /// Checks whether a future that is ready may return `Ready`.
@@ -59,7 +59,7 @@ pub(crate) fn was_refused() -> bool {
 
 /// Runs `poll`, the last poll before a decision, with an allowance.
 ///
-/// [`DECIDING_CHECKS`] checks are not refused. After these the slice counts. If it was over, a new
+/// [`SERVICE_OPS`] checks are not refused. After these the slice counts. If it was over, a new
 /// one begins here. So a ready future is found ready, and a future that never ends is still
 /// interrupted.
 pub(crate) fn poll_deciding<R>(poll: impl FnOnce() -> R) -> R {
@@ -81,7 +81,7 @@ pub(crate) fn poll_deciding<R>(poll: impl FnOnce() -> R) -> R {
     current::with(|local| {
         let Some(local) = local else { return poll() };
         let was_overtime = local.p().is_overtime();
-        let allowance = local.allowance.replace(DECIDING_CHECKS);
+        let allowance = local.allowance.replace(SERVICE_OPS);
         let _restore = Restore { local, allowance, was_overtime };
         if was_overtime {
             local.p().begin_slice();

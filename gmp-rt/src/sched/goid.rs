@@ -4,7 +4,7 @@ use crate::g::GoId;
 use crate::p::OwnedP;
 use crate::prim::CachePadded;
 use crate::prim::fixed::{AtomicU64, Ordering::Relaxed};
-use crate::tuning::GOID_BATCH;
+use crate::tuning::CACHE_BATCH;
 
 /// The next unused id. The first goroutine of a program is number 1, as in Go.
 static NEXT: CachePadded<AtomicU64> = CachePadded(AtomicU64::new(1));
@@ -19,8 +19,8 @@ pub(crate) fn single() -> GoId {
 pub(crate) fn from_batch(p: &OwnedP) -> GoId {
     let (mut next, mut end) = p.own().goids.get();
     if next == end {
-        next = NEXT.fetch_add(GOID_BATCH, Relaxed); // Relaxed: only uniqueness matters
-        end = next + GOID_BATCH;
+        next = NEXT.fetch_add(CACHE_BATCH as u64, Relaxed); // Relaxed: only uniqueness matters
+        end = next + CACHE_BATCH as u64;
     }
     p.own().goids.set((next + 1, end));
     next

@@ -52,12 +52,12 @@ use self::idle::Idle;
 use self::inbox::Inbox;
 use self::live::Live;
 use self::net::Net;
+use crate::limits::{KEEP_ALIVE, MAX_PROCS};
 use crate::p::{OwnedP, P};
 use crate::prim::Ordering::{Acquire, Release};
 use crate::prim::fixed::OnceLock;
 use crate::prim::{AtomicUsize, CachePadded};
 use crate::sys::cpu_limit::Machine;
-use crate::tuning::{KEEP_ALIVE, MAX_PROCS};
 use std::sync::Arc;
 use std::time::Duration;
 

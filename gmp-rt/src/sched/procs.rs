@@ -7,11 +7,11 @@
 
 use super::Sched;
 use super::idle::Lists;
+use crate::limits::MAX_PROCS;
 use crate::p::{OwnedP, P, PStatus};
 use crate::prim::Ordering::Relaxed;
 use crate::prim::fixed::AtomicUsize;
 use crate::sys::cpu_limit::Machine;
-use crate::tuning::MAX_PROCS;
 use std::fmt;
 use std::sync::Arc;
 

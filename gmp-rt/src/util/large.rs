@@ -4,7 +4,8 @@
 //! of 100 KiB can overflow a stack that way. So each public function that takes a future or a
 //! closure checks its size first, and passes a box on.
 
-use crate::tuning::BOX_ABOVE;
+/// Size above which a future is boxed, so that its cell fits a slab class.
+pub(crate) const BOX_ABOVE: usize = 16 * 1024;
 
 /// Whether a value of type `T` is boxed before it moves through several calls.
 #[must_use]

@@ -3,7 +3,7 @@
 //! It works in rounds. A round reads the CPU clocks of all hogs that run, ends turns of more than
 //! [`TURN`] if another hog waits, and begins turns. A hog that sleeps in a call needs no turn.
 //!
-//! A turn begins [`HAND_OVER`] after another ended. The kernel puts a thread that wakes up on an
+//! A turn begins [`WAKE_LATENCY`] after another ended. The kernel puts a thread that wakes up on an
 //! idle CPU. While the old hog still runs, its CPU is not idle, and the new one would queue behind
 //! a hog that keeps its turn.
 
@@ -12,7 +12,7 @@ use crate::g::Ids;
 use crate::prim::Ordering::Relaxed;
 use crate::sys::thread_signal::{self, Reason};
 use crate::sys::thread_state::{self, Sleep};
-use crate::tuning::PROGRESS_CPU;
+use crate::tuning::{PROGRESS_CPU, SLOW_CHECK, WAKE_LATENCY};
 use crate::util::clock;
 use std::thread;
 use std::time::Duration;
@@ -20,9 +20,6 @@ use std::time::Duration;
 /// CPU time of a turn. Chosen: two slices of a goroutine that has a P. At the end of a turn a CPU is
 /// idle for a moment, so shorter turns cost throughput.
 const TURN: Duration = Duration::from_millis(20);
-
-/// See the [module](self). Chosen: longer than the signal takes.
-const HAND_OVER: Duration = Duration::from_micros(50);
 
 /// Between two rounds while a thread is paused.
 const ROUND: Duration = Duration::from_millis(2);
@@ -38,9 +35,6 @@ const RELIEVED: usize = 4;
 
 /// How often the signal is sent to a thread that does not stop before the handler is suspect.
 const RESENT: u32 = 16;
-
-/// How long the pauser lives without a call.
-const KEEP_ALIVE: Duration = Duration::from_secs(1);
 
 /// What a thread with a slot does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,7 +185,7 @@ pub(super) fn run() {
             continue;
         }
         // Nothing is paused, so this thread may wait for locks.
-        CALLS.wait(calls, Some(KEEP_ALIVE));
+        CALLS.wait(calls, Some(SLOW_CHECK));
         let mut runs = PAUSER.lock();
         if CALLS.count() == calls {
             *runs = false;
@@ -214,7 +208,7 @@ impl Turns {
         }
         self.relieve(slots);
         if self.end_turns(slots, now) {
-            thread::sleep(HAND_OVER);
+            thread::sleep(WAKE_LATENCY);
         }
         self.begin_turns(slots);
         for (at, slot) in slots.iter().enumerate() {

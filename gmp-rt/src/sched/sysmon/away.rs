@@ -3,7 +3,7 @@
 //! Its thread then computes without a P, and has to be paused like a thread that was displaced
 //! because it computed ([`super::pause`]). Sysmon detects this by the CPU clock of the thread.
 
-use crate::tuning::{COMPUTING_AFTER, SLICE};
+use crate::tuning::{COMPUTING_AFTER, SLICE, SLOW_CHECK};
 use crate::util::clock;
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ impl Away {
     /// The time between two checks: at first, and at most. Chosen: a slice; and so that thousands
     /// of blocked threads cost sysmon less than a percent of its time.
     const PACE: Duration = SLICE;
-    const PACE_MAX: Duration = Duration::from_secs(1);
+    const PACE_MAX: Duration = SLOW_CHECK;
 
     pub(super) fn new(cpu: u64, now: u64) -> Self {
         let pace = clock::nanos(Self::PACE);

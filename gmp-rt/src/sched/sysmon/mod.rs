@@ -51,8 +51,8 @@ use crate::p::{P, PStatus};
 use crate::sys::thread_state::{self, Sleep};
 use crate::throw::AbortOnUnwind;
 use crate::tuning::{
-    COMPUTING_AFTER, PROCS_UPDATE, PROGRESS_CPU, SLICE, SYSMON_BUSY_NAP, SYSMON_MAX_NAP,
-    SYSMON_NAP, WIDTH_PROCS,
+    COMPUTING_AFTER, PROGRESS_CPU, SLICE, SLOW_CHECK, SYSMON_BUSY_NAP, SYSMON_MAX_NAP, SYSMON_NAP,
+    WIDTH_PROCS,
 };
 use crate::util::clock;
 use std::sync::Arc;
@@ -224,7 +224,7 @@ impl Sysmon {
 
     /// Delays the next reading of the number of CPUs. It takes longer than most short busy times.
     fn postpone_procs(&mut self) {
-        let soonest = clock::after(SLICE).saturating_sub(clock::nanos(PROCS_UPDATE));
+        let soonest = clock::after(SLICE).saturating_sub(clock::nanos(SLOW_CHECK));
         self.procs_read = self.procs_read.max(soonest);
     }
 
@@ -251,7 +251,7 @@ impl Sysmon {
         }
         self.look_at_timers(now);
         self.look_at_net(now);
-        if now - self.procs_read >= clock::nanos(PROCS_UPDATE) {
+        if now - self.procs_read >= clock::nanos(SLOW_CHECK) {
             self.procs_read = now;
             sched.update_procs();
         }

@@ -1,0 +1,26 @@
+//! Limits and defaults of a runtime, as its users see them.
+//!
+//! The documentation of [`Builder`](crate::Builder) states them. They are no tuning constants: none
+//! of them affects how fast a program is.
+
+use std::time::Duration;
+
+/// Most Ps a runtime may have.
+#[cfg(not(gmp_loom))]
+pub(crate) const MAX_PROCS: usize = 1024;
+/// In the models each runtime is made many thousand times.
+#[cfg(gmp_loom)]
+pub(crate) const MAX_PROCS: usize = 4;
+
+/// Default limit of threads of a runtime. Tokio: 512 in its blocking pool.
+pub(crate) const MAX_THREADS: usize = 512;
+
+/// Largest limit of threads of a runtime. Go: `maxmcount`.
+pub(crate) const THREAD_LIMIT: usize = 10_000;
+
+/// Idle time after which an M beyond `max_procs` exits, by default. Tokio: 10 s.
+pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(10);
+
+/// Time that the drop of a [`Runtime`](crate::Runtime) waits for its goroutines, before it leaves
+/// threads that are stuck in a poll behind.
+pub(crate) const DROP_GRACE: Duration = Duration::from_secs(1);
