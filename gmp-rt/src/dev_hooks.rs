@@ -13,6 +13,20 @@ use crate::p::runq::{Full, Got, RunQ, StealNext};
 use crate::sched::globq::GlobQ;
 use crate::sched::inbox::Inbox;
 use crate::sched::probe::unqueued;
+use crate::sys::thread_state;
+
+/// Returns the number that the OS has given the calling thread.
+#[must_use]
+pub fn this_thread() -> u32 {
+    thread_state::this_thread()
+}
+
+/// Returns the CPU time of a thread in nanoseconds. `None` if it has exited, or if the OS does not
+/// say.
+#[must_use]
+pub fn thread_cpu(thread: u32) -> Option<u64> {
+    thread_state::cpu(thread)
+}
 
 fn fake(n: usize) -> GRef {
     let raw = std::ptr::without_provenance_mut::<G>((n + 1) * align_of::<G>());

@@ -16,7 +16,6 @@
 
 pub(crate) mod call;
 pub(crate) mod loop_flag;
-pub(crate) mod pace;
 #[expect(unsafe_code, reason = "slots hold raw goroutines, I1 and I2 of the module")]
 mod ring;
 #[expect(unsafe_code, reason = "`runnext` holds a raw goroutine, I1 and I2 of the module")]
@@ -36,7 +35,6 @@ pub(crate) use self::status::{PStatus, StatusKey};
 
 use self::call::Calls;
 use self::loop_flag::LoopFlag;
-use self::pace::Pace;
 use self::runq::{Owner, RunQ};
 use self::service::Service;
 use self::status::StatusWord;
@@ -165,7 +163,6 @@ pub(crate) struct Own {
     pub(crate) goids: Cell<(u64, u64)>,
     /// The number of the M that ran the P last. It is woken first for this P.
     pub(crate) last_m: Cell<usize>,
-    pub(crate) pace: Pace,
 }
 
 impl Own {
@@ -232,7 +229,6 @@ impl P {
             next_wake: Cell::new(0),
             goids: Cell::new((0, 0)),
             last_m: Cell::new(usize::MAX),
-            pace: Pace::default(),
         };
         let p = Arc::new(Self {
             id,

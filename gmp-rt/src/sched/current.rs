@@ -122,7 +122,6 @@ impl Local {
         p.own().last_m.set(self.m.id);
         let now = clock::now();
         p.own().stamp.set(now);
-        p.own().pace.forget();
         p.own().service.forget_time();
         p.set_owner(self.m.id, self.m.thread);
         pause::own(Some(&p));

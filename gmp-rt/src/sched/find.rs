@@ -10,8 +10,7 @@ use crate::p::runq::{Got, StealNext};
 use crate::p::{OwnedP, P, PStatus};
 use crate::prim::spin_loop;
 use crate::tuning::{
-    LOOKS, RUNNEXT_BACKOFF, RUNQ_CAP, SPIN_PAUSES, SPIN_ROUNDS, SPIN_ROUNDS_ALONE,
-    SPIN_ROUNDS_LEAST, STEAL_PASSES, STEAL_ROUNDS_AHEAD, STILL_AFTER,
+    LOOKS, RUNNEXT_BACKOFF, RUNQ_CAP, SPIN_PAUSES, SPIN_ROUNDS, SPIN_ROUNDS_LEAST, STEAL_PASSES,
 };
 use crate::util::clock;
 
@@ -68,17 +67,16 @@ impl Worker<'_> {
             self.give_up_p();
             return self.sleep();
         }
-        let now = self.local.out_of_work();
-        if let Some(gp) = self.find_queued().or_else(|| self.take_from_still()) {
+        self.local.out_of_work();
+        if let Some(gp) = self.find_queued() {
             return Some(Step::Run(Found::fresh(gp)));
         }
-        self.local.ask_network(now, Place::Tail, &mut self.ready);
+        self.local.ask_network(Place::Tail, &mut self.ready);
         if let Some(got) = self.local.p().runq().get() {
             return Some(Step::Run(Found::fresh(got.into_g())));
         }
         if let Some(gp) = self.spin() {
             self.local.p().own().service.forget_time();
-            self.local.begin_pace();
             return Some(Step::Run(Found::fresh(gp)));
         }
         self.park()
@@ -174,27 +172,6 @@ impl Worker<'_> {
         Some(first)
     }
 
-    /// Steals half of the ring of a [descheduled](super::still) P. Does so only if the network is
-    /// in use. Otherwise `spin` checks all rings next.
-    fn take_from_still(&mut self) -> Option<GRef> {
-        let (local, still) = (self.local, &mut self.still);
-        local.sched.net.in_use()?;
-        let p = local.p();
-        let order = StealOrder::new(local.sched.ps.len(), p.own().rand.next_u32());
-        let gp = order.take(LOOKS).find_map(|id| {
-            let victim = local.sched.ps.get(id).filter(|victim| victim.id != p.id)?;
-            let polls = victim.counters.polls.get();
-            let is_left = victim.has_loot() && still.is_still(id, polls, clock::now(), STILL_AFTER);
-            is_left.then(|| victim.runq.steal_into(&p.runq(), StealNext::No))?
-        })?;
-        p.count_steal();
-        // No other thread saw the goroutines while they were in hand, as in `wake_for_batch`.
-        if self.unit.is_none() && p.own().pace.is_worth_waking(p.runq.len()) {
-            local.wakep(&p);
-        }
-        Some(gp)
-    }
-
     /// Steals from the other Ps in several rounds. Returns `None` at once if half as many Ms spin
     /// as Ps are busy.
     fn spin(&mut self) -> Option<GRef> {
@@ -203,13 +180,8 @@ impl Worker<'_> {
             self.unit = sched.idle.word.spin(sched.procs());
             self.unit.as_ref()?;
         }
-        // If no other P runs, only external threads can submit work, so fewer rounds are enough.
-        let alone = sched.idle.word.counts().0 + 1 >= sched.procs();
-        let patience = if alone { SPIN_ROUNDS_ALONE } else { SPIN_ROUNDS };
-        let rounds = patience
-            .min(self.patience)
-            .min((LOOKS as u32 * SPIN_ROUNDS) / sched.ps.len() as u32)
-            .max(1);
+        let affordable = (LOOKS as u32 * SPIN_ROUNDS) / sched.ps.len() as u32;
+        let rounds = self.patience.min(affordable).max(1);
         for round in 1..=rounds {
             let last = round == rounds;
             if let Some(gp) = self.steal_work(last).or_else(|| self.find_queued()) {
@@ -252,9 +224,6 @@ impl Worker<'_> {
         order.find_map(|id| {
             let victim = sched.ps.get(id).filter(|victim| victim.id != p.id)?;
             let next = if last { may_take_next(victim) } else { self.is_next_stale(victim) };
-            if !last && next == StealNext::No && self.will_come_to_all(victim) {
-                return None;
-            }
             victim.runq.steal_into(&p.runq(), next)
         })
     }
@@ -266,29 +235,10 @@ impl Worker<'_> {
             return StealNext::No;
         }
         let polls = victim.counters.polls.get();
-        match self.stuck.is_still(victim.id, polls, clock::now(), RUNNEXT_BACKOFF) {
+        match self.progress.has_stopped(victim.id, polls, clock::now(), RUNNEXT_BACKOFF) {
             true => StealNext::Yes,
             false => StealNext::No,
         }
-    }
-
-    /// Whether `victim` runs everything on its ring within [`STEAL_ROUNDS_AHEAD`] rounds.
-    ///
-    /// To steal from such a P costs more than it gains: goroutines that wake each other every 50 ns
-    /// would do so across CPUs, with several cache misses each. The estimate uses the polls since
-    /// this thief's last check, one round ago. If that was longer ago, this check returns `true`
-    /// and only sets the start for the next round.
-    fn will_come_to_all(&mut self, victim: &P) -> bool {
-        let left = victim.runq.len() as u64;
-        if left == 0 {
-            return true;
-        }
-        if self.polls_seen.len() <= victim.id {
-            self.polls_seen.resize(victim.id + 1, 0);
-        }
-        let polls = victim.counters.polls.get();
-        let done = polls - std::mem::replace(&mut self.polls_seen[victim.id], polls);
-        victim.status() == PStatus::Running && left <= done.saturating_mul(STEAL_ROUNDS_AHEAD)
     }
 
     /// Stops spinning, because work was found. The last spinning M wakes another one if there is
@@ -297,7 +247,7 @@ impl Worker<'_> {
         let sched = &self.local.sched;
         let p = self.local.p();
         if sched.idle.word.found(unit) == Recheck::AsLast
-            && (sched.any_work_but(&p) || p.own().pace.is_worth_waking(p.runq.len()))
+            && (sched.any_work_but(&p) || p.runq.len() > 0)
         {
             self.local.wakep(&p);
         }

@@ -28,6 +28,7 @@ mod pause;
 #[cfg(feature = "dev-hooks")]
 pub(crate) mod probe;
 pub(crate) mod procs;
+mod progress;
 pub(crate) mod ready;
 pub(crate) mod registry;
 mod run;
@@ -36,7 +37,6 @@ mod shutdown;
 pub(crate) mod spawn;
 pub(crate) mod stall;
 pub(crate) mod stats;
-mod still;
 mod sysmon;
 pub(crate) mod trace;
 mod wake;

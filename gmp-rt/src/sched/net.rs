@@ -35,7 +35,7 @@ use crate::p::{Counter, OwnedP};
 use crate::prim::Ordering::{Relaxed, SeqCst};
 use crate::prim::fixed::OnceLock;
 use crate::prim::{AtomicBool, fixed};
-use crate::tuning::{ROUND_TRIES, RUNQ_CAP, SYSMON_MAX_NAP};
+use crate::tuning::{RUNQ_CAP, SLOW_CHECK, SYSMON_MAX_NAP};
 use crate::util::clock;
 use std::io;
 use std::sync::Arc;
@@ -143,12 +143,13 @@ impl Net {
 
     /// Makes the M in the netpoller leave it and enter it again, and waits for that while `wanted`
     /// returns `true`. The goroutines whose events it had received before are then woken. Returns
-    /// `true` also if there is no netpoller. Returns `false` after [`ROUND_TRIES`] attempts, or if
-    /// `wanted` returns `false`.
+    /// `true` also if there is no netpoller. Returns `false` after [`SLOW_CHECK`], or if `wanted`
+    /// returns `false`.
     pub(super) fn has_come_round(&self, wanted: impl Fn() -> bool) -> bool {
         let Some(netpoll) = self.netpoll.get() else { return true };
         let before = self.slept.get();
-        for _ in 0..ROUND_TRIES {
+        let end = clock::after(SLOW_CHECK);
+        while clock::now() < end {
             netpoll.wake();
             std::thread::sleep(SYSMON_MAX_NAP);
             if self.slept.get() != before && self.is_awaited() {
@@ -214,14 +215,13 @@ impl Sched {
 impl Local {
     /// Polls the network without blocking, unless an M waits there. Goroutines whose events have
     /// come are queued at `place`. `ready` is room for their wakers.
-    pub(super) fn ask_network(&self, now: u64, place: Place, ready: &mut Ready) {
+    pub(super) fn ask_network(&self, place: Place, ready: &mut Ready) {
         let net = &self.sched.net;
         let Some(netpoll) = net.in_use() else { return };
         if net.is_awaited() {
             return; // the thread that waits there gets the events
         }
         let p = self.p();
-        p.own().pace.end(now, p.counters.polls.get());
         p.counters.netpolls.add(1);
         net.ask(&**netpoll, free_slots(&p), ready);
         drop(p);
@@ -235,15 +235,6 @@ impl Local {
             return;
         }
         self.in_batch(place, || ready.drain().for_each(StoredWaker::wake));
-        self.begin_pace();
-    }
-
-    /// Begins to measure how long the work takes that was found, if the network is in use.
-    pub(super) fn begin_pace(&self) {
-        if self.sched.net.in_use().is_some() {
-            let p = self.p();
-            p.own().pace.begin(clock::now(), p.counters.polls.get());
-        }
     }
 }
 

@@ -9,9 +9,9 @@ use super::Config;
 use super::Sched;
 use super::current::Local;
 use super::goid;
+use super::progress::Progress;
 use super::ready::Gmp;
 use super::run::Worker;
-use super::still::Still;
 use super::sysmon::Sysmon;
 use crate::g::origin::Origin;
 use crate::g::{Birth, GRef, Ids, cell};
@@ -80,10 +80,8 @@ impl Probe {
 
     /// Makes one round of a thief. Returns whether it found work.
     pub fn steal_pass(&self) -> bool {
-        let (ready, polls_seen, patience) = (Ready::default(), Vec::new(), 1);
-        let (still, stuck) = (Still::default(), Still::default());
-        let mut worker =
-            Worker { local: &self.local, unit: None, ready, polls_seen, still, stuck, patience };
+        let (ready, progress) = (Ready::default(), Progress::default());
+        let mut worker = Worker { local: &self.local, unit: None, ready, progress, patience: 1 };
         worker.steal_pass(false).map(GRef::into_raw).is_some()
     }
 

@@ -142,8 +142,8 @@ impl Local {
         drop(before);
         let p = self.p();
         let local = p.runq.len() + usize::from(p.runq.has_next());
-        // All but the goroutine that runs next.
-        if p.own().pace.is_worth_waking(local.saturating_sub(1)) || self.sched.globq.len() > 0 {
+        // More than the goroutine that runs next.
+        if local > 1 || self.sched.globq.len() > 0 {
             self.wakep(&p);
         }
         result

@@ -5,8 +5,8 @@ use super::current::{Local, Yield};
 use super::find::{Found, Slice};
 use super::idle::Spinning;
 use super::pause::Seat;
+use super::progress::Progress;
 use super::ready::Place;
-use super::still::Still;
 use crate::g::status::{AfterPoll, ToRunning};
 use crate::g::{GRef, cell, waker};
 use crate::m::{Grant, M, MId};
@@ -24,11 +24,8 @@ pub(super) struct Worker<'a> {
     pub(super) unit: Option<Spinning>,
     /// Wakers that the netpoller returned and that are not woken yet.
     pub(super) ready: Ready,
-    /// The number of polls of each P when this M last checked its ring as a thief.
-    pub(super) polls_seen: Vec<u64>,
-    pub(super) still: Still,
     /// The progress of Ps with a `runnext`, as this M has seen it as a thief.
-    pub(super) stuck: Still,
+    pub(super) progress: Progress,
     /// The maximum of rounds it spins before it sleeps. It doubles after a success and halves after
     /// a failure.
     pub(super) patience: u32,
@@ -55,9 +52,7 @@ pub(super) fn m_main(sched: Arc<Sched>, id: MId, grant: Grant<Spinning>) {
             local: &local,
             unit: Some(grant.unit),
             ready: Ready::default(),
-            polls_seen: Vec::new(),
-            still: Still::default(),
-            stuck: Still::default(),
+            progress: Progress::default(),
             patience: SPIN_ROUNDS,
         };
         while let Step::Run(found) = worker.schedule() {

@@ -129,7 +129,7 @@ impl Local {
     fn admit(&self, now: u64, ready: &mut Ready) {
         self.fire_some(now, Place::Newcomer);
         if self.sched.net.is_ask_due(now) {
-            self.ask_network(now, Place::Newcomer, ready);
+            self.ask_network(Place::Newcomer, ready);
         }
         let p = self.p();
         self.admit_inbox(&p);
@@ -162,13 +162,12 @@ impl Local {
         now
     }
 
-    /// Makes the service of a P that has no work of its own: runs due timers. Returns the time.
-    pub(super) fn out_of_work(&self) -> u64 {
+    /// Makes the service of a P that has no work of its own: runs due timers.
+    pub(super) fn out_of_work(&self) {
         let p = self.p();
         let now = self.begin_service(&p);
         p.own().service.out_of_work(now);
         self.fire_some(now, Place::Tail);
-        now
     }
 
     /// Runs the due timers of all Ps. What they wake is queued at `place`.

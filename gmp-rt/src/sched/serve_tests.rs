@@ -4,8 +4,8 @@ use super::super::Config;
 use super::super::Sched;
 use super::super::find::Slice;
 use super::super::goid;
+use super::super::progress::Progress;
 use super::super::ready::Gmp;
-use super::super::still::Still;
 use super::{Local, Place, Worker};
 use crate::g::origin::Origin;
 use crate::g::{Birth, GRef, Ids, cell, waker};
@@ -96,9 +96,7 @@ impl Bench {
             local: &self.local,
             unit: None,
             ready: Ready::default(),
-            polls_seen: Vec::new(),
-            still: Still::default(),
-            stuck: Still::default(),
+            progress: Progress::default(),
             patience: 1,
         };
         let mut find = || {
