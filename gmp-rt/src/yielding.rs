@@ -57,8 +57,9 @@ fn mark(cx: &Context<'_>) -> bool {
     current::with(|local| match local {
         Some(local) if local.goid.get() == g.goid() => {
             // A goroutine that yields to newcomers is queued behind them in any case.
-            if local.yielding.get() != Yield::Behind {
-                if local.yielding.get() != Yield::Global {
+            let before = local.yielding.get();
+            if before != Yield::Behind {
+                if before != Yield::Global {
                     local.refusals.set(0);
                 }
                 let overtime = local.p().is_overtime();

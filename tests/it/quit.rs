@@ -121,10 +121,9 @@ fn insisting_ends_a_dump_that_is_stuck() {
     let mut child = Started::new(name, &[]);
     child.quit();
     let mut stderr = BufReader::new(child.0.stderr.take().unwrap());
-    let mut line = String::new();
-    while !line.starts_with("goroutine 1 [") {
-        line.clear();
-        assert!(stderr.read_line(&mut line).unwrap() > 0, "no dump");
+    let mut lines = String::new();
+    while !lines.contains("\ngoroutine 1 [") {
+        assert!(stderr.read_line(&mut lines).unwrap() > 0, "no dump: {lines}");
     }
     let status = loop {
         child.quit();

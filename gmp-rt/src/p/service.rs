@@ -22,7 +22,9 @@
 //!
 //! A service within a poll runs no newcomer. If there is one, it makes the goroutine yield
 //! ([`crate::sched::budget`]). So a goroutine that finds every channel and every lock ready does
-//! not delay newcomers either.
+//! not delay newcomers either. It goes on behind them. A newcomer is not interrupted at the first
+//! service within its poll, which may come at once. At the second it has run for a service period,
+//! and counts as an own goroutine.
 //!
 //! # Bounds
 //!
@@ -223,6 +225,12 @@ impl Service {
     #[inline]
     pub(crate) fn is_newcomers_turn(&self) -> bool {
         matches!(self.turn.get(), Turn::Newcomers { .. })
+    }
+
+    /// Whether a newcomer runs and the turn of newcomers has not lasted for a slice. Then a request
+    /// to yield concerns the goroutines that the newcomer has interrupted.
+    pub(crate) fn is_guest(&self, now: u64) -> bool {
+        matches!(self.turn.get(), Turn::Newcomers { since } if now - since < clock::nanos(SLICE))
     }
 
     /// Ends the turn of the newcomers at the time `now`: none is left.

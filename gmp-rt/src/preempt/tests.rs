@@ -1,7 +1,7 @@
 //! Tests of loops with checks, under a preempt request that the test makes.
 
 use crate::sched::current;
-use crate::{Builder, block_on};
+use crate::{Builder, block_on, yield_now};
 use std::cell::Cell;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -39,6 +39,8 @@ enum Polled {
 fn run<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> (Polled, T) {
     let runtime = Builder::new().max_procs(1).build().expect("a runtime");
     let asked = async move {
+        // A newcomer would not answer a request so early.
+        yield_now().await;
         ask_yield();
         Counted(Box::pin(future), 0).await
     };

@@ -24,7 +24,9 @@
 
 use super::current::{self, Local, Yield};
 use crate::g::waker::goroutine_of;
+use crate::p::PStatus;
 use crate::tuning::{MAX_FOREIGN_REFUSALS, MAX_REFUSALS, SERVICE_OPS};
+use crate::util::clock;
 use std::task::{Context, Poll};
 
 /// Checks whether a future that is ready may return `Ready`.
@@ -114,9 +116,9 @@ impl Local {
         if goid == 0 || (!is_own && cx.waker().data().is_null()) {
             return Poll::Ready(());
         }
-        if !self.p().is_overtime() && !self.serve_in_poll() {
-            return Poll::Ready(());
-        }
+        let answer =
+            if self.p().is_overtime() { self.answer_request() } else { self.serve_in_poll() };
+        let Some(answer) = answer else { return Poll::Ready(()) };
         if let Some(left) = self.allowance.get().checked_sub(1) {
             self.allowance.set(left);
             return Poll::Ready(());
@@ -130,13 +132,36 @@ impl Local {
             return Poll::Ready(());
         }
         self.refusals.set(refused + 1);
-        if self.yielding.get() != Yield::Behind {
-            self.yielding.set(Yield::Global);
-        }
+        self.yielding.set(answer);
+        // So that all further checks of the poll are refused.
+        self.p().ask_yield();
         if !is_own {
             cx.waker().wake_by_ref();
         }
         Poll::Pending
+    }
+
+    /// Returns how the goroutine answers a request to yield. `None` if the request does not concern
+    /// it.
+    pub(super) fn answer_request(&self) -> Option<Yield> {
+        let (p, yielding) = (self.p(), self.yielding.get());
+        if yielding.is_refusal() {
+            return Some(yielding);
+        }
+        if p.status() == PStatus::Displaced {
+            return Some(Yield::Global);
+        }
+        let now = clock::now();
+        if p.own().service.is_guest(now) {
+            self.end_request(&p, now);
+            return None;
+        }
+        if p.is_slice_over(now) {
+            return Some(Yield::Global);
+        }
+        // Sysmon has made the request for newcomers. The service after this poll finds them.
+        p.ask_attention();
+        Some(Yield::Behind)
     }
 }
 

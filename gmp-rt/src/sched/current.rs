@@ -61,6 +61,8 @@ pub(crate) struct Local {
     pub(crate) refusals: Cell<u32>,
     /// Budget checks after the end of the slice that are not refused.
     pub(super) allowance: Cell<u32>,
+    /// The newcomer that was taken last, until a service within its poll; else 0.
+    pub(super) newcomer: Cell<GoId>,
 }
 
 thread_wide! {
@@ -71,9 +73,9 @@ impl Local {
     /// Creates the state of a thread that has no P yet.
     pub(crate) fn new(sched: Arc<Sched>, m: Arc<M<Spinning>>) -> Self {
         let (p, goid, elsewhere) = Default::default();
-        let (yielding, refusals, allowance) = Default::default();
+        let (yielding, refusals, allowance, newcomer) = Default::default();
         let wake_to = Cell::new(Place::RunNext);
-        Self { sched, m, p, goid, elsewhere, wake_to, yielding, refusals, allowance }
+        Self { sched, m, p, goid, elsewhere, wake_to, yielding, refusals, allowance, newcomer }
     }
 
     /// Runs `f` as a worker thread of the runtime.

@@ -116,23 +116,13 @@ impl Worker<'_> {
     /// the tail of the global queue, and the first goroutine of the ring runs.
     #[inline]
     fn next_in_chain(&self, p: &OwnedP, gp: GRef) -> Option<Found> {
-        if !p.is_overtime() {
-            return Some(Found { gp, slice: Slice::Inherit });
-        }
-        p.begin_slice();
-        self.local.sched.globq.put(gp);
-        self.local.wakep(p);
-        p.runq().get_ring().map(Found::fresh)
-    }
-
-    /// Ends the slice of a `runnext` chain. The next goroutine of the chain goes to the global
-    /// queue.
-    pub(super) fn end_chain(&self, p: &OwnedP) {
-        p.begin_slice();
-        if let Some(gp) = p.runq().take_next() {
+        if p.is_overtime() && p.is_slice_over(clock::now()) {
+            p.begin_slice();
             self.local.sched.globq.put(gp);
             self.local.wakep(p);
+            return p.runq().get_ring().map(Found::fresh);
         }
+        Some(Found { gp, slice: Slice::Inherit })
     }
 
     /// Takes this P's share of the global queue: one goroutine to run, the rest into the ring.

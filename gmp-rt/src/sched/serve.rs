@@ -44,7 +44,7 @@ impl Worker<'_> {
         let now = self.local.begin_service(&p);
         let admission = p.own().service.begin(now);
         if p.runq.has_next() && p.is_slice_over(now) {
-            self.end_chain(&p);
+            self.local.end_chain(&p);
         }
         drop(p);
         if admission == Admission::Open {
@@ -86,9 +86,9 @@ impl Worker<'_> {
     pub(super) fn take_newcomer(&self, p: &OwnedP) -> Option<Found> {
         if let Some(gp) = p.runq().get_newcomer() {
             if p.is_overtime() {
-                // The poll before has used up the slice.
-                self.end_chain(p);
+                self.local.end_request(p, clock::now());
             }
+            self.local.newcomer.set(gp.goid());
             return Some(Found { gp, slice: Slice::Inherit });
         }
         p.own().service.end_newcomers(clock::now());
@@ -97,15 +97,21 @@ impl Worker<'_> {
 }
 
 impl Local {
-    /// Makes a service between two operations of a goroutine. Returns whether the goroutine has to
-    /// yield, because newcomers wait or because the P has to give up its right to run.
-    pub(super) fn serve_in_poll(&self) -> bool {
+    /// Makes a service between two operations of a goroutine. Returns how the goroutine has to
+    /// yield: because newcomers wait, because the turn of newcomers is over, or because the P has
+    /// to give up its right to run.
+    ///
+    /// A newcomer does not yield at the first service within its poll, because that may come right
+    /// after the beginning of the poll. If it yielded, it would wait behind all own goroutines.
+    pub(super) fn serve_in_poll(&self) -> Option<Yield> {
         debug_assert_no_lock_held("makes a service");
         let p = self.p();
+        let service = &p.own().service;
+        let was_newcomers_turn = service.is_newcomers_turn();
         let now = self.begin_service(&p);
-        let admission = p.own().service.begin(now);
+        let admission = service.begin(now);
         if p.status() == PStatus::Displaced {
-            return false; // other Ps serve them
+            return None; // other Ps serve them
         }
         if admission == Admission::Open {
             self.admit(now, &mut Ready::default());
@@ -115,13 +121,32 @@ impl Local {
             // For the search that follows the poll.
             p.ask_attention();
         }
-        let yields = retires || (p.own().service.is_newcomers_turn() && p.runq.newcomers_len() > 0);
-        if yields {
-            self.yielding.set(Yield::Behind);
-            // So that all further checks of the poll are refused.
-            p.ask_yield();
+        let others_wait = match service.is_newcomers_turn() {
+            true => p.runq.newcomers_len() > 0,
+            false => was_newcomers_turn && (p.runq.len() > 0 || p.runq.has_next()),
+        };
+        let is_new = self.newcomer.replace(0) == self.goid.get();
+        (retires || (others_wait && !is_new)).then_some(Yield::Behind)
+    }
+
+    /// Ends a request to yield, and the `runnext` chain whose slice is over at the time `now`.
+    pub(super) fn end_request(&self, p: &OwnedP, now: u64) {
+        p.own().stamp.set(now);
+        if p.is_slice_over(now) {
+            self.end_chain(p);
+        } else {
+            p.forget_yield();
         }
-        yields
+    }
+
+    /// Ends the slice of a `runnext` chain. The next goroutine of the chain goes to the global
+    /// queue.
+    fn end_chain(&self, p: &OwnedP) {
+        p.begin_slice();
+        if let Some(gp) = p.runq().take_next() {
+            self.sched.globq.put(gp);
+            self.wakep(p);
+        }
     }
 
     /// Lets newcomers in: due timers, events of the network, and the inbox. `ready` is room for

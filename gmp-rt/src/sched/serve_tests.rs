@@ -2,6 +2,7 @@
 
 use super::super::Config;
 use super::super::Sched;
+use super::super::current::Yield;
 use super::super::find::Slice;
 use super::super::goid;
 use super::super::progress::Progress;
@@ -92,13 +93,7 @@ impl Bench {
     }
 
     fn find_with_slices(&self, n: usize) -> Vec<(u64, Slice)> {
-        let mut worker = Worker {
-            local: &self.local,
-            unit: None,
-            ready: Ready::default(),
-            progress: Progress::default(),
-            patience: 1,
-        };
+        let mut worker = self.worker();
         let mut find = || {
             let found = self.local.enter(|| worker.find_local())?;
             if found.slice == Slice::Fresh {
@@ -110,6 +105,24 @@ impl Bench {
             Some((id, found.slice))
         };
         (0..n).map_while(|_| find()).collect()
+    }
+
+    fn worker(&self) -> Worker<'_> {
+        Worker {
+            local: &self.local,
+            unit: None,
+            ready: Ready::default(),
+            progress: Progress::default(),
+            patience: 1,
+        }
+    }
+
+    /// Calls `f` as in a poll of the goroutine `id`.
+    fn in_poll<R>(&self, id: u64, f: impl FnOnce(&Local) -> R) -> R {
+        self.local.goid.set(id);
+        let result = self.local.enter(|| f(&self.local));
+        self.local.goid.set(0);
+        result
     }
 }
 
@@ -218,11 +231,85 @@ fn a_chain_whose_slice_is_over_goes_behind_the_newcomers_and_the_ring() {
 fn a_newcomer_does_not_yield_because_the_poll_before_was_long() {
     let bench = Bench::new();
     bench.put(1, Place::RunNext);
-    let inbox = bench.put_inbox(1);
+    let newcomer = bench.put(1, Place::Newcomer);
+    stopped::advance(SLICE);
     bench.local.p().ask_yield();
-    assert_eq!(bench.find(1), inbox);
+    let found = bench.worker().take_newcomer(&bench.local.p()).map(|found| found.gp);
+    assert_eq!(found.map(|gp| (gp.goid(), gp.into_raw()).0), Some(newcomer[0]));
     assert!(!bench.local.p().is_overtime(), "the newcomer has a slice");
     assert_eq!(bench.local.sched.globq.len(), 1, "the chain waits");
+}
+
+#[test]
+fn a_request_before_the_end_of_the_slice_does_not_end_the_chain() {
+    let bench = Bench::new();
+    let next = bench.put(1, Place::RunNext);
+    let inbox = bench.put_inbox(1);
+    bench.local.p().ask_yield();
+    assert_eq!(bench.find(2), [inbox, next].concat());
+}
+
+#[test]
+fn newcomers_interrupt_an_own_goroutine() {
+    let bench = Bench::new();
+    let next = bench.put(1, Place::RunNext);
+    assert_eq!(bench.find(1), next);
+    assert_eq!(bench.in_poll(next[0], Local::serve_in_poll), None, "nobody waits");
+    bench.put_inbox(1);
+    assert_eq!(bench.in_poll(next[0], Local::serve_in_poll), Some(Yield::Behind));
+}
+
+#[test]
+fn a_newcomer_is_not_interrupted_by_the_first_service_in_its_poll() {
+    let bench = Bench::new();
+    let inbox = bench.put_inbox(2);
+    let first = bench.find(1);
+    assert_eq!(first, inbox[..1]);
+    assert_eq!(bench.in_poll(first[0], Local::serve_in_poll), None);
+    let second = bench.in_poll(first[0], Local::serve_in_poll);
+    assert_eq!(second, Some(Yield::Behind), "it has run for a service period");
+}
+
+#[test]
+fn a_newcomer_that_runs_beyond_its_turn_yields_to_own_goroutines() {
+    let bench = Bench::new();
+    bench.put(1, Place::Tail);
+    let inbox = bench.put_inbox(1);
+    assert_eq!(bench.find(1), inbox);
+    assert_eq!(bench.in_poll(inbox[0], Local::serve_in_poll), None);
+    stopped::advance(NEWCOMER_TURN);
+    assert_eq!(bench.in_poll(inbox[0], Local::serve_in_poll), Some(Yield::Behind));
+}
+
+#[test]
+fn a_newcomer_goes_on_when_the_slice_of_the_interrupted_chain_ends() {
+    let bench = Bench::new();
+    bench.put(1, Place::RunNext);
+    stopped::advance(SLICE / 2);
+    let inbox = bench.put_inbox(1);
+    assert_eq!(bench.find(1), inbox);
+    stopped::advance(SLICE / 2);
+    bench.local.p().ask_yield();
+    assert_eq!(bench.in_poll(inbox[0], Local::answer_request), None);
+    assert!(!bench.local.p().is_overtime());
+    assert_eq!(bench.local.sched.globq.len(), 1, "the chain waits");
+    stopped::advance(SLICE / 2);
+    bench.local.p().ask_yield();
+    let answer = bench.in_poll(inbox[0], Local::answer_request);
+    assert_eq!(answer, Some(Yield::Behind), "its turn is over, its slice is not");
+}
+
+#[test]
+fn a_goroutine_answers_a_request_by_whether_its_slice_is_over() {
+    let bench = Bench::new();
+    let next = bench.put(1, Place::RunNext);
+    assert_eq!(bench.find(1), next);
+    bench.local.p().ask_yield();
+    let answer = bench.in_poll(next[0], Local::answer_request);
+    assert_eq!(answer, Some(Yield::Behind), "sysmon has asked for newcomers");
+    assert!(bench.local.p().take_attention(), "the next search makes a service");
+    stopped::advance(SLICE);
+    assert_eq!(bench.in_poll(next[0], Local::answer_request), Some(Yield::Global));
 }
 
 #[test]
