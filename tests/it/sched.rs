@@ -2,8 +2,10 @@
 
 use super::support::{Mutex, runtime, until};
 use gmp::go;
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 /// `TestYieldProgress`: a goroutine that spins and yields lets other goroutines run.
@@ -329,4 +331,58 @@ fn changing_active_procs_loses_nothing() {
     });
     assert_eq!(sum, 40 * (4000 * 3999 / 2));
     until(|| runtime.handle().num_goroutine() == 0);
+}
+
+/// A thread wakes a goroutine while it runs. The goroutine does not wait for all others on its P.
+#[test]
+fn an_event_during_a_poll_makes_the_goroutine_a_newcomer() {
+    const OTHERS: usize = 200;
+    let runtime = runtime(1);
+    let (stop, polls) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    for _ in 0..OTHERS {
+        let (stop, polls) = (stop.clone(), polls.clone());
+        runtime.spawn(async move {
+            while !stop.load(Ordering::Relaxed) {
+                polls.fetch_add(1, Ordering::Relaxed);
+                // As long as the time between two services.
+                let start = Instant::now();
+                while start.elapsed() < Duration::from_micros(50) {
+                    std::hint::spin_loop();
+                }
+                gmp::yield_now().await;
+            }
+        });
+    }
+    let (to_thread, wakers) = std::sync::mpsc::channel::<Waker>();
+    let woken = Arc::new(AtomicUsize::new(0));
+    let wakes = woken.clone();
+    std::thread::spawn(move || {
+        for waker in wakers {
+            waker.wake();
+            wakes.fetch_add(1, Ordering::Release);
+        }
+    });
+    let waits = runtime.spawn(async move {
+        let mut waits = Vec::new();
+        for n in 1..=20 {
+            let mut begun = None;
+            let wait = poll_fn(|cx| {
+                if let Some(before) = begun {
+                    return Poll::Ready(polls.load(Ordering::Relaxed) - before);
+                }
+                to_thread.send(cx.waker().clone()).unwrap();
+                while woken.load(Ordering::Acquire) < n {
+                    std::hint::spin_loop();
+                }
+                begun = Some(polls.load(Ordering::Relaxed));
+                Poll::Pending
+            });
+            waits.push(wait.await);
+        }
+        waits
+    });
+    let waits = gmp::block_on(waits).unwrap();
+    stop.store(true, Ordering::Relaxed);
+    // Some may wait for longer, because the thread was descheduled in its poll.
+    assert!(waits.iter().any(|polls| *polls < OTHERS / 2), "{waits:?}");
 }

@@ -17,7 +17,7 @@ use super::heap::{self, CELL_ALIGN, SizeClass};
 use super::join::JoinHandle;
 use super::list::Link;
 use super::ptr::GPtr;
-use super::status::{AfterDone, AfterRef, Output};
+use super::status::{AfterDone, AfterRef, Cause, Output};
 use super::waker::TinyWaker;
 use super::{Birth, G, GRef, Schedule, Wait};
 use crate::prim::{AtomicU64, AtomicUsize, UnsafeCell, debug_assert_no_lock_held, drop_payload};
@@ -55,6 +55,7 @@ pub(crate) enum Polled {
 /// The operations on a goroutine that depend on the type of its future.
 pub(crate) struct GVTable {
     pub(super) submit: fn(GRef),
+    pub(super) cause: fn(&G) -> Cause,
     pub(super) poll_go_on: fn(&Context<'_>) -> Poll<()>,
     class: SizeClass,
     poll: unsafe fn(GPtr, &mut Context<'_>) -> Polled,
@@ -122,6 +123,7 @@ impl<F: Future, S: Schedule, K: Keep<F::Output>> GCell<F, S, K> {
 
     const VTABLE: GVTable = GVTable {
         submit: S::submit,
+        cause: S::cause,
         poll_go_on: S::poll_go_on,
         class: match Self::CLASS {
             Some(class) => class,

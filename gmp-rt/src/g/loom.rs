@@ -31,7 +31,7 @@
 use super::cell::{self, Newborn, Polled};
 use super::join::JoinHandle;
 use super::origin::Origin;
-use super::status::{AfterPoll, ToRunning};
+use super::status::{AfterPoll, Cause, ToRunning};
 use super::{Birth, G, GRef, GoId, Ids, Schedule, heap, waker};
 use crate::prim::{AtomicBool, AtomicUsize, Mutex, Ordering, UnsafeCell, process_wide};
 use ::loom::future::block_on;
@@ -77,6 +77,10 @@ impl Schedule for Here {
         QUEUE.lock().push_back(gp);
     }
 
+    fn cause(_: &G) -> Cause {
+        Cause::Goroutine
+    }
+
     fn poll_go_on(_: &Context<'_>) -> Poll<()> {
         Poll::Ready(())
     }
@@ -107,7 +111,7 @@ fn run(gp: GRef) {
         match polled {
             Polled::Done(output) => return cell::complete(gp, output),
             Polled::Pending => match gp.status.after_pending() {
-                AfterPoll::Requeue => {}
+                AfterPoll::Requeue | AfterPoll::Newcomer => {}
                 AfterPoll::Cancelled => return cancel(gp),
                 AfterPoll::Parked => {
                     // The thread that wakes it owns it now.

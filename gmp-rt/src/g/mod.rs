@@ -68,7 +68,7 @@ use self::cell::GVTable;
 use self::list::Link;
 use self::origin::Origin;
 use self::ptr::GPtr;
-use self::status::Status;
+use self::status::{Cause, Status};
 use crate::prim::{AtomicU64, AtomicUsize, Ordering::Relaxed, UnsafeCell};
 use crate::wait_reason::WaitReason;
 use std::panic::Location;
@@ -81,6 +81,9 @@ pub(crate) type GoId = u64;
 pub(crate) trait Schedule: 'static {
     /// Puts a goroutine that has just become runnable on a queue, from any thread.
     fn submit(gp: GRef);
+
+    /// Returns the cause of a wake-up of `g` on this thread.
+    fn cause(g: &G) -> Cause;
 
     /// Returns `Pending` if the goroutine must yield before its future may return `Ready`.
     fn poll_go_on(cx: &Context<'_>) -> Poll<()>;

@@ -21,6 +21,7 @@
 //! | flag | meaning |
 //! |------|---------|
 //! | `NOTIFIED` | the goroutine was woken while it ran |
+//! | `FROM_OUTSIDE` | by an event: a timer, the network or an external thread |
 //! | `CANCELLED` | the future is to be dropped, not polled |
 //! | `JOIN_INTEREST` | the `JoinHandle` exists |
 //! | `JOIN_WAKER` | the join slot holds a waker; it is the handle's, from `DEAD` on the M's |
@@ -56,6 +57,7 @@ const WAITING: usize = 3;
 const DEAD: usize = 4;
 
 const NOTIFIED: usize = 1 << 3;
+const FROM_OUTSIDE: usize = 1 << 7;
 const CANCELLED: usize = 1 << 4;
 const JOIN_INTEREST: usize = 1 << 5;
 const JOIN_WAKER: usize = 1 << 6;
@@ -92,9 +94,20 @@ pub(crate) enum AfterPoll {
     Parked,
     /// The goroutine is runnable again: put it on a queue.
     Requeue,
+    /// An event has woken the goroutine during the poll: queue it as a newcomer.
+    Newcomer,
     /// The goroutine was aborted during the poll and is still running: drop the future, then
     /// complete.
     Cancelled,
+}
+
+/// The cause of a wake-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// A goroutine of the same runtime.
+    Goroutine,
+    /// A timer, the network or an external thread.
+    Event,
 }
 
 /// The next step of a waker.
@@ -201,11 +214,11 @@ impl Status {
     /// Running → waiting, or back to runnable if the goroutine was woken during the poll.
     #[inline]
     pub(crate) fn after_pending(&self) -> AfterPoll {
-        self.after_poll(
-            |now| {
-                if now & NOTIFIED == 0 { AfterPoll::Parked } else { AfterPoll::Requeue }
-            },
-        )
+        self.after_poll(|now| match (now & NOTIFIED, now & FROM_OUTSIDE) {
+            (0, _) => AfterPoll::Parked,
+            (_, 0) => AfterPoll::Requeue,
+            (_, _) => AfterPoll::Newcomer,
+        })
     }
 
     /// Running → runnable, for a goroutine that yields: its wake-up and its requeue in one step.
@@ -223,7 +236,7 @@ impl Status {
             }
             let choice = choose(now);
             let phase = if choice == AfterPoll::Parked { WAITING } else { RUNNABLE };
-            let next = (now & !(PHASE | NOTIFIED)) | phase;
+            let next = (now & !(PHASE | NOTIFIED | FROM_OUTSIDE)) | phase;
             match self.0.compare_exchange_weak(now, next, AcqRel, Relaxed) {
                 // O3
                 Ok(_) => return choice,
@@ -233,22 +246,22 @@ impl Status {
     }
 
     /// Waiting → runnable. For a running goroutine sets `NOTIFIED`, which its M reads after the
-    /// poll.
+    /// poll. Only then `cause` is called.
     #[inline]
-    pub(crate) fn wake(&self) -> Wake {
-        self.wake_with(0)
+    pub(crate) fn wake(&self, cause: impl Fn() -> Cause) -> Wake {
+        self.wake_with(0, cause)
     }
 
     /// [`wake`](Self::wake) by value: drops the waker's reference in the same step.
     ///
     /// Returns `Err` if the goroutine is dead. Then the caller still has the reference.
     #[inline]
-    pub(crate) fn wake_and_drop_ref(&self) -> Result<Wake, IsDead> {
+    pub(crate) fn wake_and_drop_ref(&self, cause: impl Fn() -> Cause) -> Result<Wake, IsDead> {
         let mut now = self.0.load(Relaxed);
         loop {
             let (next, wake) = match now & PHASE {
                 WAITING => ((now & !PHASE) | RUNNABLE, Wake::Submit),
-                RUNNING => (now | NOTIFIED, Wake::Nothing),
+                RUNNING => (now | notified(cause()), Wake::Nothing),
                 RUNNABLE => (now, Wake::Nothing),
                 _ => return Err(IsDead),
             };
@@ -263,16 +276,16 @@ impl Status {
 
     /// Requests that the goroutine ends at its next await, and wakes it.
     pub(crate) fn abort(&self) -> Wake {
-        self.wake_with(CANCELLED)
+        self.wake_with(CANCELLED, || Cause::Goroutine)
     }
 
     #[inline(always)]
-    fn wake_with(&self, flags: usize) -> Wake {
+    fn wake_with(&self, flags: usize, cause: impl Fn() -> Cause) -> Wake {
         let mut now = self.0.load(Relaxed);
         loop {
             let (next, wake) = match now & PHASE {
                 WAITING => ((now & !PHASE) | RUNNABLE, Wake::Submit),
-                RUNNING => (now | NOTIFIED, Wake::Nothing),
+                RUNNING => (now | notified(cause()), Wake::Nothing),
                 // Written again without a change: the next poll must see this thread's earlier
                 // writes (O2).
                 RUNNABLE => (now, Wake::Nothing),
@@ -298,7 +311,7 @@ impl Status {
     pub(crate) fn complete(&self, output: Output) -> AfterDone {
         let mut now = self.0.load(Relaxed);
         loop {
-            let dead = (now & !(PHASE | NOTIFIED)) | DEAD;
+            let dead = (now & !(PHASE | NOTIFIED | FROM_OUTSIDE)) | DEAD;
             let joinable = now & JOIN_INTEREST != 0;
             let (next, then) = if joinable && now & JOIN_WAKER != 0 {
                 (dead, AfterDone::WakeJoiner)
@@ -406,5 +419,13 @@ impl Status {
         } else {
             AfterRef::Shared
         }
+    }
+}
+
+/// Returns the flags of a goroutine that was woken while it ran.
+fn notified(cause: Cause) -> usize {
+    match cause {
+        Cause::Goroutine => NOTIFIED,
+        Cause::Event => NOTIFIED | FROM_OUTSIDE,
     }
 }

@@ -3,7 +3,7 @@
 use super::cell::{self, Newborn, Polled};
 use super::heap;
 use super::origin::Origin;
-use super::status::{Phase, Status, ToRunning, Wake};
+use super::status::{AfterPoll, Cause, Phase, Status, ToRunning, Wake};
 use super::{Birth, G, GRef, Ids, Schedule, waker};
 use crate::wait_reason::WaitReason;
 use std::any::Any;
@@ -22,6 +22,9 @@ struct Collect;
 impl Schedule for Collect {
     fn submit(gp: GRef) {
         SUBMITTED.with_borrow_mut(|submitted| submitted.push(gp));
+    }
+    fn cause(_: &G) -> Cause {
+        Cause::Event
     }
     fn poll_go_on(_: &Context<'_>) -> Poll<()> {
         Poll::Ready(())
@@ -109,12 +112,33 @@ fn waits_are_stamped_and_forgotten() {
 }
 
 #[test]
+fn a_wake_during_a_poll_has_a_cause() {
+    let Newborn { gp, handle } = spawn(14, std::future::pending::<()>());
+    let status: &Status = &gp.status;
+    assert_eq!(status.to_running(), ToRunning::Run);
+    assert_eq!(status.wake(|| Cause::Goroutine), Wake::Nothing);
+    assert_eq!(status.after_pending(), AfterPoll::Requeue);
+    assert_eq!(status.to_running(), ToRunning::Run);
+    assert_eq!(status.wake(|| Cause::Event), Wake::Nothing);
+    assert_eq!(status.wake(|| Cause::Goroutine), Wake::Nothing);
+    assert_eq!(status.after_pending(), AfterPoll::Newcomer);
+    assert_eq!(status.to_running(), ToRunning::Run);
+    assert_eq!(status.after_pending(), AfterPoll::Parked, "nothing has woken it");
+    assert_eq!(status.wake(|| unreachable!("it does not run")), Wake::Submit);
+    handle.abort();
+    assert_eq!(status.to_running(), ToRunning::Cancelled);
+    let output = cell::cancel(&gp);
+    cell::complete(gp, output);
+    drop(handle);
+}
+
+#[test]
 fn a_wake_submits_once() {
     let Newborn { gp, handle } = spawn(13, std::future::pending::<()>());
     let waker = (*waker::borrowed(&gp)).clone();
     let gp = run(gp).unwrap();
     let status: &Status = &gp.status;
-    assert_eq!(status.after_pending(), super::status::AfterPoll::Parked);
+    assert_eq!(status.after_pending(), AfterPoll::Parked);
     assert_eq!(status.phase(), Phase::Waiting);
     waker.wake_by_ref();
     waker.wake();
@@ -124,7 +148,7 @@ fn a_wake_submits_once() {
     handle.abort();
     assert_eq!(gp.status.to_running(), ToRunning::Cancelled);
     let output = cell::cancel(&gp);
-    assert_eq!(gp.status.wake(), Wake::Nothing);
+    assert_eq!(gp.status.wake(|| Cause::Event), Wake::Nothing);
     cell::complete(gp, output);
     drop(handle);
 }

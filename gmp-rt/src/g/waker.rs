@@ -11,7 +11,7 @@
 //! - I2: a [`TinyWaker`] word is 0, a counted [`GPtr`], or, tagged, a leaked `Box<Waker>`.
 
 use super::ptr::GPtr;
-use super::status::Wake;
+use super::status::{Cause, Wake};
 use super::stored::StoredWaker;
 use super::{G, GRef, cell};
 use crate::prim::debug_assert_no_lock_held;
@@ -37,7 +37,7 @@ unsafe fn wake(data: *const ()) {
     // SAFETY: I1 — the data of a goroutine's waker.
     let g = unsafe { GPtr::from_data(data) };
     // SAFETY: I1 — the waker keeps the cell alive until the call gives up its reference.
-    match unsafe { g.status() }.wake_and_drop_ref() {
+    match unsafe { g.status() }.wake_and_drop_ref(|| unsafe { cause(g) }) {
         // SAFETY: the transition to runnable gave this thread the one right to run it.
         Ok(Wake::Submit) => unsafe { submit(g) },
         Ok(Wake::Nothing) => {}
@@ -51,7 +51,7 @@ unsafe fn wake_by_ref(data: *const ()) {
     // SAFETY: I1 — the data of a goroutine's waker.
     let g = unsafe { GPtr::from_data(data) };
     // SAFETY: I1 — the waker keeps the cell alive.
-    if unsafe { g.status() }.wake() == Wake::Submit {
+    if unsafe { g.status() }.wake(|| unsafe { cause(g) }) == Wake::Submit {
         // SAFETY: the transition to runnable gave this thread the one right to run it.
         unsafe { submit(g) };
     }
@@ -62,6 +62,18 @@ unsafe fn drop_waker(data: *const ()) {
     let g = unsafe { GPtr::from_data(data) };
     // SAFETY: I1 — the waker gives up its reference.
     unsafe { cell::drop_ref(g) };
+}
+
+/// Returns the cause of a wake-up of `g` on this thread.
+///
+/// # Safety
+///
+/// The caller has a reference on `g`.
+#[cold]
+unsafe fn cause(g: GPtr) -> Cause {
+    // SAFETY: guaranteed by the caller.
+    let header = unsafe { g.header() };
+    (header.vtable.cause)(header)
 }
 
 /// Passes a goroutine that the status word has just made runnable to its scheduler.

@@ -4,6 +4,7 @@ use super::Sched;
 use super::current::{self, Local};
 use super::registry;
 use crate::g::list::GList;
+use crate::g::status::Cause;
 use crate::g::stored::StoredWaker;
 use crate::g::{G, GRef, Schedule};
 use crate::p::runq::Full;
@@ -37,6 +38,13 @@ impl Schedule for Gmp {
             Some(local) if local.sched.id == gp.runtime() => local.put(gp, local.wake_to.get()),
             _ => submit_from_outside(gp),
         });
+    }
+
+    fn cause(g: &G) -> Cause {
+        current::with(|local| match local {
+            Some(local) if local.sched.id == g.runtime() => local.cause(),
+            _ => Cause::Event,
+        })
     }
 
     fn poll_go_on(cx: &Context<'_>) -> Poll<()> {
@@ -84,6 +92,13 @@ impl Sched {
 }
 
 impl Local {
+    /// Returns the cause of the wake-ups that this thread makes now. Between polls, and in a
+    /// service within a poll, they are made for events.
+    fn cause(&self) -> Cause {
+        let in_service = self.wake_to.get() == Place::Newcomer;
+        if self.goid.get() == 0 || in_service { Cause::Event } else { Cause::Goroutine }
+    }
+
     /// Queues a goroutine on this M's P (Go: `runqput`). Wakes another M if that makes work for
     /// two. A lone `runnext` seldom wakes one: see [`wake_for_next`](Self::wake_for_next).
     #[inline]

@@ -125,6 +125,7 @@ impl Local {
         };
         match after {
             AfterPoll::Requeue => self.requeue(gp),
+            AfterPoll::Newcomer => self.requeue_newcomer(gp),
             AfterPoll::Cancelled => self.cancel(gp),
             // Its waker owns it now: this M must not even keep a pointer to it.
             AfterPoll::Parked => drop(gp.into_raw()),
@@ -134,21 +135,31 @@ impl Local {
     /// Queues a goroutine that yielded or was woken while it ran. It goes to the tail of the ring.
     /// If its slice is over, it goes to the global queue, and also if it is alone on this P while
     /// others are queued there or in the inbox. A goroutine that yielded to newcomers becomes
-    /// `runnext`, unless that is taken.
+    /// `runnext`.
     #[inline]
     fn requeue(&self, gp: GRef) {
         let p = self.p();
-        let (yielding, has_next) = (self.yielding.get(), p.runq.has_next());
-        if yielding == Yield::Behind && !has_next {
+        let yielding = self.yielding.get();
+        if yielding == Yield::Behind {
             return self.put(gp, Place::RunNext);
         }
-        let alone = p.runq.len() == 0 && !has_next;
+        let alone = p.runq.len() == 0 && !p.runq.has_next();
         if yielding == Yield::Global || (alone && self.sched.has_queued()) {
             self.sched.globq.put(gp);
             return self.wakep(&p);
         }
         // This M looks for its next goroutine now, so a single goroutine is no work for two.
         self.put(gp, Place::Tail);
+        if !alone {
+            self.wakep(&p);
+        }
+    }
+
+    /// Queues a goroutine that an event has woken while it ran.
+    fn requeue_newcomer(&self, gp: GRef) {
+        let p = self.p();
+        let alone = p.runq.len() == 0 && !p.runq.has_next();
+        self.put(gp, Place::Newcomer);
         if !alone {
             self.wakep(&p);
         }

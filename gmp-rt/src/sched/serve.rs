@@ -101,8 +101,8 @@ impl Local {
     /// yield: because newcomers wait, because the turn of newcomers is over, or because the P has
     /// to give up its right to run.
     ///
-    /// A newcomer does not yield at the first service within its poll, because that may come right
-    /// after the beginning of the poll. If it yielded, it would wait behind all own goroutines.
+    /// Newcomers do not interrupt each other. A newcomer yields at the end of their turn, but not
+    /// at the first service within its poll, because that may come right after the poll began.
     pub(super) fn serve_in_poll(&self) -> Option<Yield> {
         debug_assert_no_lock_held("makes a service");
         let p = self.p();
@@ -121,12 +121,14 @@ impl Local {
             // For the search that follows the poll.
             p.ask_attention();
         }
-        let others_wait = match service.is_newcomers_turn() {
-            true => p.runq.newcomers_len() > 0,
-            false => was_newcomers_turn && (p.runq.len() > 0 || p.runq.has_next()),
-        };
+        let newcomers_wait = p.runq.newcomers_len() > 0;
         let is_new = self.newcomer.replace(0) == self.goid.get();
-        (retires || (others_wait && !is_new)).then_some(Yield::Behind)
+        let others_wait = match (was_newcomers_turn, service.is_newcomers_turn()) {
+            (true, true) | (false, false) => false,
+            (true, false) => !is_new && (newcomers_wait || p.runq.len() > 0 || p.runq.has_next()),
+            (false, true) => newcomers_wait,
+        };
+        (retires || others_wait).then_some(Yield::Behind)
     }
 
     /// Ends a request to yield, and the `runnext` chain whose slice is over at the time `now`.

@@ -260,14 +260,23 @@ fn newcomers_interrupt_an_own_goroutine() {
 }
 
 #[test]
-fn a_newcomer_is_not_interrupted_by_the_first_service_in_its_poll() {
+fn newcomers_do_not_interrupt_each_other() {
     let bench = Bench::new();
     let inbox = bench.put_inbox(2);
-    let first = bench.find(1);
-    assert_eq!(first, inbox[..1]);
-    assert_eq!(bench.in_poll(first[0], Local::serve_in_poll), None);
-    let second = bench.in_poll(first[0], Local::serve_in_poll);
-    assert_eq!(second, Some(Yield::Behind), "it has run for a service period");
+    assert_eq!(bench.find(1), inbox[..1]);
+    for _ in 0..3 {
+        assert_eq!(bench.in_poll(inbox[0], Local::serve_in_poll), None);
+    }
+}
+
+#[test]
+fn a_newcomer_is_not_interrupted_by_the_first_service_in_its_poll() {
+    let bench = Bench::new();
+    bench.put(1, Place::Tail);
+    let inbox = bench.put_inbox(1);
+    assert_eq!(bench.find(1), inbox);
+    stopped::advance(NEWCOMER_TURN);
+    assert_eq!(bench.in_poll(inbox[0], Local::serve_in_poll), None);
 }
 
 #[test]

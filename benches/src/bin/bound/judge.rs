@@ -197,11 +197,13 @@ impl Judge {
             Source::Wake => (allowance.queued, allowance.queued),
             _ => (allowance.newcomer, allowance.typical),
         };
+        // A thread that waits for a CPU may hold the goroutine, or its event.
+        let most = most + used.delay;
         let is_late = self.has_cpus && used.time > most + used.delay + TICK;
         if used.cpu > most || is_late {
             return Some(Excess::Violation);
         }
-        (used.cpu > typical).then_some(Excess::Untypical)
+        (used.cpu > typical + used.delay).then_some(Excess::Untypical)
     }
 
     /// Runs the control thread: decides about suspects.

@@ -90,25 +90,24 @@ fn socket(handle: &Handle, judge: &Arc<Judge>, rand: Rand) {
 /// A goroutine sleeps. A thread marks the event at the deadline, if it is in time.
 fn timer(handle: &Handle, judge: &Arc<Judge>, mut rand: Rand) {
     let (tx, deadlines) = mpsc::channel::<Instant>();
-    let marked: Arc<Mutex<Option<Event>>> = Arc::default();
+    let marked: Arc<Mutex<Option<(Instant, Event)>>> = Arc::default();
     let (judging, taken) = (judge.clone(), marked.clone());
     handle.spawn(counted(async move {
         loop {
             let deadline = Instant::now() + Duration::from_micros(200) + rand.micros(GAP);
-            tx.send(deadline).expect("the thread lives");
+            // The thread ends with the process.
+            let _ = tx.send(deadline);
             gmp::sleep_until(deadline).await;
-            let event = taken.lock().take();
-            judging.ran(Source::Timer, event);
-            // A mark that comes late is of no use.
-            gmp::sleep(Duration::from_micros(500)).await;
-            taken.lock().take();
+            // The mark of an earlier deadline came late.
+            let mark = taken.lock().take().filter(|(marked, _)| *marked == deadline);
+            judging.ran(Source::Timer, mark.map(|(_, event)| event));
         }
     }));
     let judge = judge.clone();
     thread::spawn(move || {
         for deadline in deadlines {
             thread::sleep(deadline.saturating_duration_since(Instant::now()));
-            *marked.lock() = judge.event();
+            *marked.lock() = judge.event().map(|event| (deadline, event));
         }
     });
 }
