@@ -1,7 +1,7 @@
 //! Limits and defaults of a runtime, as its users see them.
 //!
-//! The documentation of [`Builder`](crate::Builder) states them. They are no tuning constants: none
-//! of them affects how fast a program is.
+//! They are part of the documented behaviour, so they change only with the documentation. The
+//! numbers that follow from measurements are in [`tuning`](crate::tuning).
 
 use std::time::Duration;
 

@@ -78,7 +78,8 @@ impl Schedule for Here {
     }
 
     fn cause(_: &G) -> Cause {
-        Cause::Goroutine
+        // Sets the flag of both causes.
+        Cause::Event
     }
 
     fn poll_go_on(_: &Context<'_>) -> Poll<()> {

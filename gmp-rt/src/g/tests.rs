@@ -123,6 +123,9 @@ fn a_wake_during_a_poll_has_a_cause() {
     assert_eq!(status.wake(|| Cause::Goroutine), Wake::Nothing);
     assert_eq!(status.after_pending(), AfterPoll::Newcomer);
     assert_eq!(status.to_running(), ToRunning::Run);
+    assert_eq!(status.wake(|| Cause::Goroutine), Wake::Nothing);
+    assert_eq!(status.after_pending(), AfterPoll::Requeue, "the cause was of the poll before");
+    assert_eq!(status.to_running(), ToRunning::Run);
     assert_eq!(status.after_pending(), AfterPoll::Parked, "nothing has woken it");
     assert_eq!(status.wake(|| unreachable!("it does not run")), Wake::Submit);
     handle.abort();

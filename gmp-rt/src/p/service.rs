@@ -40,6 +40,10 @@
 //!   longer than for these. By the second rule newcomers take at most half of the time, and one
 //!   poll.
 //!
+//! The bound of a newcomer ends where its privilege does. If it still runs at the end of the
+//! newcomers' turn, it counts as an own goroutine within the slice that it inherited. When that
+//! slice is over, the goroutine goes to the global queue, and waits as all others there do.
+//!
 //! A service never makes `runnext` or the ring wait without bound: a turn of newcomers ends when
 //! none is left, or at the first service after [`NEWCOMER_TURN`]. A P whose polls are longer than
 //! [`SERVICE_PERIOD`] makes a service after each poll.

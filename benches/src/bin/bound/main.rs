@@ -4,7 +4,8 @@
 //! `cargo run --release -p gmp-bench --bin bound -- --minutes 10 --procs 2` runs in phases. In each
 //! phase one to three [loads](load) occupy the Ps, and [sources](source) make goroutines runnable.
 //! A goroutine then compares what the thread of its P has done since the event with the
-//! [allowance](judge) of the phase: the number of polls, the CPU time, and the time of day.
+//! [allowance](judge) of the phase: the CPU time, and the time of day. The number of polls is only
+//! reported, because own goroutines get time and not polls after newcomers.
 //!
 //! A hypervisor may stop a CPU in the middle of a poll, and sysmon may wait for a CPU. So an event
 //! counts only if a control thread was on time meanwhile. The time of day is checked only if each P
