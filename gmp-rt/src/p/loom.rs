@@ -22,7 +22,8 @@ fn thief(victim: Arc<RunQ>, next: StealNext) -> Vec<usize> {
     let own = RunQ::new();
     let own = owner(&own);
     let first = victim.steal_into(&own, next).map(number);
-    first.into_iter().chain(drain(&own)).collect()
+    let newcomers = std::iter::from_fn(|| own.get_newcomer().map(number));
+    first.into_iter().chain(newcomers).chain(drain(&own)).collect()
 }
 
 fn assert_each_once(mut seen: Vec<usize>, n: usize) {

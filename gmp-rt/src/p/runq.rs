@@ -1,8 +1,8 @@
 //! The local run queue of a P: the newcomers, then `runnext`, then a ring of 256 goroutines.
 //!
-//! *Newcomers* are goroutines that a timer, a socket or an external thread has made runnable while
-//! the P was busy. They have a [ring](super::ring) of their own, because they run before the
-//! goroutines that the P already has ([`super::service`]). Thieves take them first.
+//! *Newcomers* are goroutines that a timer, a socket or an external thread has made runnable. They
+//! have a [ring](super::ring) of their own, because they run before the goroutines that the P
+//! already has ([`super::service`]). Thieves take them first.
 //!
 //! # Invariants
 //!
@@ -125,19 +125,20 @@ impl RunQ {
         unsafe { out_of_slot(next) }
     }
 
-    /// Moves half of the newcomers to the thief's queue, which must be empty; if there are none,
-    /// half of the ring. If both are empty, takes `runnext` with [`StealNext::Yes`]. Returns the
-    /// oldest goroutine taken, to run now.
+    /// Moves half of the newcomers to the newcomers of the thief, whose queue must be empty. If
+    /// there are none, moves half of the ring to the thief's ring. If both are empty, takes
+    /// `runnext` with [`StealNext::Yes`]. Returns the oldest goroutine taken, to run now.
     pub(crate) fn steal_into(&self, thief: &Owner<'_>, next: StealNext) -> Option<GRef> {
         debug_assert_eq!(thief.q.len(), 0, "a thief with work");
-        let own = thief.q.ring();
-        // SAFETY: I2 — `thief` is the evidence, and the caller guarantees that its ring is empty.
-        let stolen = unsafe { self.newcomers().steal_into(own) };
-        // SAFETY: as above; a steal that takes nothing leaves the ring empty.
-        stolen.or_else(|| unsafe { self.ring().steal_into(own) }).or_else(|| match next {
-            StealNext::Yes => self.take_next(),
-            StealNext::No => None,
-        })
+        // SAFETY: I2 — `thief` is the evidence, and the caller guarantees that its queue is empty.
+        let stolen = unsafe { self.newcomers().steal_into(thief.q.newcomers()) };
+        // SAFETY: as above.
+        stolen.or_else(|| unsafe { self.ring().steal_into(thief.q.ring()) }).or_else(
+            || match next {
+                StealNext::Yes => self.take_next(),
+                StealNext::No => None,
+            },
+        )
     }
 }
 
@@ -145,20 +146,40 @@ impl RunQ {
     /// Steals all goroutines, for a caller that has no queue of its own.
     ///
     /// Returns also if the owner pushes all the time: then it leaves the last ones.
-    pub(crate) fn steal_all(&self) -> GList {
-        let own = Self::new();
-        // SAFETY: I2 — no other thread reaches a queue on this stack.
-        let thief = unsafe { own.owner() };
-        let mut all = GList::new();
-        // Each steal takes half of a ring.
-        while all.len() <= 2 * RUNQ_CAP
-            && let Some(first) = self.steal_into(&thief, StealNext::Yes)
-        {
-            all.push_back(first);
-            all.append(thief.drain());
+    pub(crate) fn steal_all(&self) -> Queued {
+        let newcomers = steal_ring(self.newcomers());
+        let mut others = steal_ring(self.ring());
+        if let Some(gp) = self.take_next() {
+            others.push_back(gp);
         }
-        all
+        Queued { newcomers, others }
     }
+}
+
+/// Steals all goroutines of a ring. Leaves the last ones if its owner pushes all the time.
+fn steal_ring(ring: Ring<'_>) -> GList {
+    let own = RunQ::new();
+    let mut all = GList::new();
+    // Each steal takes half of the ring.
+    while all.len() <= RUNQ_CAP {
+        // SAFETY: I2 — no other thread reaches a queue on this stack, and its rings are empty.
+        let Some(first) = (unsafe { ring.steal_into(own.ring()) }) else { break };
+        all.push_back(first);
+        // SAFETY: as above.
+        while let Some(gp) = unsafe { own.ring().pop() } {
+            all.push_back(gp);
+        }
+    }
+    all
+}
+
+/// All goroutines of a queue.
+#[must_use]
+#[derive(Debug, Default)]
+pub(crate) struct Queued {
+    pub(crate) newcomers: GList,
+    /// The goroutines of `runnext` and the ring.
+    pub(crate) others: GList,
 }
 
 /// The owner's access to the queue: evidence that this thread may push. See [`RunQ::owner`].
@@ -233,11 +254,9 @@ impl Owner<'_> {
     }
 
     /// Takes all goroutines in the order in which the owner would run them.
-    pub(crate) fn drain(&self) -> GList {
-        let mut list: GList = std::iter::from_fn(|| self.get_newcomer()).collect();
-        while let Some(got) = self.get() {
-            list.push_back(got.into_g());
-        }
-        list
+    pub(crate) fn drain(&self) -> Queued {
+        let newcomers = std::iter::from_fn(|| self.get_newcomer()).collect();
+        let others = std::iter::from_fn(|| self.get().map(Got::into_g)).collect();
+        Queued { newcomers, others }
     }
 }

@@ -8,7 +8,8 @@
 //!    `runnext` and the ring.
 //! 2. After the newcomers the P's other goroutines run for at least as long as the newcomers did.
 //!
-//! These other goroutines are called the P's *own* goroutines here.
+//! These other goroutines are called the P's *own* goroutines here. A P without own goroutines
+//! admits newcomers at once, by the same rules.
 //!
 //! # How
 //!

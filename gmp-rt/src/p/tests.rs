@@ -80,14 +80,14 @@ fn runnext_is_stolen_only_when_allowed_and_the_ring_is_empty() {
 }
 
 #[test]
-fn a_thief_takes_newcomers_before_the_ring() {
+fn a_thief_takes_newcomers_before_the_ring_and_as_newcomers() {
     let (victim, thief) = (RunQ::new(), RunQ::new());
     let (v, t) = (owner(&victim), owner(&thief));
     (1..=2).for_each(|i| v.put_tail(fake(i)).unwrap());
     (3..=5).for_each(|i| v.put_newcomer(fake(i)).unwrap());
     assert_eq!((victim.len(), victim.newcomers_len()), (5, 3));
     assert_eq!(victim.steal_into(&t, StealNext::No).map(number), Some(3));
-    assert_eq!(t.get_ring().map(number), Some(4), "half of the newcomers, rounded up");
+    assert_eq!(t.get_newcomer().map(number), Some(4), "half of the newcomers, rounded up");
     assert_eq!(victim.steal_into(&t, StealNext::No).map(number), Some(5));
     assert_eq!(victim.steal_into(&t, StealNext::No).map(number), Some(1));
 }

@@ -1,12 +1,13 @@
 //! Goroutines that block their thread, in a marked call or in an unmarked one.
 //!
 //! The M keeps its P, which is *handed off* (status `Displaced`), and a spare P becomes active in
-//! its place (Go: `handoffp`). The queue of the handed-off P goes to the global queue at once, and
-//! sysmon moves what is queued in the moment of the hand-off. (Thieves may take it before. But an M
-//! whose own goroutines yield all the time never steals.) Other Ms serve its timers. When the call
-//! returns, the M reactivates its P in place of an idle one (Go: `exitsyscall`). If no P is idle,
-//! the M finishes its poll without an active P and then sleeps. Such a poll is asked to yield, so
-//! that its goroutine runs with an active P again.
+//! its place (Go: `handoffp`). The newcomers of the handed-off P go to the inbox at once, the rest
+//! of its queue goes to the global queue, and sysmon moves what is queued in the moment of the
+//! hand-off. (Thieves may take it before. But an M whose own goroutines yield all the time never
+//! steals.) Other Ms serve its timers. When the call returns, the M reactivates its P in place of
+//! an idle one (Go: `exitsyscall`). If no P is idle, the M finishes its poll without an active P
+//! and then sleeps. Such a poll is asked to yield, so that its goroutine runs with an active P
+//! again.
 //!
 //! The M itself hands off its P if it knows that it will wait ([`Local::block_on`]). Sysmon hands
 //! off the P if a marked call ([`Local::blocking`]) or an unmarked poll takes long.
@@ -102,7 +103,7 @@ impl Sched {
             displaced
         });
         if displaced {
-            self.globq.put_batch(p.runq.steal_all());
+            self.requeue_all(p.runq.steal_all());
             self.idle.word.parked();
             if self.any_work() {
                 self.wakep();

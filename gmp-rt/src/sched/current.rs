@@ -134,7 +134,7 @@ impl Local {
         // A handed-off P may have due timers while its M is in a poll that does not end. They are
         // fired first, as on any P. Otherwise the first poll on this P may delay them too.
         if self.sched.next_timer() <= now {
-            self.fire_all(now, Place::Tail);
+            self.fire_all(now, Place::Newcomer);
         }
     }
 

@@ -5,7 +5,6 @@ use super::idle::{Recheck, Spinning};
 use super::ready::Place;
 use super::run::{Step, Worker};
 use crate::g::GRef;
-use crate::g::list::GList;
 use crate::p::runq::{Got, StealNext};
 use crate::p::{OwnedP, P, PStatus};
 use crate::prim::spin_loop;
@@ -69,17 +68,23 @@ impl Worker<'_> {
         }
         self.local.out_of_work();
         if let Some(gp) = self.find_queued() {
-            return Some(Step::Run(Found::fresh(gp)));
+            return Some(self.run_first(gp));
         }
-        self.local.ask_network(Place::Tail, &mut self.ready);
-        if let Some(got) = self.local.p().runq().get() {
-            return Some(Step::Run(Found::fresh(got.into_g())));
+        self.local.ask_network(Place::Newcomer, &mut self.ready);
+        if let Some(gp) = self.local.p().runq().get_newcomer() {
+            return Some(self.run_first(gp));
         }
         if let Some(gp) = self.spin() {
             self.local.p().own().service.forget_time();
-            return Some(Step::Run(Found::fresh(gp)));
+            return Some(self.run_first(gp));
         }
         self.park()
+    }
+
+    /// Runs the first goroutine that a P without own work has found. Other newcomers follow it.
+    fn run_first(&self, gp: GRef) -> Step {
+        self.local.begin_found_newcomers();
+        Step::Run(Found::fresh(gp))
     }
 
     /// Takes a goroutine of this P's queue, the global queue or the inbox.
@@ -147,17 +152,14 @@ impl Worker<'_> {
         }
     }
 
-    /// Takes this P's share of the inbox: one goroutine to run, the rest into the ring.
+    /// Takes this P's share of the inbox: one goroutine to run, the rest as newcomers.
     fn take_inbox(&self, p: &OwnedP) -> Option<GRef> {
-        let sched = &self.local.sched;
-        let first = sched.inbox.get()?;
-        let mut batch = GList::new();
-        for _ in 1..sched.share(sched.inbox.len() + 1) {
-            let Some(gp) = sched.inbox.get() else { break };
-            batch.push_back(gp);
+        let inbox = &self.local.sched.inbox;
+        let first = inbox.get()?;
+        for _ in 1..self.local.sched.share(inbox.len() + 1) {
+            let Some(gp) = inbox.get() else { break };
+            self.local.put_newcomer(p, gp);
         }
-        p.runq().put_batch(&mut batch);
-        sched.globq.put_batch(batch);
         self.wake_for_batch(p);
         Some(first)
     }
@@ -204,9 +206,9 @@ impl Worker<'_> {
         let local = self.local;
         let (p, sched) = (local.p(), &local.sched);
         if last && sched.next_timer() != clock::FOREVER {
-            self.local.fire_all(clock::now(), Place::Tail);
-            if let Some(got) = p.runq().get() {
-                return Some(got.into_g());
+            self.local.fire_all(clock::now(), Place::Newcomer);
+            if let Some(gp) = p.runq().get_newcomer() {
+                return Some(gp);
             }
         }
         let n = sched.ps.len();

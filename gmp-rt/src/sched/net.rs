@@ -7,7 +7,7 @@
 //! polls itself.
 //!
 //! The M that leaves the netpoller has no P, so it keeps the wakers. Once it has a P, it wakes them
-//! as one batch onto its ring, and wakes another M if that makes work for two. If no P is idle, the
+//! as one batch of newcomers, and wakes another M if that makes work for two. If no P is idle, the
 //! goroutines go to the inbox.
 //!
 //! # The wake-up of the poller

@@ -80,7 +80,7 @@ impl Worker<'_> {
         self.sleep()
     }
 
-    /// Retires the handed-off P and enters the pool. Moves the P's queue to the global queue.
+    /// Retires the handed-off P and enters the pool. Moves the P's queue to the shared queues.
     pub(super) fn give_up_p(&mut self) {
         let sched = &self.local.sched;
         // Before the queue is drained: a pause with the goroutines in hand would delay them.
@@ -95,7 +95,7 @@ impl Worker<'_> {
             lists.spare.push(p);
             lists.pool.push(self.local.m.clone());
         });
-        sched.globq.put_batch(left);
+        sched.requeue_all(left);
         sched.idle.word.unspin(self.unit.take());
         sched.wakep();
     }
@@ -118,7 +118,7 @@ impl Worker<'_> {
             } else {
                 match self.rise() {
                     Rise::Up => {
-                        self.local.wake_ready(Place::Tail, &mut self.ready);
+                        self.begin();
                         return None;
                     }
                     Rise::NoP => {
@@ -134,7 +134,7 @@ impl Worker<'_> {
             if let Some(grant) = m.take_grant() {
                 self.local.acquire_p(grant.p);
                 self.unit = Some(grant.unit);
-                self.local.wake_ready(Place::Tail, &mut self.ready);
+                self.begin();
                 return None;
             }
             if sched.idle.with(|lists| lists.may_exit(m.id, awake)) {
@@ -147,6 +147,12 @@ impl Worker<'_> {
                 return Some(Step::Exit);
             }
         }
+    }
+
+    /// Begins on a P: its first goroutines are those whose events ended the sleep.
+    fn begin(&mut self) {
+        self.local.wake_ready(Place::Newcomer, &mut self.ready);
+        self.local.begin_found_newcomers();
     }
 
     /// Sleeps once, in the way that `Lists::nap` decides. The next timer is at `next`.

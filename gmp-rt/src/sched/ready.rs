@@ -7,7 +7,7 @@ use crate::g::list::GList;
 use crate::g::status::Cause;
 use crate::g::stored::StoredWaker;
 use crate::g::{G, GRef, Schedule};
-use crate::p::runq::Full;
+use crate::p::runq::{Full, Queued};
 use crate::p::{OwnedP, PStatus};
 use crate::prim::debug_assert_no_lock_held;
 use crate::throw::throw;
@@ -89,6 +89,15 @@ impl Sched {
             self.cancel_queued();
         }
     }
+
+    /// Queues goroutines of a P that will not run them. Newcomers stay newcomers in the inbox.
+    pub(super) fn requeue_all(&self, queued: Queued) {
+        let Queued { mut newcomers, others } = queued;
+        while let Some(gp) = newcomers.pop_front() {
+            self.inbox.put(gp);
+        }
+        self.globq.put_batch(others);
+    }
 }
 
 impl Local {
@@ -106,7 +115,10 @@ impl Local {
         let p = self.p();
         if p.status() == PStatus::Displaced {
             // This thread may be blocked for long: another M has to run it.
-            self.sched.globq.put(gp);
+            match place {
+                Place::RunNext | Place::Tail => self.sched.globq.put(gp),
+                Place::Newcomer => self.sched.inbox.put(gp),
+            }
             return self.wakep(&p);
         }
         let kicked = match place {

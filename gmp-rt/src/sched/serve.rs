@@ -194,7 +194,16 @@ impl Local {
         let p = self.p();
         let now = self.begin_service(&p);
         p.own().service.out_of_work(now);
-        self.fire_some(now, Place::Tail);
+        self.fire_some(now, Place::Newcomer);
+    }
+
+    /// Begins the turn of the newcomers that a P without own work has found. They share a slice.
+    pub(super) fn begin_found_newcomers(&self) {
+        let p = self.p();
+        if p.runq.newcomers_len() > 0 {
+            p.begin_slice();
+            p.own().service.begin_newcomers(clock::now());
+        }
     }
 
     /// Runs the due timers of all Ps. What they wake is queued at `place`.

@@ -7,12 +7,15 @@ use super::super::find::Slice;
 use super::super::goid;
 use super::super::progress::Progress;
 use super::super::ready::Gmp;
+use super::super::run::Step;
 use super::{Local, Place, Worker};
+use crate::g::list::GList;
 use crate::g::origin::Origin;
 use crate::g::{Birth, GRef, Ids, cell, waker};
 use crate::m::M;
 use crate::netpoll::Ready;
 use crate::p::OwnedP;
+use crate::p::runq::Queued;
 use crate::tuning::{GLOBAL_TICK, NEWCOMER_TURN, SLICE};
 use crate::util::clock::{self, stopped};
 use std::panic::Location;
@@ -39,6 +42,12 @@ fn waiting() -> (Waker, u64) {
     let _ = gp.status.after_pending();
     let _ = gp.into_raw();
     (waker, id)
+}
+
+/// Empties `list`. Returns the ids in order.
+fn ids(mut list: GList) -> Vec<u64> {
+    // Leaked: no thread polls them.
+    std::iter::from_fn(|| list.pop_front().map(|gp| (gp.goid(), gp.into_raw()).0)).collect()
 }
 
 /// An M with a P, in a scheduler of two Ps that has no threads. The other P counts as busy, and the
@@ -107,6 +116,34 @@ impl Bench {
         (0..n).map_while(|_| find()).collect()
     }
 
+    /// Makes many short polls, so that no service is due in the next ones.
+    fn settle(&self) {
+        for _ in 0..1000 {
+            let own = self.put(1, Place::Tail);
+            assert_eq!(self.find(1), own);
+        }
+        let _ = self.local.p().own().service.begin(clock::now());
+    }
+
+    /// Finds a goroutine as a P without own work does. Returns its id.
+    fn find_anywhere(&self) -> u64 {
+        let mut worker = self.worker();
+        worker.unit = self.local.sched.idle.word.spin(2);
+        let Step::Run(found) = self.local.enter(|| worker.find_runnable()) else {
+            panic!("the M exits")
+        };
+        if let Some(unit) = worker.unit.take() {
+            worker.stop_spinning(unit);
+        }
+        // Leaked: no thread polls it.
+        (found.gp.goid(), found.gp.into_raw()).0
+    }
+
+    /// Empties the inbox. Returns the ids in order.
+    fn inbox(&self) -> Vec<u64> {
+        ids(std::iter::from_fn(|| self.local.sched.inbox.get()).collect())
+    }
+
     fn worker(&self) -> Worker<'_> {
         Worker {
             local: &self.local,
@@ -155,9 +192,65 @@ fn a_p_that_is_drained_gives_newcomers_first() {
     let ring = bench.put(1, Place::Tail);
     let next = bench.put(1, Place::RunNext);
     let newcomers = bench.put(2, Place::Newcomer);
-    let mut list = bench.local.p().runq().drain();
-    let order = std::iter::from_fn(|| list.pop_front().map(|gp| (gp.goid(), gp.into_raw()).0));
-    assert_eq!(order.collect::<Vec<_>>(), [newcomers, next, ring].concat());
+    let Queued { newcomers: first, others } = bench.local.p().runq().drain();
+    assert_eq!(ids(first), newcomers);
+    assert_eq!(ids(others), [next, ring].concat());
+}
+
+#[test]
+fn newcomers_of_a_handed_off_p_go_to_the_inbox() {
+    let bench = Bench::new();
+    let ring = bench.put(300, Place::Tail);
+    let newcomers = bench.put(200, Place::Newcomer);
+    assert!(bench.local.sched.displace(&bench.local.p(), || true));
+    assert_eq!(bench.inbox(), newcomers);
+    assert_eq!(bench.local.sched.globq.len(), ring.len());
+    assert_eq!(bench.local.p().runq.len(), 0);
+    // Woken while it is handed off.
+    bench.put(1, Place::Tail);
+    assert_eq!(bench.local.sched.globq.len(), ring.len() + 1);
+    let late = bench.put(1, Place::Newcomer);
+    assert_eq!(bench.inbox(), late);
+}
+
+#[test]
+fn newcomers_that_an_idle_p_finds_run_before_those_that_they_wake() {
+    let bench = Bench::new();
+    bench.settle();
+    let (early, late) = (waiting(), waiting());
+    let now = clock::now();
+    let _ = bench.other.timers.insert(now - 1, now, &early.0);
+    let _ = bench.other.timers.insert(now, now, &late.0);
+    assert_eq!(bench.find_anywhere(), early.1);
+    let next = bench.put(1, Place::RunNext);
+    assert_eq!(bench.find(2), [late.1, next[0]]);
+}
+
+#[test]
+fn goroutines_that_an_idle_p_finds_in_the_inbox_run_before_those_that_they_wake() {
+    let bench = Bench::new();
+    bench.settle();
+    // Two Ps: half, and one.
+    let inbox = bench.put_inbox(3);
+    assert_eq!(bench.find_anywhere(), inbox[0]);
+    let next = bench.put(1, Place::RunNext);
+    assert_eq!(bench.find(2), [inbox[1], next[0]]);
+}
+
+#[test]
+fn stolen_newcomers_run_before_those_that_they_wake() {
+    let bench = Bench::new();
+    bench.settle();
+    let newcomers: Vec<u64> = (0..4)
+        .map(|_| {
+            let (gp, id) = goroutine();
+            bench.other.runq().put_newcomer(gp).expect("the ring has room");
+            id
+        })
+        .collect();
+    assert_eq!(bench.find_anywhere(), newcomers[0]);
+    let next = bench.put(1, Place::RunNext);
+    assert_eq!(bench.find(2), [newcomers[1], next[0]]);
 }
 
 #[test]

@@ -16,6 +16,8 @@ pub(super) fn read() -> Instant {
 
 /// Stops the clock of this thread.
 pub(crate) fn stop() {
+    // The first call in the process sets the epoch. No time is before it.
+    super::now();
     STOPPED.set(Some(prim::now()));
 }
 

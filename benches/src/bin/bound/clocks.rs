@@ -83,9 +83,11 @@ impl Mark {
     pub(crate) fn used(&self) -> Used {
         let until = Instant::now();
         let own = OWN.with(|clock| clock.state()).unwrap_or_default();
+        let time = until.saturating_duration_since(self.at);
+        // A thread whose first goroutine this is has used at most the whole time.
+        let unknown = State { cpu: own.cpu.saturating_sub(time.as_nanos() as u64), ..own };
         let before = self.threads.iter().find(|state| state.thread == own.thread);
-        // A thread that is new since the event began with zero.
-        let before = before.copied().unwrap_or_default();
+        let before = before.copied().unwrap_or(unknown);
         let delays = self
             .threads
             .iter()
@@ -93,7 +95,7 @@ impl Mark {
         Used {
             polls: own.polls - before.polls,
             cpu: Duration::from_nanos(own.cpu - before.cpu),
-            time: until.saturating_duration_since(self.at),
+            time,
             delay: Duration::from_nanos(delays.max().unwrap_or_default()),
             until,
         }

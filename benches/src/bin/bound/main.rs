@@ -33,8 +33,8 @@ use std::time::{Duration, Instant};
 /// The time of a phase in which events are judged.
 const PHASE: Duration = Duration::from_millis(300);
 
-/// The time from the start of a load to the first event that is judged: the goroutines of the load
-/// are newcomers themselves, and the estimates of the Ps follow the load.
+/// The time from the start of a load to the first event that is judged: the estimates of the Ps
+/// follow the load.
 const START: Duration = Duration::from_millis(30);
 
 /// Phases between two lines of progress.
@@ -85,11 +85,22 @@ fn run(options: &Options) -> ExitCode {
     judge.report()
 }
 
+/// Starts the goroutines of `loads`. A goroutine spawns them: from this thread they would be
+/// newcomers, and the goroutines of the sources would wait for them.
+fn start(
+    runtime: &gmp::Runtime,
+    loads: &[Load],
+    stop: &Arc<AtomicBool>,
+) -> Vec<gmp::JoinHandle<()>> {
+    let (handle, loads, stop) = (runtime.handle().clone(), loads.to_vec(), stop.clone());
+    let spawn = async move { loads.iter().flat_map(|load| load.spawn(&handle, &stop)).collect() };
+    gmp::block_on(runtime.spawn(spawn)).expect("spawning does not panic")
+}
+
 /// Runs `loads`. Events are judged while all of them run.
 fn run_phase(runtime: &gmp::Runtime, judge: &Judge, loads: &[Load]) {
     let stop = Arc::new(AtomicBool::new(false));
-    let goroutines: Vec<_> =
-        loads.iter().flat_map(|load| load.spawn(runtime.handle(), &stop)).collect();
+    let goroutines = start(runtime, loads, &stop);
     thread::sleep(START);
     judge.open(Allowance::for_loads(loads), format!("{loads:?}"));
     thread::sleep(PHASE);

@@ -239,7 +239,7 @@ impl Sysmon {
         }
         self.look_at_width(now);
         for p in sched.ps.iter().filter(|p| p.status() == PStatus::Displaced && p.has_loot()) {
-            sched.globq.put_batch(p.runq.steal_all());
+            sched.requeue_all(p.runq.steal_all());
             sched.wakep();
         }
         for p in sched.ps.iter() {
