@@ -246,6 +246,11 @@ impl Owner<'_> {
         unsafe { self.q.newcomers().pop() }
     }
 
+    /// Takes the oldest newcomer, else `runnext`, else the head of the ring.
+    pub(crate) fn get_first(&self) -> Option<GRef> {
+        self.get_newcomer().or_else(|| self.get().map(Got::into_g))
+    }
+
     /// Takes the older half of a full ring, to make room. Takes nothing if a thief made room
     /// meanwhile.
     pub(crate) fn take_half<C: FromIterator<GRef>>(&self) -> C {

@@ -71,7 +71,7 @@ impl Worker<'_> {
             return Some(self.run_first(gp));
         }
         self.local.ask_network(Place::Newcomer, &mut self.ready);
-        if let Some(gp) = self.local.p().runq().get_newcomer() {
+        if let Some(gp) = self.local.p().runq().get_first() {
             return Some(self.run_first(gp));
         }
         if let Some(gp) = self.spin() {
@@ -90,9 +90,8 @@ impl Worker<'_> {
     /// Takes a goroutine of this P's queue, the global queue or the inbox.
     fn find_queued(&self) -> Option<GRef> {
         let p = self.local.p();
-        let own = p.runq().get_newcomer().or_else(|| p.runq().get().map(Got::into_g));
-        if own.is_some() {
-            return own;
+        if let Some(gp) = p.runq().get_first() {
+            return Some(gp);
         }
         // In alternating order, so that neither queue starves the other.
         if p.own().inbox_first() {
@@ -207,7 +206,7 @@ impl Worker<'_> {
         let (p, sched) = (local.p(), &local.sched);
         if last && sched.next_timer() != clock::FOREVER {
             self.local.fire_all(clock::now(), Place::Newcomer);
-            if let Some(gp) = p.runq().get_newcomer() {
+            if let Some(gp) = p.runq().get_first() {
                 return Some(gp);
             }
         }

@@ -6,7 +6,7 @@ use super::super::current::Yield;
 use super::super::find::Slice;
 use super::super::goid;
 use super::super::progress::Progress;
-use super::super::ready::Gmp;
+use super::super::ready::{Gmp, wake_all};
 use super::super::run::Step;
 use super::{Local, Place, Worker};
 use crate::g::list::GList;
@@ -20,7 +20,7 @@ use crate::tuning::{GLOBAL_TICK, NEWCOMER_TURN, SLICE};
 use crate::util::clock::{self, stopped};
 use std::panic::Location;
 use std::sync::Arc;
-use std::task::Waker;
+use std::task::{Wake, Waker};
 
 /// A number that no runtime has.
 const RUNTIME: u16 = (Ids::MAX_RUNTIMES - 3) as u16;
@@ -235,6 +235,33 @@ fn goroutines_that_an_idle_p_finds_in_the_inbox_run_before_those_that_they_wake(
     assert_eq!(bench.find_anywhere(), inbox[0]);
     let next = bench.put(1, Place::RunNext);
     assert_eq!(bench.find(2), [inbox[1], next[0]]);
+}
+
+/// A waker that calls a function.
+struct Call<F>(F);
+
+impl<F: Fn() + Send + Sync> Wake for Call<F> {
+    fn wake(self: Arc<Self>) {
+        self.0();
+    }
+}
+
+/// The waker of a timer fills the ring of a P that is about to steal.
+#[test]
+fn a_thief_runs_what_a_timer_has_put_on_its_ring() {
+    let bench = Bench::new();
+    bench.settle();
+    let (waits, id) = waiting();
+    let wakes_as_batch = Waker::from(Arc::new(Call(move || wake_all([waits.clone()]))));
+    let sched = bench.local.sched.clone();
+    // The first timer is on the second P, so the timer that it sets is fired by the steal.
+    let sets_timer = Waker::from(Arc::new(Call(move || {
+        let now = clock::now();
+        let _ = sched.ps.get(0).expect("a P").timers.insert(now, now, &wakes_as_batch);
+    })));
+    let now = clock::now();
+    let _ = bench.local.sched.ps.get(1).expect("a P").timers.insert(now, now, &sets_timer);
+    assert_eq!(bench.find_anywhere(), id);
 }
 
 #[test]
