@@ -125,8 +125,8 @@ pub mod sync {
     pub use gmp_sync::{ErrGroup, GroupError, GroupWait, Start};
     pub use gmp_sync::{
         IntoIter, Iter, Receiver, Recv, RecvError, RecvTimeoutError, SelectCase, Send, SendError,
-        SendTimeoutError, Sender, TryIter, TryRecvError, TrySendError, chan, select_cases,
-        unbounded_chan,
+        SendTimeoutError, Sender, TryIter, TryRecvError, TrySendError, chan, recv_any,
+        select_cases, unbounded_chan,
     };
     pub use gmp_sync::{Pool, PoolGuard};
     pub use gmp_sync::{Wait, WaitGroup};

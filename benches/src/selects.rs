@@ -54,8 +54,7 @@ impl Select for GmpChan {
         receivers
     }
     async fn of_many(receivers: &mut Self::Many) -> Option<u64> {
-        let cases = receivers.iter().map(|rx| gmp_sync::SelectCase::recv(rx, Result::ok));
-        gmp_sync::select_cases(cases).await.1
+        gmp_sync::recv_any(receivers).await.1.ok()
     }
 }
 

@@ -74,7 +74,7 @@ pub use crate::rw_lock_guard::{
 };
 #[doc(hidden)]
 pub use crate::select::__expansion as __select;
-pub use crate::select::{SelectCase, select_cases};
+pub use crate::select::{SelectCase, recv_any, select_cases};
 pub use crate::semaphore::{Acquire, AcquireOwned, Semaphore};
 pub use crate::single_flight::{CallResult, SingleFlight};
 pub use crate::wait_group::{Wait, WaitGroup};

@@ -3,7 +3,7 @@
 
 use super::support::{Gate, Mutex, waiting};
 use futures::StreamExt;
-use gmp::sync::{RecvError, SelectCase, SendError, TryRecvError, select_cases};
+use gmp::sync::{Receiver, RecvError, SelectCase, SendError, TryRecvError, recv_any, select_cases};
 use gmp::{chan, go, select};
 use std::future::poll_fn;
 use std::pin::pin;
@@ -357,6 +357,47 @@ async fn many_cases() {
     waiting("select", 1).await;
     senders[23].try_send(5).unwrap();
     assert_eq!(chooser.await.unwrap(), (23, 5));
+}
+
+/// Each value arrives once, although many goroutines receive from the same channels and some give
+/// up.
+#[gmp::test(procs = 2)]
+async fn recv_any_loses_and_doubles_nothing() {
+    const VALUES: usize = 2000;
+    for cap in [0, 1, 8] {
+        let (senders, receivers): (Vec<_>, Vec<_>) = (0..20).map(|_| chan::<usize>(cap)).unzip();
+        let sums: Vec<_> = (0..4)
+            .map(|_| {
+                let receivers = receivers.clone();
+                go!({ collect(receivers).await })
+            })
+            .collect();
+        drop(receivers);
+        for value in 0..VALUES {
+            let tx = senders[value % senders.len()].clone();
+            go!({ tx.send(value).await.unwrap() });
+        }
+        drop(senders);
+        let mut all = Vec::new();
+        for sum in sums {
+            all.extend(sum.await.unwrap());
+        }
+        all.sort_unstable();
+        assert_eq!(all, (0..VALUES).collect::<Vec<_>>());
+    }
+}
+
+/// Receives until all channels are closed.
+async fn collect(mut receivers: Vec<Receiver<usize>>) -> Vec<usize> {
+    let mut values = Vec::new();
+    while !receivers.is_empty() {
+        match gmp::timeout(Duration::from_micros(50), recv_any(&receivers)).await {
+            Ok((_, Ok(value))) => values.push(value),
+            Ok((closed, Err(_))) => drop(receivers.swap_remove(closed)),
+            Err(_) => gmp::yield_now().await,
+        }
+    }
+    values
 }
 
 /// Cases of all kinds and types in one list.

@@ -2,8 +2,9 @@
 //!
 //! [`engine`] makes the choice; `case` has the cases; `list` is the list of the cases of one
 //! select; `probe` finds the kind of a case by the type of its expression; `many` is the variant
-//! for cases that are known only at run time. The macro's grammar is in `gmp-macros`.
+//! for cases that are known only at run time; `any` is the one for receives of one type. The macro's grammar is in `gmp-macros`.
 
+mod any;
 mod case;
 mod engine;
 mod list;
@@ -12,6 +13,7 @@ mod order;
 mod probe;
 mod thunk;
 
+pub use self::any::recv_any;
 pub use self::many::{SelectCase, select_cases};
 
 /// Items that the expansion of `select!` uses. Not public API.

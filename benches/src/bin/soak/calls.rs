@@ -138,6 +138,7 @@ pub(crate) const CALLS: &[&str] = &[
     "io::Blocking",
     "io::copy",
     "io::copy_bidirectional",
+    "recv_any",
     "resolve",
     "runtime::dump",
     "select! JoinHandle",

@@ -8,7 +8,7 @@ use futures::{SinkExt, StreamExt};
 use gmp::select;
 use gmp::sync::{
     Receiver, RecvTimeoutError, SelectCase, SendError, SendTimeoutError, Sender, TryRecvError,
-    TrySendError, select_cases,
+    TrySendError, recv_any, select_cases,
 };
 use std::time::Duration;
 
@@ -171,7 +171,7 @@ pub(crate) async fn receive(
     forms: Forms,
 ) -> Got {
     let limit = rand.micros(300);
-    let bound = if forms == Forms::All { 11 } else { 6 };
+    let bound = if forms == Forms::All { 12 } else { 6 };
     let (call, got) = match rand.below(bound) {
         0 | 1 => ("Receiver::recv", closed_or(rx.recv().await.ok())),
         2 => ("Receiver::try_recv", try_recv(rx)),
@@ -182,6 +182,7 @@ pub(crate) async fn receive(
         7 => ("select! recv", select_recv(rx, limit).await),
         8 => ("select! recv, if", select_guarded(rx, limit, rand.once_in(2)).await),
         9 => ("select_cases recv", cases_recv(rx, limit).await),
+        10 => ("recv_any", any_recv(rx, limit).await),
         _ => match gmp::timeout(limit, rx.recv()).await {
             Ok(result) => ("timeout of Receiver::recv", closed_or(result.ok())),
             Err(_) => ("timeout of Receiver::recv", Got::Nothing),
@@ -257,4 +258,16 @@ async fn cases_recv(rx: &Receiver<Token>, limit: Duration) -> Got {
     let recv = SelectCase::recv(rx, |got: Result<Token, _>| closed_or(got.ok()));
     let sleep = SelectCase::future(gmp::sleep(limit), |()| Got::Nothing);
     select_cases([recv, sleep]).await.1
+}
+
+/// Receives beside a channel that stays empty.
+async fn any_recv(rx: &Receiver<Token>, limit: Duration) -> Got {
+    let (_tx, empty) = gmp::chan(1);
+    match gmp::timeout(limit, recv_any(&[rx.clone(), empty])).await {
+        Ok((0, result)) => closed_or(result.ok()),
+        Ok((index, _)) => {
+            violation(format_args!("recv_any chose channel {index}, which is open and empty"))
+        }
+        Err(_) => Got::Nothing,
+    }
 }
