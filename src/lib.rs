@@ -57,9 +57,11 @@
 //! - `GMPMAXPROCS`: the number of goroutines that run in parallel. See [`Builder::max_procs`].
 //! - `GMPDEBUG`: a list `key=value,…` with the keys below.
 //!
+//! A setting of [`Builder`], or an option of `#[gmp::main]`, takes precedence over the environment.
+//!
 //! Keys of `GMPDEBUG`:
 //!
-//! - `panic=abort`: a panic in a goroutine ends the process, as in Go.
+//! - `panic=abort`: a panic in a goroutine ends the process, as in Go. `contain` is the default.
 //! - `deadlock=fatal`: when all goroutines are asleep, the process ends with status 2, as in Go.
 //!   `report`, the default for `#[gmp::main]`, prints one report. `off` does nothing.
 //! - `stall=1`: reports a goroutine that blocks its thread or computes for long, once per spawn

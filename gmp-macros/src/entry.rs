@@ -98,7 +98,8 @@ fn check_signature(entry: Entry, function: &ItemFn) -> Result<()> {
 #[derive(Default)]
 struct Options {
     procs: Option<Expr>,
-    abort: bool,
+    /// The variant of `PanicPolicy`.
+    panic: Option<Ident>,
     name: Option<String>,
     krate: Option<Path>,
 }
@@ -139,7 +140,7 @@ impl Options {
     fn set(&mut self, key: &Ident, value: Expr) -> Result<()> {
         match key.to_string().as_str() {
             "procs" => self.procs = Some(procs(value)?),
-            "panic" => self.abort = panic_policy(&value)?,
+            "panic" => self.panic = Some(panic_policy(&value)?),
             "name" => self.name = Some(text(&value, "name")?),
             "crate" => self.krate = Some(syn::parse_str(&text(&value, "crate")?)?),
             _ => {
@@ -156,8 +157,8 @@ impl Options {
     fn builder(&self, gmp: &Path) -> TokenStream {
         let procs = self.procs.as_ref().map(|procs| quote!(.max_procs(#procs)));
         let name = self.name.as_ref().map(|name| quote!(.name(#name)));
-        let abort = self.abort.then(|| quote!(.panic_policy(#gmp::PanicPolicy::Abort)));
-        quote!(#gmp::Builder::new()#procs #name #abort)
+        let panic = self.panic.as_ref().map(|it| quote!(.panic_policy(#gmp::PanicPolicy::#it)));
+        quote!(#gmp::Builder::new()#procs #name #panic)
     }
 }
 
@@ -176,12 +177,14 @@ fn procs(value: Expr) -> Result<Expr> {
     Ok(value)
 }
 
-fn panic_policy(value: &Expr) -> Result<bool> {
-    match text(value, "panic")?.as_str() {
-        "abort" => Ok(true),
-        "contain" => Ok(false),
-        _ => Err(Error::new(value.span(), "`panic` must be \"abort\" or \"contain\"")),
-    }
+/// Returns the variant of `PanicPolicy`.
+fn panic_policy(value: &Expr) -> Result<Ident> {
+    let variant = match text(value, "panic")?.as_str() {
+        "abort" => "Abort",
+        "contain" => "Contain",
+        _ => return Err(Error::new(value.span(), "`panic` must be \"abort\" or \"contain\"")),
+    };
+    Ok(Ident::new(variant, value.span()))
 }
 
 fn text(value: &Expr, key: &str) -> Result<String> {

@@ -74,17 +74,37 @@ fn panic_abort_ends_the_process_with_status_2() {
 }
 
 #[test]
+fn a_panic_policy_of_the_builder_overrides_the_environment() {
+    let name = "crash::a_panic_policy_of_the_builder_overrides_the_environment";
+    if !is_child() {
+        let output = child(name, &[("GMPDEBUG", "panic=abort")]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        return;
+    }
+    #[gmp::main(panic = "contain")]
+    async fn by_attribute() {
+        assert!(go!(async { panic!("contained") }).await.is_err());
+    }
+    let builder = gmp::Builder::new().panic_policy(gmp::PanicPolicy::Contain);
+    let runtime = builder.build().unwrap();
+    assert!(runtime.block_on(runtime.spawn(async { panic!("contained") })).is_err());
+    by_attribute();
+}
+
+#[test]
 fn all_asleep_is_fatal_on_request() {
     let name = "crash::all_asleep_is_fatal_on_request";
     if !is_child() {
-        let output = child(name, &[("GMPDEBUG", "deadlock=fatal")]);
-        let text = stderr(&output);
-        assert_eq!(output.status.code(), Some(2), "{text}");
-        assert!(
-            text.contains("fatal error: all goroutines are asleep - deadlock!\n\ngoroutine "),
-            "{text}"
-        );
-        assert!(text.contains("[await] {name: stuck}:"), "{text}");
+        for settings in ["deadlock=fatal", "deadlock=fatal,schedtrace=100"] {
+            let output = child(name, &[("GMPDEBUG", settings)]);
+            let text = stderr(&output);
+            assert_eq!(output.status.code(), Some(2), "{settings}: {text}");
+            assert!(
+                text.contains("fatal error: all goroutines are asleep - deadlock!\n\ngoroutine "),
+                "{settings}: {text}"
+            );
+            assert!(text.contains("[await] {name: stuck}:"), "{settings}: {text}");
+        }
         return;
     }
     let runtime = gmp::Builder::new().max_procs(2).build().unwrap();

@@ -1,6 +1,7 @@
 //! The `Builder` of a runtime and its errors.
 
-use super::{Runtime, env};
+use super::Runtime;
+use super::env::{self, Env};
 use crate::limits::{MAX_THREADS, THREAD_LIMIT};
 use crate::sched::dead::OnDeadlock;
 use crate::sched::{Config, PanicPolicy, Sched, procs, registry};
@@ -10,8 +11,22 @@ use std::time::Duration;
 
 /// Configures and builds a [`Runtime`].
 ///
-/// The default number of procs comes from `GMPMAXPROCS`, else from the machine. `GMPDEBUG`
-/// overrides the builder with `panic=abort`, `adaptive=0` and `pause=0`.
+/// A setting of the builder takes precedence over the environment (`GMPMAXPROCS` and `GMPDEBUG`),
+/// and the environment takes precedence over the default.
+///
+/// | setting | environment | default |
+/// |---|---|---|
+/// | [`max_procs`](Self::max_procs) | `GMPMAXPROCS` | the CPUs of this process |
+/// | [`adaptive`](Self::adaptive) | `GMPDEBUG=adaptive=0` or `1` | on |
+/// | [`pause_cpu_bound`](Self::pause_cpu_bound) | `GMPDEBUG=pause=0` or `1` | on |
+/// | [`panic_policy`](Self::panic_policy) | `GMPDEBUG=panic=abort` or `contain` | contain |
+/// | [`max_threads`](Self::max_threads) | | 512, or twice `max_procs` |
+/// | [`thread_keep_alive`](Self::thread_keep_alive) | | 10 seconds |
+/// | [`thread_stack_size`](Self::thread_stack_size) | | that of std |
+/// | [`name`](Self::name) | | `gmp` |
+/// | report of a deadlock | `GMPDEBUG=deadlock=fatal`, `report` or `off` | `report` for `#[gmp::main]`, else `off` |
+/// | report of stalls | `GMPDEBUG=stall=0` or `1` | off |
+/// | trace of the scheduler | `GMPDEBUG=schedtrace=N,scheddetail=1` | off |
 ///
 /// # Examples
 ///
@@ -25,6 +40,10 @@ use std::time::Duration;
 pub struct Builder {
     procs: Option<usize>,
     max_threads: Option<usize>,
+    adaptive: Option<bool>,
+    pause: Option<bool>,
+    panic_policy: Option<PanicPolicy>,
+    /// The settings above are in it only after [`resolve`](Self::resolve).
     pub(super) config: Config,
 }
 
@@ -37,7 +56,14 @@ impl Default for Builder {
 impl Builder {
     /// Returns a builder with default settings.
     pub fn new() -> Self {
-        Self { procs: None, max_threads: None, config: Config::default() }
+        Self {
+            procs: None,
+            max_threads: None,
+            adaptive: None,
+            pause: None,
+            panic_policy: None,
+            config: Config::default(),
+        }
     }
 
     /// Sets how many goroutines run in parallel.
@@ -65,7 +91,7 @@ impl Builder {
 
     /// Sets whether the runtime uses fewer than `max_procs` Ps while that raises throughput.
     ///
-    /// Default: `true`. `GMPDEBUG=adaptive=0` turns it off. It has no effect if `max_procs` is more
+    /// Default: `GMPDEBUG=adaptive=…`, else `true`. It has no effect if `max_procs` is more
     /// than 4, because it has not been measured there.
     ///
     /// Goroutines that do little between two operations on the same channel or lock run faster on
@@ -81,14 +107,14 @@ impl Builder {
     /// assert_eq!(runtime.handle().stats().width, 2); // always
     /// ```
     pub fn adaptive(mut self, adaptive: bool) -> Self {
-        self.config.adaptive = adaptive;
+        self.adaptive = Some(adaptive);
         self
     }
 
     /// Sets whether the runtime pauses CPU-bound threads that have lost their P.
     ///
     /// If more than `max_procs` such threads compute, they take turns of 20 ms of CPU time.
-    /// Default: `true`. `GMPDEBUG=pause=0` turns it off. Linux only.
+    /// Default: `GMPDEBUG=pause=…`, else `true`. Linux only.
     ///
     /// Without it every such thread competes with the threads of all other goroutines for the CPUs.
     /// A pause is a signal (SIGURG) whose handler waits. If the program installed a handler for
@@ -106,7 +132,7 @@ impl Builder {
     /// assert_eq!(runtime.handle().stats().paused_threads, 0); // always
     /// ```
     pub fn pause_cpu_bound(mut self, pause: bool) -> Self {
-        self.config.pause = pause;
+        self.pause = Some(pause);
         self
     }
 
@@ -151,15 +177,15 @@ impl Builder {
         self
     }
 
-    /// Sets what a panic in a goroutine does. Default: [`PanicPolicy::Contain`].
-    ///
-    /// `GMPDEBUG=panic=abort` overrides it.
+    /// Sets what a panic in a goroutine does. Default: `GMPDEBUG=panic=…`, else
+    /// [`PanicPolicy::Contain`].
     pub fn panic_policy(mut self, policy: PanicPolicy) -> Self {
-        self.config.panic_policy = policy;
+        self.panic_policy = Some(policy);
         self
     }
 
-    /// Reports a deadlock: all goroutines wait. For a runtime whose `main` is a goroutine.
+    /// Reports a deadlock by default: all goroutines wait. For a runtime whose `main` is a
+    /// goroutine.
     pub(crate) fn report_deadlock(mut self) -> Self {
         self.config.on_deadlock = OnDeadlock::Report;
         self
@@ -172,13 +198,22 @@ impl Builder {
     /// [`BuildError`] if the number of procs or threads is out of range, the name contains a zero
     /// byte, the OS refuses a thread, or 4096 runtimes are alive.
     pub fn build(self) -> Result<Runtime, BuildError> {
-        self.build_with(env::procs())
+        self.build_with(env::get())
     }
 
-    /// [`build`](Self::build) with `env_procs` in place of the value of `GMPMAXPROCS`.
-    pub(super) fn build_with(self, env_procs: Option<usize>) -> Result<Runtime, BuildError> {
-        let mut config = self.config;
-        let set = self.procs.or(env_procs);
+    /// [`build`](Self::build) with `env` in place of the environment.
+    pub(super) fn build_with(self, env: &Env) -> Result<Runtime, BuildError> {
+        let config = self.resolve(env)?;
+        let sched = registry::register(|id| Sched::new(id, config))
+            .map_err(|_| BuildError(Kind::Runtimes))?;
+        sched.start_first().map_err(|error| BuildError(Kind::Start(error)))?;
+        Ok(Runtime::from_sched(sched))
+    }
+
+    /// Returns the configuration: each setting from this builder, else from `env`, else by default.
+    fn resolve(self, env: &Env) -> Result<Config, BuildError> {
+        let (mut config, debug) = (self.config, &env.debug);
+        let set = self.procs.or(env.procs);
         config.auto_procs = set.is_none();
         config.procs = set.unwrap_or_else(|| procs::default_procs(&config.machine));
         procs::check(config.procs).map_err(|error| BuildError(Kind::Procs(error)))?;
@@ -192,23 +227,16 @@ impl Builder {
                 procs: config.procs,
             }));
         }
-        if env::debug().panic_abort {
-            config.panic_policy = PanicPolicy::Abort;
-        }
-        config.print_stalls = env::debug().stall;
-        config.adaptive &= !env::debug().not_adaptive;
-        config.pause &= !env::debug().no_pause;
-        config.trace = env::debug().trace;
-        if let Some(on_deadlock) = env::debug().on_deadlock {
-            config.on_deadlock = on_deadlock;
-        }
         if config.name.contains('\0') {
             return Err(BuildError(Kind::Name));
         }
-        let sched = registry::register(|id| Sched::new(id, config))
-            .map_err(|_| BuildError(Kind::Runtimes))?;
-        sched.start_first().map_err(|error| BuildError(Kind::Start(error)))?;
-        Ok(Runtime::from_sched(sched))
+        config.panic_policy = self.panic_policy.or(debug.panic_policy).unwrap_or_default();
+        config.adaptive = self.adaptive.or(debug.adaptive).unwrap_or(true);
+        config.pause = self.pause.or(debug.pause).unwrap_or(true);
+        config.print_stalls = debug.stall.unwrap_or(false);
+        config.on_deadlock = debug.on_deadlock.unwrap_or(config.on_deadlock);
+        config.trace = debug.trace;
+        Ok(config)
     }
 }
 
@@ -259,5 +287,80 @@ impl From<BuildError> for io::Error {
             Kind::Start(error) => error,
             _ => Self::new(io::ErrorKind::InvalidInput, error),
         }
+    }
+}
+
+#[cfg(all(test, not(gmp_loom)))]
+mod tests {
+    use super::super::env::Debug;
+    use super::*;
+
+    /// Resolves `builder` with `procs` and `debug` as the environment.
+    fn resolve(builder: Builder, procs: Option<usize>, debug: Debug) -> Config {
+        builder.resolve(&Env { procs, debug }).expect("valid settings")
+    }
+
+    #[test]
+    fn procs_come_from_the_builder_then_the_environment_then_the_machine() {
+        let procs = |builder: Builder, env| {
+            let config = resolve(builder, env, Debug::default());
+            (config.procs, config.auto_procs)
+        };
+        let machine = procs::default_procs(&Config::default().machine);
+        assert_eq!(procs(Builder::new(), None), (machine, true));
+        assert_eq!(procs(Builder::new(), Some(3)), (3, false));
+        assert_eq!(procs(Builder::new().max_procs(5), Some(3)), (5, false));
+    }
+
+    #[test]
+    fn adaptive_comes_from_the_builder_then_the_environment() {
+        let adaptive = |builder, adaptive| {
+            resolve(builder, None, Debug { adaptive, ..Debug::default() }).adaptive
+        };
+        assert!(adaptive(Builder::new(), None));
+        assert!(!adaptive(Builder::new(), Some(false)));
+        assert!(adaptive(Builder::new().adaptive(true), Some(false)));
+        assert!(!adaptive(Builder::new().adaptive(false), Some(true)));
+    }
+
+    #[test]
+    fn pause_comes_from_the_builder_then_the_environment() {
+        let pause =
+            |builder, pause| resolve(builder, None, Debug { pause, ..Debug::default() }).pause;
+        assert!(pause(Builder::new(), None));
+        assert!(!pause(Builder::new(), Some(false)));
+        assert!(pause(Builder::new().pause_cpu_bound(true), Some(false)));
+        assert!(!pause(Builder::new().pause_cpu_bound(false), Some(true)));
+    }
+
+    #[test]
+    fn the_panic_policy_comes_from_the_builder_then_the_environment() {
+        use PanicPolicy::{Abort, Contain};
+        let policy = |builder, panic_policy| {
+            resolve(builder, None, Debug { panic_policy, ..Debug::default() }).panic_policy
+        };
+        assert_eq!(policy(Builder::new(), None), Contain);
+        assert_eq!(policy(Builder::new(), Some(Abort)), Abort);
+        assert_eq!(policy(Builder::new().panic_policy(Contain), Some(Abort)), Contain);
+        assert_eq!(policy(Builder::new().panic_policy(Abort), Some(Contain)), Abort);
+    }
+
+    #[test]
+    fn the_deadlock_report_comes_from_the_environment_then_the_kind_of_runtime() {
+        use OnDeadlock::{Fatal, Ignore, Report};
+        let on_deadlock = |builder, on_deadlock| {
+            resolve(builder, None, Debug { on_deadlock, ..Debug::default() }).on_deadlock
+        };
+        assert_eq!(on_deadlock(Builder::new(), None), Ignore);
+        assert_eq!(on_deadlock(Builder::new(), Some(Fatal)), Fatal);
+        assert_eq!(on_deadlock(Builder::new().report_deadlock(), None), Report);
+        assert_eq!(on_deadlock(Builder::new().report_deadlock(), Some(Ignore)), Ignore);
+    }
+
+    #[test]
+    fn stalls_are_reported_if_the_environment_asks_for_it() {
+        let stalls =
+            |stall| resolve(Builder::new(), None, Debug { stall, ..Debug::default() }).print_stalls;
+        assert_eq!([None, Some(false), Some(true)].map(stalls), [false, false, true]);
     }
 }

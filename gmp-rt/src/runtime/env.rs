@@ -6,88 +6,106 @@
 
 use crate::limits::MAX_PROCS;
 use crate::prim::fixed::Lazy;
+use crate::sched::PanicPolicy;
 use crate::sched::dead::OnDeadlock;
 use crate::sched::trace::TraceConfig;
 use crate::throw::say;
 use std::time::Duration;
 
-/// The settings in `GMPDEBUG`.
+/// The settings in the environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Debug {
-    /// `panic=abort`: a panic in a goroutine ends the process.
-    pub(crate) panic_abort: bool,
-    /// `stall=1`: stalls are printed, once per spawn site.
-    pub(crate) stall: bool,
-    /// `schedtrace=N`, `scheddetail=1`: the scheduler is traced every N milliseconds.
-    pub(crate) trace: TraceConfig,
-    /// `adaptive=0`: the runtime always uses `max_procs` Ps.
-    pub(crate) not_adaptive: bool,
-    /// `pause=0`: threads that compute without a P are not paused.
-    pub(crate) no_pause: bool,
-    /// `deadlock=…`: what happens when all goroutines wait. `None` if it is not given.
-    pub(crate) on_deadlock: Option<OnDeadlock>,
+pub(super) struct Env {
+    /// `GMPMAXPROCS`.
+    pub(super) procs: Option<usize>,
+    pub(super) debug: Debug,
 }
 
-/// Returns the settings in `GMPDEBUG`, which is read once.
-pub(crate) fn debug() -> &'static Debug {
-    static DEBUG: Lazy<Debug> = Lazy::new(|| {
-        let text = std::env::var("GMPDEBUG").unwrap_or_default();
-        parse_debug(&text, |complaint| say!("gmp: GMPDEBUG: {complaint}; ignored"))
+/// The settings in `GMPDEBUG`. `None` means: not given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Debug {
+    /// `panic=…`: what a panic in a goroutine does.
+    pub(super) panic_policy: Option<PanicPolicy>,
+    /// `stall=1`: stalls are printed, once per spawn site.
+    pub(super) stall: Option<bool>,
+    /// `schedtrace=N`, `scheddetail=1`: the scheduler is traced every N milliseconds.
+    pub(super) trace: TraceConfig,
+    /// `adaptive=0`: the runtime always uses `max_procs` Ps.
+    pub(super) adaptive: Option<bool>,
+    /// `pause=0`: threads that compute without a P are not paused.
+    pub(super) pause: Option<bool>,
+    /// `deadlock=…`: what happens when all goroutines wait.
+    pub(super) on_deadlock: Option<OnDeadlock>,
+}
+
+/// Returns the settings in the environment, which is read once.
+pub(super) fn get() -> &'static Env {
+    static ENV: Lazy<Env> = Lazy::new(|| {
+        let read = |name| std::env::var(name).unwrap_or_default();
+        let procs = read("GMPMAXPROCS");
+        Env {
+            procs: parse_procs(&procs, |complaint| say!("gmp: GMPMAXPROCS={procs}: {complaint}")),
+            debug: parse_debug(&read("GMPDEBUG"), |complaint| {
+                say!("gmp: GMPDEBUG: {complaint}; ignored");
+            }),
+        }
     });
-    &DEBUG
+    &ENV
 }
 
 fn parse_debug(text: &str, mut complain: impl FnMut(String)) -> Debug {
     let mut debug = Debug::default();
     for item in text.split(',').filter(|item| !item.is_empty()) {
-        match item.split_once('=') {
-            Some(("panic", "abort")) => debug.panic_abort = true,
-            Some(("panic", "contain")) => debug.panic_abort = false,
-            Some(("panic", value)) => {
-                complain(format!("panic={value}: the values are abort and contain"));
-            }
-            Some(("stall", "1")) => debug.stall = true,
-            Some(("stall", "0")) => debug.stall = false,
-            Some(("stall", value)) => complain(format!("stall={value}: the values are 0 and 1")),
-            Some(("adaptive", "1")) => debug.not_adaptive = false,
-            Some(("adaptive", "0")) => debug.not_adaptive = true,
-            Some(("adaptive", value)) => {
-                complain(format!("adaptive={value}: the values are 0 and 1"));
-            }
-            Some(("pause", "1")) => debug.no_pause = false,
-            Some(("pause", "0")) => debug.no_pause = true,
-            Some(("pause", value)) => complain(format!("pause={value}: the values are 0 and 1")),
-            Some(("schedtrace", value)) => match value.parse() {
-                Ok(ms) => debug.trace.every = Duration::from_millis(ms),
-                Err(_) => complain(format!("schedtrace={value}: not a number of milliseconds")),
-            },
-            Some(("deadlock", "fatal")) => debug.on_deadlock = Some(OnDeadlock::Fatal),
-            Some(("deadlock", "report")) => debug.on_deadlock = Some(OnDeadlock::Report),
-            Some(("deadlock", "off")) => debug.on_deadlock = Some(OnDeadlock::Ignore),
-            Some(("deadlock", value)) => {
-                complain(format!("deadlock={value}: the values are fatal, report and off"));
-            }
-            Some(("scheddetail", "1")) => debug.trace.detail = true,
-            Some(("scheddetail", "0")) => debug.trace.detail = false,
-            Some(("scheddetail", value)) => {
-                complain(format!("scheddetail={value}: the values are 0 and 1"));
-            }
-            Some((key, _)) => complain(format!("unknown key {key:?}")),
-            None => complain(format!("{item:?} is not key=value")),
+        let set = match item.split_once('=') {
+            Some((key, value)) => debug.set(key, value),
+            None => Err(format!("{item:?} is not key=value")),
+        };
+        if let Err(complaint) = set {
+            complain(complaint);
         }
     }
     debug
 }
 
-/// Returns the number of Ps in `GMPMAXPROCS`, which is read once.
-pub(super) fn procs() -> Option<usize> {
-    static PROCS: Lazy<Option<usize>> = Lazy::new(|| {
-        let text = std::env::var("GMPMAXPROCS").unwrap_or_default();
-        parse_procs(&text, |complaint| say!("gmp: GMPMAXPROCS={text}: {complaint}"))
-    });
-    *PROCS
+impl Debug {
+    /// Sets `key`. Returns what is wrong with the key or the value.
+    fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
+        const SWITCH: &[(&str, bool)] = &[("0", false), ("1", true)];
+        const PANIC: &[(&str, PanicPolicy)] =
+            &[("abort", PanicPolicy::Abort), ("contain", PanicPolicy::Contain)];
+        const DEADLOCK: &[(&str, OnDeadlock)] = &[
+            ("fatal", OnDeadlock::Fatal),
+            ("report", OnDeadlock::Report),
+            ("off", OnDeadlock::Ignore),
+        ];
+        match key {
+            "panic" => self.panic_policy = Some(one_of(PANIC, key, value)?),
+            "stall" => self.stall = Some(one_of(SWITCH, key, value)?),
+            "adaptive" => self.adaptive = Some(one_of(SWITCH, key, value)?),
+            "pause" => self.pause = Some(one_of(SWITCH, key, value)?),
+            "deadlock" => self.on_deadlock = Some(one_of(DEADLOCK, key, value)?),
+            "scheddetail" => self.trace.detail = one_of(SWITCH, key, value)?,
+            "schedtrace" => match value.parse() {
+                Ok(ms) => self.trace.every = Duration::from_millis(ms),
+                Err(_) => return Err(format!("{key}={value}: not a number of milliseconds")),
+            },
+            _ => return Err(format!("unknown key {key:?}")),
+        }
+        Ok(())
+    }
 }
 
+/// Returns the meaning of `value`, or the values that there are.
+fn one_of<T: Copy>(values: &[(&str, T)], key: &str, value: &str) -> Result<T, String> {
+    match values.iter().find(|(name, _)| *name == value) {
+        Some((_, meaning)) => Ok(*meaning),
+        None => {
+            let names: Vec<&str> = values.iter().map(|(name, _)| *name).collect();
+            Err(format!("{key}={value}: the values are {}", names.join(", ")))
+        }
+    }
+}
+
+/// Returns the number of Ps in `text`. `None` if it is empty or invalid.
 fn parse_procs(text: &str, mut complain: impl FnMut(String)) -> Option<usize> {
     if text.is_empty() {
         return None;
@@ -134,16 +152,19 @@ mod tests {
             (parse_debug(text, |complaint| complaints.push(complaint)), complaints)
         };
         assert_eq!(parse(""), (Debug::default(), vec![]));
-        assert_eq!(parse("panic=abort"), (Debug { panic_abort: true, ..Debug::default() }, vec![]));
+        let abort = Debug { panic_policy: Some(PanicPolicy::Abort), ..Debug::default() };
+        assert_eq!(parse("panic=abort"), (abort.clone(), vec![]));
+        assert_eq!(parse("panic=contain").0.panic_policy, Some(PanicPolicy::Contain));
         let (debug, complaints) = parse("schedtrace=100,scheddetail=1,schedtrace=x");
         assert_eq!((debug.trace.every.as_millis(), debug.trace.detail), (100, true));
         assert_eq!(complaints.len(), 1);
         let (debug, complaints) = parse("adaptive=0,adaptive=2");
-        assert!(debug.not_adaptive && complaints.len() == 1);
+        assert_eq!((debug.adaptive, complaints.len()), (Some(false), 1));
         let (debug, complaints) = parse("pause=0,pause=off");
-        assert!(debug.no_pause && complaints.len() == 1);
+        assert_eq!((debug.pause, complaints.len()), (Some(false), 1));
+        assert_eq!(complaints[0], "pause=off: the values are 0, 1");
         let (debug, complaints) = parse("panic=maybe,frobnicate=1,x,panic=abort");
-        assert!(debug.panic_abort);
+        assert_eq!(debug, abort);
         assert_eq!(complaints.len(), 3);
         assert!(complaints[1].contains("frobnicate"));
     }

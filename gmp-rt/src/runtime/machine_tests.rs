@@ -1,6 +1,7 @@
 //! The number of Ps follows the CPU quota: of a fake machine, and of a real control group where the
 //! OS allows to make one.
 
+use super::env::Env;
 use super::{Builder, Runtime};
 use crate::sys::cpu_limit::Machine;
 use crate::sys::cpu_limit::tests::{Fake, RealGroup};
@@ -19,8 +20,8 @@ const SOON: Duration = Duration::from_secs(5);
 fn runtime(root: &Path) -> Runtime {
     let mut builder = Builder::new();
     builder.config.machine = Machine { root: root.into(), affinity: || 64 };
-    // `None`: `GMPMAXPROCS` of the environment would override the machine.
-    builder.build_with(None).unwrap()
+    // `GMPMAXPROCS` of the environment would take precedence over the machine.
+    builder.build_with(&Env::default()).unwrap()
 }
 
 /// Waits until `runtime` has `procs` Ps. A goroutine keeps it busy, because an idle runtime does
