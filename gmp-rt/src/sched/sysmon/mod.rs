@@ -147,10 +147,11 @@ pub(super) fn sysmon_main(sched: Arc<Sched>) {
         sysmon.nap(nap);
         let long_idle = sysmon.sched.idle.with(|lists| lists.long_idle(sysmon.idle_after));
         sysmon.trace.print_if_due(&sysmon.sched, clock::now());
-        let traced = !sysmon.sched.config.trace.every.is_zero();
-        if long_idle && !traced && !sysmon.has_report_due() {
+        if long_idle && !sysmon.has_report_due() {
             reported_deadlock |= !reported_deadlock && sysmon.sched.check_dead();
-            if sysmon.sleep_deep() {
+            // A trace has lines also while nothing runs.
+            let is_traced = !sysmon.sched.config.trace.every.is_zero();
+            if !is_traced && sysmon.sleep_deep() {
                 nap = Duration::ZERO;
                 continue;
             }
