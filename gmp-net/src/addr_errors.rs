@@ -53,12 +53,8 @@ impl fmt::Display for AddrErrors {
     }
 }
 
-impl error::Error for AddrErrors {
-    /// The error of the first address.
-    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        self.failed.first().map(|(_, error)| error as _)
-    }
-}
+// No `source`: the text includes all errors, and `iter` returns them.
+impl error::Error for AddrErrors {}
 
 /// The errors so far, of addresses that are tried in order or concurrently.
 #[derive(Debug, Default)]
@@ -119,8 +115,7 @@ mod tests {
         assert_eq!(error.kind(), os(101).kind());
         let text = error.to_string();
         assert_eq!(text, format!("127.0.0.1:1: {}; 127.0.0.2:1: {}", os(101), os(111)));
-        let source = error.source().unwrap().downcast_ref::<io::Error>().unwrap();
-        assert_eq!(source.raw_os_error(), Some(101));
+        assert!(error.source().is_none(), "the text shows all causes");
         let errors = error.get_ref().unwrap().downcast_ref::<AddrErrors>().unwrap();
         let numbers: Vec<_> = errors.iter().map(|(_, error)| error.raw_os_error()).collect();
         assert_eq!(numbers, [Some(101), Some(111)]);

@@ -321,8 +321,8 @@ fn build<F: Future, S: Schedule, K: Keep<F::Output>>(
         (&raw mut (*cell).header.ids).write(birth.ids);
         (&raw mut (*cell).header.parent).write(birth.parent);
         (&raw mut (*cell).header.origin).write(birth.origin);
-        let wait = Wait { reason: WaitReason::Await, since: 0 };
-        (&raw mut (*cell).header.wait).write(AtomicU64::new(wait.pack()));
+        let wait = Wait::pack(0, WaitReason::Await as u64);
+        (&raw mut (*cell).header.wait).write(AtomicU64::new(wait));
         (&raw mut (*cell).header.resource).write(AtomicUsize::new(0));
         (&raw mut (*cell).header.join).write(UnsafeCell::new(TinyWaker::EMPTY));
         (&raw mut (*cell).stage)

@@ -1,8 +1,9 @@
 //! The goroutine (G).
 //!
-//! A goroutine is one cell: this 72-byte header, then its future, later its output. Cells come from
-//! [`heap`], not from malloc on a warm path. A slab holds nothing but goroutine cells, so a walk
-//! over the slabs finds all goroutines. Therefore a spawn takes no registry lock.
+//! A goroutine is one cell: this header (72 bytes on 64-bit targets), then its future, later its
+//! output. Cells come from [`heap`], not from malloc on a warm path. A slab holds nothing but
+//! goroutine cells, so a walk over the slabs finds all goroutines. Therefore a spawn takes no
+//! registry lock.
 //!
 //! # Ways to refer to a goroutine
 //!
@@ -112,7 +113,12 @@ pub(crate) struct G {
     join: UnsafeCell<waker::TinyWaker>,
 }
 
-const _: () = assert!(cfg!(gmp_loom) || size_of::<G>() == 72);
+// Six pointers and three words of 64 bits, which some 32-bit targets align to 8 bytes.
+const _: () = assert!(match usize::BITS {
+    _ if cfg!(gmp_loom) => true,
+    64 => size_of::<G>() == 72,
+    _ => size_of::<G>() <= 56,
+});
 
 /// A goroutine id and the number of its runtime in one word: `goid << 12 | runtime`.
 #[derive(Clone, Copy, Debug)]
@@ -144,21 +150,24 @@ pub(crate) struct Birth {
     pub(crate) origin: Origin,
 }
 
-/// Reason and start of a goroutine's wait, packed into one word: `since << 8 | reason`.
+/// Reason and start of a goroutine's wait, packed into one word. The reason replaces the lowest
+/// byte of the start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait {
     pub(crate) reason: WaitReason,
-    /// Nanoseconds of [`crate::util::clock`]; 56 bits last two years.
+    /// Time of [`crate::util::clock`], rounded down to 256 ns; 0 if the wait has not begun.
     pub(crate) since: u64,
 }
 
 impl Wait {
-    fn pack(self) -> u64 {
-        self.since << 8 | self.reason as u64
+    const REASON: u64 = u8::MAX as u64;
+
+    fn pack(since: u64, reason: u64) -> u64 {
+        since & !Self::REASON | reason
     }
 
     fn unpack(word: u64) -> Self {
-        Self { reason: WaitReason::from_u8(word as u8), since: word >> 8 }
+        Self { reason: WaitReason::from_u8(word as u8), since: word & !Self::REASON }
     }
 }
 
@@ -194,7 +203,7 @@ impl G {
     #[inline]
     pub(crate) fn set_wait(&self, reason: WaitReason, resource: usize) {
         // Relaxed: both are hints, and a dump may read a new reason beside an old resource.
-        self.wait.store(Wait { reason, since: 0 }.pack(), Relaxed);
+        self.wait.store(Wait::pack(0, reason as u64), Relaxed);
         self.resource.store(resource, Relaxed);
     }
 
@@ -206,8 +215,8 @@ impl G {
     pub(crate) fn stamp_wait(&self, since: u64) {
         // Relaxed: only the M that runs the goroutine writes.
         let noted = self.wait.load(Relaxed);
-        let reason = if noted >> 8 == 0 { noted } else { WaitReason::Await as u64 };
-        self.wait.store(since << 8 | reason, Relaxed);
+        let reason = if noted <= Wait::REASON { noted } else { WaitReason::Await as u64 };
+        self.wait.store(Wait::pack(since, reason), Relaxed);
     }
 
     /// Returns the current wait, or the last one.

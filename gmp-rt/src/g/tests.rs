@@ -97,14 +97,16 @@ fn waits_are_stamped_and_forgotten() {
         }),
     );
     let gp = run(gp).unwrap();
-    gp.stamp_wait(1000);
+    // A hundred years. Times are rounded to 256 ns.
+    let late = 100 * 365 * 24 * 3600 * 1_000_000_000 / 256 * 256;
+    gp.stamp_wait(late + 255);
     let (wait, resource) = gp.wait();
-    assert_eq!((wait.reason, wait.since, resource), (WaitReason::ChanReceive, 1000, 42));
+    assert_eq!((wait.reason, wait.since, resource), (WaitReason::ChanReceive, late, 42));
     // The second poll records no reason, so the reason is unknown.
     let _ = gp.status.after_yield();
     let gp = run(gp).unwrap();
-    gp.stamp_wait(2000);
-    assert_eq!((gp.wait().0.reason, gp.wait().0.since), (WaitReason::Await, 2000));
+    gp.stamp_wait(2048);
+    assert_eq!((gp.wait().0.reason, gp.wait().0.since), (WaitReason::Await, 2048));
     handle.abort();
     let output = cell::cancel(&gp);
     cell::complete(gp, output);

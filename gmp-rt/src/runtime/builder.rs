@@ -271,15 +271,8 @@ impl fmt::Display for BuildError {
     }
 }
 
-impl std::error::Error for BuildError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &self.0 {
-            Kind::Procs(error) => Some(error),
-            Kind::Start(error) => Some(error),
-            _ => None,
-        }
-    }
-}
+// No `source`: the text includes that of the cause.
+impl std::error::Error for BuildError {}
 
 impl From<BuildError> for io::Error {
     fn from(error: BuildError) -> Self {
@@ -355,6 +348,19 @@ mod tests {
         assert_eq!(on_deadlock(Builder::new(), Some(Fatal)), Fatal);
         assert_eq!(on_deadlock(Builder::new().report_deadlock(), None), Report);
         assert_eq!(on_deadlock(Builder::new().report_deadlock(), Some(Ignore)), Ignore);
+    }
+
+    #[test]
+    fn an_error_shows_its_cause_once() {
+        use std::error::Error;
+        let refused = io::Error::from_raw_os_error(11);
+        let text = refused.to_string();
+        let error = BuildError(Kind::Start(refused));
+        assert_eq!(error.to_string().matches(&text).count(), 1);
+        assert!(error.source().is_none());
+        let error = BuildError(Kind::Procs(procs::ProcsError::Zero));
+        assert_eq!(error.to_string(), procs::ProcsError::Zero.to_string());
+        assert!(error.source().is_none());
     }
 
     #[test]

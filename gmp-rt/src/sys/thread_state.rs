@@ -9,6 +9,10 @@
 //!
 //! - I1: `clock_gettime` with any clock number accesses nothing but the `timespec` that it gets.
 
+#[cfg(not(target_pointer_width = "32"))]
+use libc::SYS_futex as SYS_FUTEX64;
+#[cfg(target_pointer_width = "32")]
+use libc::SYS_futex_time64 as SYS_FUTEX64;
 #[cfg(not(target_arch = "arm"))]
 use libc::SYS_mmap as SYS_MMAP;
 #[cfg(target_arch = "arm")]
@@ -72,8 +76,10 @@ fn read<'a>(thread: u32, file: &str, head: &'a mut [u8; HEAD]) -> Option<&'a str
 
 /// Returns what a thread waits for, by the number of its call. A page fault has a negative number.
 fn sleep_in(syscall: &str) -> Sleep {
-    const LOCKS: [libc::c_long; 10] = [
+    const LOCKS: [libc::c_long; 12] = [
         libc::SYS_futex,
+        SYS_FUTEX64,
+        libc::SYS_futex_waitv,
         SYS_MMAP,
         libc::SYS_munmap,
         libc::SYS_mremap,
@@ -177,6 +183,9 @@ mod tests {
     fn why_a_thread_sleeps() {
         await_sleep(Sleep::Call, std::thread::sleep);
         await_sleep(Sleep::Lock, std::thread::park_timeout);
+        for lock in [libc::SYS_futex, libc::SYS_futex_waitv] {
+            assert_eq!(sleep_in(&format!("{lock} 0x7ffd 0x55")), Sleep::Lock);
+        }
         assert_eq!(sleep_in("-1 0x7ffd 0x55"), Sleep::Lock, "a page fault");
         assert_eq!(sleep_in("running\n"), Sleep::No);
         assert_eq!(sleep_in(""), Sleep::Lock, "the OS does not say");

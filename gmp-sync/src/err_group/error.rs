@@ -1,7 +1,9 @@
 //! The error of an `ErrGroup`.
 
+use std::any::Any;
 use std::error::Error;
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 
 /// The first failure in an [`ErrGroup`](super::ErrGroup).
@@ -81,5 +83,57 @@ impl<E: fmt::Display> fmt::Display for GroupError<E> {
     }
 }
 
-// For any error that can be displayed, also for boxed errors and strings, which are not `Error`.
-impl<E: fmt::Debug + fmt::Display> Error for GroupError<E> {}
+/// For any error that can be displayed, also for boxed errors and strings, which are not `Error`.
+impl<E: fmt::Debug + fmt::Display + 'static> Error for GroupError<E> {
+    /// Returns the source of the member's error, because the text is already that of the member's
+    /// error. Known are the sources of `io::Error` and of `Box<dyn Error + Send + Sync>`.
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        let member: &dyn Any = self.member()?;
+        if let Some(error) = member.downcast_ref::<io::Error>() {
+            error.source()
+        } else if let Some(error) = member.downcast_ref::<Box<dyn Error + Send + Sync>>() {
+            error.source()
+        } else {
+            None
+        }
+    }
+}
+
+#[cfg(all(test, not(gmp_loom)))]
+mod tests {
+    use super::*;
+
+    #[derive(Debug)]
+    struct Outer(fmt::Error);
+
+    impl fmt::Display for Outer {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("outer")
+        }
+    }
+
+    impl Error for Outer {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            Some(&self.0)
+        }
+    }
+
+    /// Returns the texts of an error and of its sources.
+    fn chain(error: &(dyn Error + 'static)) -> Vec<String> {
+        std::iter::successors(Some(error), |error| (*error).source())
+            .map(ToString::to_string)
+            .collect()
+    }
+
+    #[test]
+    fn the_sources_of_a_member_follow_its_text() {
+        let expected = ["outer".to_owned(), fmt::Error.to_string()];
+        let io = GroupError::Member(Arc::new(io::Error::other(Outer(fmt::Error))));
+        assert_eq!(chain(&io), expected);
+        let boxed: Box<dyn Error + Send + Sync> = Box::new(Outer(fmt::Error));
+        assert_eq!(chain(&GroupError::Member(Arc::new(boxed))), expected);
+        let text = GroupError::Member(Arc::new("no luck".to_owned()));
+        assert_eq!(chain(&text), ["no luck"]);
+        assert_eq!(chain(&GroupError::<String>::Cancelled).len(), 1);
+    }
+}
