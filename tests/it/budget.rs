@@ -31,6 +31,26 @@ async fn spend_slice() {
     }
 }
 
+/// Sends and receives for ever, without a wait.
+async fn busy() {
+    let (tx, rx) = gmp::unbounded_chan();
+    loop {
+        tx.send(1).await.unwrap();
+        rx.recv().await.unwrap();
+    }
+}
+
+/// A timeout ends a loop of ready operations, wherever it runs.
+#[gmp::test(procs = 2)]
+async fn block_on_interrupts_a_loop_of_ready_operations() {
+    const LIMIT: Duration = Duration::from_millis(30);
+    let blocks = || gmp::block_on(gmp::timeout(LIMIT, busy())).is_err();
+    assert!(go!(gmp::timeout(LIMIT, busy())).await.unwrap().is_err(), "in a goroutine");
+    assert!(gmp::blocking(|| std::thread::spawn(blocks).join().unwrap()), "on a thread");
+    assert!(go!(async move { blocks() }).await.unwrap(), "in block_on in a goroutine");
+    assert!(gmp::spawn_blocking(blocks).await.unwrap(), "in block_on in a blocking call");
+}
+
 type Ready = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A pair of connected TCP streams.

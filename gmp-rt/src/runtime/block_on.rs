@@ -2,7 +2,7 @@
 
 use crate::m::note::Note;
 use crate::prim::debug_assert_no_lock_held;
-use crate::sched::{block, budget};
+use crate::sched::{block, budget, thread_budget};
 use crate::util::clock;
 use crate::util::large::box_future;
 use std::pin::pin;
@@ -29,6 +29,9 @@ impl Wake for ThreadWaker {
 /// It works on any thread. In a goroutine it is a blocking call: the other goroutines continue on
 /// other threads. The future may borrow and need not be `Send`. To run a future concurrently with
 /// others, [`spawn`](crate::spawn) it: a goroutine is cheaper to wake than a thread.
+///
+/// A future whose operations are always ready is interrupted after about 10 ms, as in a goroutine.
+/// So a [`timeout`](crate::timeout()) around a loop of ready operations ends.
 ///
 /// # Examples
 ///
@@ -64,6 +67,7 @@ fn block_on_until<F: Future>(until: u64, future: F) -> Option<F::Output> {
         let thread = Arc::new(ThreadWaker(Note::for_this_thread()));
         let waker = Waker::from(thread.clone());
         let mut cx = Context::from_waker(&waker);
+        let _budget = thread_budget::enter();
         loop {
             debug_assert_no_lock_held("polls a future");
             budget::begin_inner_poll();

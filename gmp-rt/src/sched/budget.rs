@@ -21,8 +21,11 @@
 //! Rule 2 has a bound, because a poll may not end after a refusal: it may poll by hand in a loop,
 //! or run another executor. After [`MAX_REFUSALS`], or [`MAX_FOREIGN_REFUSALS`] with a foreign
 //! waker, a new slice begins.
+//!
+//! On a thread without a P the rules hold for `block_on`: see [`thread_budget`].
 
 use super::current::{self, Local, Yield};
+use super::thread_budget;
 use crate::g::waker::goroutine_of;
 use crate::p::PStatus;
 use crate::tuning::{MAX_FOREIGN_REFUSALS, MAX_REFUSALS, SERVICE_OPS};
@@ -36,7 +39,7 @@ use std::task::{Context, Poll};
 #[inline]
 pub(crate) fn poll_go_on(cx: &Context<'_>) -> Poll<()> {
     current::with(|local| {
-        let Some(local) = local else { return Poll::Ready(()) };
+        let Some(local) = local else { return thread_budget::poll_go_on(cx) };
         if local.p().count_op() {
             return local.check(cx);
         }
@@ -54,9 +57,12 @@ pub(crate) fn poll_go_on_in_loop(cx: &Context<'_>) -> Poll<()> {
     poll_go_on(cx)
 }
 
-/// Whether a check of the current poll of the current goroutine was refused.
+/// Whether a check of the current poll was refused.
 pub(crate) fn was_refused() -> bool {
-    current::with(|local| local.is_some_and(|local| local.yielding.get().is_refusal()))
+    current::with(|local| match local {
+        Some(local) => local.yielding.get().is_refusal(),
+        None => thread_budget::was_refused(),
+    })
 }
 
 /// Runs `poll`, the last poll before a decision, with an allowance.
@@ -81,7 +87,7 @@ pub(crate) fn poll_deciding<R>(poll: impl FnOnce() -> R) -> R {
         }
     }
     current::with(|local| {
-        let Some(local) = local else { return poll() };
+        let Some(local) = local else { return thread_budget::poll_deciding(poll) };
         let was_overtime = local.p().is_overtime();
         let allowance = local.allowance.replace(SERVICE_OPS);
         let _restore = Restore { local, allowance, was_overtime };
@@ -92,13 +98,12 @@ pub(crate) fn poll_deciding<R>(poll: impl FnOnce() -> R) -> R {
     })
 }
 
-/// Ends the refusals of the last poll, if there were any. An executor that runs inside a poll of a
-/// goroutine calls it before each of its own polls, because rule 2 counts the checks of one poll.
+/// Ends the refusals of the last poll, if there were any. `block_on` calls it before each poll,
+/// also inside a poll of a goroutine, because rule 2 counts the checks of one poll.
 pub(crate) fn begin_inner_poll() {
     current::with(|local| {
-        if let Some(local) = local
-            && local.yielding.get().is_refusal()
-        {
+        let Some(local) = local else { return thread_budget::begin_poll() };
+        if local.yielding.get().is_refusal() {
             local.yielding.set(Yield::No);
             local.refusals.set(0);
             local.p().begin_slice();

@@ -1,7 +1,7 @@
 //! A spent budget never changes a result. Each combinator runs with a budget that ends before it.
 
 use super::poll_go_on;
-use crate::sched::current;
+use crate::sched::{current, thread_budget};
 use crate::{
     Builder, JoinHandle, Ticker, Timer, block_on, sleep, spawn, timeout, timeout_at, yield_now,
 };
@@ -138,6 +138,23 @@ fn no_combinator_overlooks_a_ready_future_when_the_slice_ends() {
 }
 
 #[test]
+fn no_combinator_overlooks_a_ready_future_in_block_on() {
+    let wrong = block_on(async {
+        let mut wrong = Vec::new();
+        for (name, combine) in COMBINATORS {
+            for (kind, future) in ready_futures().await {
+                thread_budget::tests::end_slice();
+                if !combine(future).await {
+                    wrong.push(format!("{name} of {kind}"));
+                }
+            }
+        }
+        wrong
+    });
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
 fn a_timeout_ends_a_future_that_uses_up_every_slice() {
     let elapsed = on_one_p(async { timeout(Duration::from_millis(30), endless()).await });
     assert!(elapsed.is_err());
@@ -231,6 +248,12 @@ fn a_deciding_poll_does_not_end_the_slice() {
             yield_now().await;
         }
     });
+}
+
+#[test]
+fn an_executor_inside_a_goroutine_is_interrupted_in_each_slice() {
+    let elapsed = on_one_p(async { block_on(timeout(Duration::from_millis(30), endless())) });
+    assert!(elapsed.is_err());
 }
 
 #[test]

@@ -38,6 +38,7 @@ pub(crate) mod spawn;
 pub(crate) mod stall;
 pub(crate) mod stats;
 mod sysmon;
+pub(crate) mod thread_budget;
 pub(crate) mod trace;
 mod wake;
 mod width;

@@ -111,7 +111,9 @@ impl Local {
         let now = self.begin_service(&p);
         let admission = service.begin(now);
         if p.status() == PStatus::Displaced {
-            return None; // other Ps serve them
+            // Other Ps serve newcomers. Sysmon asks this poll to yield only once, but it may go on
+            // in `block_on`, which ends the refusals of each of its polls.
+            return p.is_slice_over(now).then_some(Yield::Global);
         }
         if admission == Admission::Open {
             self.admit(now, &mut Ready::default());

@@ -20,11 +20,6 @@ pub(crate) const KNOWN: &[Known] = &[
         left_out: &["block_past_max_threads"],
     },
     Known {
-        point: "23.6",
-        reason: "a loop of ready operations under timeout never ends in block_on",
-        left_out: &["busy_timeout_in_block_on"],
-    },
-    Known {
         point: "23.17",
         reason: "more than four tasks on one side of a socket wake each other for ever",
         left_out: &["many_readers"],
