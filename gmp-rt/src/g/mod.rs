@@ -114,11 +114,8 @@ pub(crate) struct G {
 }
 
 // Six pointers and three words of 64 bits, which some 32-bit targets align to 8 bytes.
-const _: () = assert!(match usize::BITS {
-    _ if cfg!(gmp_loom) => true,
-    64 => size_of::<G>() == 72,
-    _ => size_of::<G>() <= 56,
-});
+const _: () = assert!(cfg!(gmp_loom) || usize::BITS != 64 || size_of::<G>() == 72);
+const _: () = assert!(cfg!(gmp_loom) || usize::BITS != 32 || size_of::<G>() <= 56);
 
 /// A goroutine id and the number of its runtime in one word: `goid << 12 | runtime`.
 #[derive(Clone, Copy, Debug)]

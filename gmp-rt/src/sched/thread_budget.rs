@@ -104,4 +104,4 @@ pub(super) fn poll_deciding<R>(poll: impl FnOnce() -> R) -> R {
 
 #[cfg(all(test, not(gmp_loom)))]
 #[path = "thread_budget_tests.rs"]
-pub(super) mod tests;
+pub(crate) mod tests;
