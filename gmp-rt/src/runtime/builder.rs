@@ -24,7 +24,7 @@ use std::time::Duration;
 /// | [`thread_keep_alive`](Self::thread_keep_alive) | | 10 seconds |
 /// | [`thread_stack_size`](Self::thread_stack_size) | | that of std |
 /// | [`name`](Self::name) | | `gmp` |
-/// | report of a deadlock | `GMPDEBUG=deadlock=fatal`, `report` or `off` | `report` for `#[gmp::main]`, else `off` |
+/// | report of a deadlock | `GMPDEBUG=deadlock=…` | `report` for `#[gmp::main]`, else `off` |
 /// | report of stalls | `GMPDEBUG=stall=0` or `1` | off |
 /// | trace of the scheduler | `GMPDEBUG=schedtrace=N,scheddetail=1` | off |
 ///

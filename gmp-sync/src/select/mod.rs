@@ -2,7 +2,8 @@
 //!
 //! [`engine`] makes the choice; `case` has the cases; `list` is the list of the cases of one
 //! select; `probe` finds the kind of a case by the type of its expression; `many` is the variant
-//! for cases that are known only at run time; `any` is the one for receives of one type. The macro's grammar is in `gmp-macros`.
+//! for cases that are known only at run time; `any` is the one for receives of one type. The
+//! macro's grammar is in `gmp-macros`.
 
 mod any;
 mod case;
