@@ -94,6 +94,11 @@ impl RunQ {
         self.ring().len() + self.newcomers().len()
     }
 
+    /// Returns the number of goroutines on the ring that are no newcomers.
+    pub(crate) fn ring_len(&self) -> usize {
+        self.ring().len()
+    }
+
     /// Returns the number of newcomers.
     pub(crate) fn newcomers_len(&self) -> usize {
         self.newcomers().len()

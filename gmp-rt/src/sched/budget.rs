@@ -103,10 +103,16 @@ pub(crate) fn poll_deciding<R>(poll: impl FnOnce() -> R) -> R {
 pub(crate) fn begin_inner_poll() {
     current::with(|local| {
         let Some(local) = local else { return thread_budget::begin_poll() };
-        if local.yielding.get().is_refusal() {
+        let p = local.p();
+        let is_handed_off = p.status() == PStatus::Displaced;
+        if is_handed_off {
+            // The thread may have slept since the last poll.
+            p.own().stamp.set(clock::now());
+        }
+        if is_handed_off || local.yielding.get().is_refusal() {
             local.yielding.set(Yield::No);
             local.refusals.set(0);
-            local.p().begin_slice();
+            p.begin_slice();
         }
     });
 }

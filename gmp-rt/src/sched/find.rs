@@ -66,7 +66,7 @@ impl Worker<'_> {
             self.give_up_p();
             return self.sleep();
         }
-        self.local.out_of_work();
+        self.local.out_of_work(&mut self.ready);
         if let Some(gp) = self.find_queued() {
             return Some(self.run_first(gp));
         }

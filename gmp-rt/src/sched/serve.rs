@@ -69,7 +69,7 @@ impl Worker<'_> {
         let until = if in_chain { GLOBAL_TICK } else { GLOBAL_TICK - passed };
         own.service.look_after(until as u32);
         if sched.globq.len() > 0
-            && (p.runq.len() as u64) < GLOBAL_TICK
+            && (p.runq.ring_len() as u64) < GLOBAL_TICK
             && let Some(gp) = sched.globq.get()
         {
             self.local.put_tail(&p, gp);
@@ -191,12 +191,26 @@ impl Local {
         now
     }
 
-    /// Makes the service of a P that has no work of its own: runs due timers.
-    pub(super) fn out_of_work(&self) {
+    /// Makes the service of a P that has no work of its own: runs due timers. `ready` is room for
+    /// wakers.
+    ///
+    /// If it finds newcomers, the search ends there. Timers may be due at each search, so the
+    /// other newcomers and one goroutine of the global queue are let in as well.
+    pub(super) fn out_of_work(&self, ready: &mut Ready) {
         let p = self.p();
         let now = self.begin_service(&p);
         p.own().service.out_of_work(now);
         self.fire_some(now, Place::Newcomer);
+        if p.runq.newcomers_len() == 0 {
+            return;
+        }
+        if self.sched.net.is_ask_due(now) {
+            self.ask_network(Place::Newcomer, ready);
+        }
+        self.admit_inbox(&p);
+        if let Some(gp) = self.sched.globq.get() {
+            self.put_tail(&p, gp);
+        }
     }
 
     /// Begins the turn of the newcomers that a P without own work has found. They share a slice.

@@ -226,6 +226,25 @@ fn newcomers_that_an_idle_p_finds_run_before_those_that_they_wake() {
     assert_eq!(bench.find(2), [late.1, next[0]]);
 }
 
+/// At each search two timers are due, so the P never runs out of newcomers.
+#[test]
+fn timers_do_not_starve_the_inbox_and_the_global_queue() {
+    let bench = Bench::new();
+    bench.settle();
+    let (inbox, global) = (bench.put_inbox(1), bench.put_global(1));
+    let mut found = Vec::new();
+    for _ in 0..8 {
+        for (waker, _) in [waiting(), waiting()] {
+            let now = clock::now();
+            let _ = bench.other.timers.insert(now, now, &waker);
+        }
+        found.push(bench.find_anywhere());
+        stopped::advance(NEWCOMER_TURN / 2);
+    }
+    assert!(found.contains(&inbox[0]), "the inbox");
+    assert!(found.contains(&global[0]), "the global queue");
+}
+
 #[test]
 fn goroutines_that_an_idle_p_finds_in_the_inbox_run_before_those_that_they_wake() {
     let bench = Bench::new();

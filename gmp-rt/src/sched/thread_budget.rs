@@ -5,7 +5,7 @@
 //! timeout, would never decide. So each poll of `block_on` lasts for at most a slice, by the rules
 //! of [`super::budget`]. The clock is read at each [`SERVICE_OPS`]th operation.
 
-use crate::tuning::{MAX_FOREIGN_REFUSALS, SERVICE_OPS, SLICE};
+use crate::tuning::{MAX_REFUSALS, SERVICE_OPS, SLICE};
 use crate::util::clock;
 use std::cell::Cell;
 use std::task::{Context, Poll};
@@ -17,13 +17,15 @@ struct Budget {
     left: u32,
     /// The time of the first check of the slice; 0 before it.
     began: u64,
-    /// The refused checks of the poll.
+    /// The refused checks of the slice.
     refusals: u32,
+    /// Whether a check of the poll was refused.
+    was_refused: bool,
 }
 
 impl Budget {
-    const NONE: Self = Self { left: 0, began: 0, refusals: 0 };
-    const FRESH: Self = Self { left: SERVICE_OPS, began: 0, refusals: 0 };
+    const NONE: Self = Self { left: 0, began: 0, refusals: 0, was_refused: false };
+    const FRESH: Self = Self { left: SERVICE_OPS, ..Self::NONE };
 }
 
 thread_local! {
@@ -73,23 +75,23 @@ fn check(budget: Budget, cx: &Context<'_>) -> Poll<()> {
     let now = clock::now();
     let began = if budget.began == 0 { now } else { budget.began };
     if budget.refusals == 0 && now - began < clock::nanos(SLICE) {
-        BUDGET.set(Budget { began, ..Budget::FRESH });
+        BUDGET.set(Budget { left: SERVICE_OPS, began, ..budget });
         return Poll::Ready(());
     }
-    if budget.refusals >= MAX_FOREIGN_REFUSALS {
-        // The poll does not end: it polls by hand in a loop.
-        begin_poll();
+    if budget.refusals >= MAX_REFUSALS {
+        // The poll does not end: it polls by hand in a loop, or runs another executor.
+        BUDGET.set(Budget { was_refused: true, ..Budget::FRESH });
         return Poll::Ready(());
     }
     // The next check of the poll is refused as well.
-    BUDGET.set(Budget { left: 1, began, refusals: budget.refusals + 1 });
+    BUDGET.set(Budget { left: 1, began, refusals: budget.refusals + 1, was_refused: true });
     cx.waker().wake_by_ref();
     Poll::Pending
 }
 
 /// See [`super::budget::was_refused`].
 pub(super) fn was_refused() -> bool {
-    BUDGET.get().refusals > 0
+    BUDGET.get().was_refused
 }
 
 /// See [`super::budget::poll_deciding`].

@@ -1,16 +1,16 @@
 //! `block_on` interrupts a future that never waits.
 
-use super::{BUDGET, Budget, enter, poll_go_on};
+use super::{BUDGET, Budget, enter, poll_go_on, was_refused};
 use crate::tuning::SERVICE_OPS;
-use crate::{block_on, checkpoint, timeout};
-use futures::future::{join, poll_fn};
+use crate::{block_on, checkpoint, sleep, timeout};
+use futures::future::{Either, FutureExt, join, poll_fn, select, select_all};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 /// Ends the slice of the calling thread, which is in `block_on`.
 pub(in crate::sched) fn end_slice() {
-    BUDGET.set(Budget { left: 1, began: 1, refusals: 0 });
+    BUDGET.set(Budget { left: 1, began: 1, ..Budget::NONE });
 }
 
 /// A primitive that is ready: all of them check the budget first.
@@ -89,8 +89,29 @@ fn a_poll_that_never_ends_is_not_refused_for_ever() {
     block_on(poll_fn(|cx| {
         end_slice();
         while poll_go_on(cx).is_pending() {}
+        assert!(was_refused(), "a combinator has to poll once more before it decides");
         Poll::Ready(())
     }));
+}
+
+/// More futures than an executor inside the poll would poll before it gives up.
+#[test]
+fn the_ready_one_of_many_futures_wins_against_a_timer() {
+    let never = || async {
+        ready_at_once().await;
+        std::future::pending::<()>().await;
+    };
+    let many = || {
+        let futures = (0..200).map(|_| never().boxed());
+        select_all(std::iter::once(ready_at_once().boxed()).chain(futures))
+    };
+    block_on(async {
+        end_slice();
+        assert!(matches!(timeout(Duration::ZERO, many()).await, Ok(((), 0, _))));
+        end_slice();
+        let first = select(many(), sleep(Duration::ZERO)).await;
+        assert!(matches!(first, Either::Left((((), 0, _), _))));
+    });
 }
 
 #[test]
