@@ -94,7 +94,7 @@ impl RunQ {
         self.ring().len() + self.newcomers().len()
     }
 
-    /// Returns the number of goroutines on the ring that are no newcomers.
+    /// Returns the number of goroutines on the ring, without the newcomers.
     pub(crate) fn ring_len(&self) -> usize {
         self.ring().len()
     }

@@ -102,8 +102,8 @@ unsafe impl<T> List for Receivers<'_, T> {
 ///
 /// # Costs
 ///
-/// A ready channel costs about as much as a receive, however many there are. If none is ready, each
-/// channel costs an entry in its queue, and one allocation holds all of them.
+/// The channels are tried in random order until one is ready. An empty one costs one load. If none
+/// is ready, each channel costs an entry in its queue, and one allocation holds all of them.
 ///
 /// # Cancel safety
 ///

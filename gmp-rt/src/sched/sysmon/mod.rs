@@ -11,7 +11,7 @@
 //!   after 100 µs if the thread sleeps in a system call, after a millisecond if it sleeps for a
 //!   lock, after 5 ms of CPU time if it computes (1 ms if a timer or an event waits, see [`Hog`]).
 //!   It never hands off a P whose thread only waits for a CPU,
-//! - moves goroutines from the queue of a handed-off P to the global queue,
+//! - moves goroutines from the queue of a handed-off P to the inbox and the global queue,
 //! - wakes a thief for a `runnext` that its M does not reach, or for queued work while a P is idle,
 //! - sends an M to a netpoller that no M has polled for a while, or polls it,
 //! - changes the number of running Ps if that increases throughput ([`super::width`]).
