@@ -6,7 +6,7 @@
 //! replies.
 
 use super::command::{Next, execute};
-use super::resp::{Parsed, error, parse};
+use super::resp::{Parsed, Parser, error};
 use super::store::Store;
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ const KEEP: usize = 1024 * 1024;
 pub(crate) struct Session {
     input: Vec<u8>,
     filled: usize,
-    words: Vec<Range<usize>>,
+    parser: Parser,
     pub(crate) out: Vec<u8>,
 }
 
@@ -61,15 +61,16 @@ impl Session {
                 break Then::Answer;
             }
             let rest = &self.input[at..self.filled];
-            match parse(rest, &mut self.words) {
+            match self.parser.parse(rest) {
                 Parsed::Incomplete => break Then::Read,
                 Parsed::Broken(why) => {
                     error(&mut self.out, &format!("ERR Protocol error: {why}"));
                     break Then::HangUp;
                 }
                 Parsed::Request(len) => {
-                    let next =
-                        with_words(rest, &self.words, |words| execute(store, words, &mut self.out));
+                    let next = with_words(rest, self.parser.words(), |words| {
+                        execute(store, words, &mut self.out)
+                    });
                     at += len;
                     if next == Next::HangUp {
                         break Then::HangUp;
