@@ -22,6 +22,7 @@ tools() {
 cc gcc
 curl curl
 env coreutils
+faketime faketime
 ip iproute2
 redis-benchmark redis-tools
 strace strace

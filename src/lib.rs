@@ -41,7 +41,8 @@
 //! - Time: [`sleep`], [`timeout`], [`Ticker`], [`Timer`], [`after_func`].
 //! - Blocking and long work: [`blocking`], [`spawn_blocking`], [`checkpoint`],
 //!   [`macro@preemptible`], [`preemptible_block!`].
-//! - Observation: [`runtime::dump`], [`runtime::stats`], [`runtime::on_stall`].
+//! - Observation: [`runtime::dump`], [`runtime::stats`], [`runtime::on_stall`],
+//!   [`runtime::on_event`].
 //! - The runtime: [`macro@main`], [`macro@test`], [`Runtime`], [`Builder`], [`set_max_procs`].
 //! - New primitives: [`park`].
 //!
@@ -62,16 +63,19 @@
 //! Keys of `GMPDEBUG`:
 //!
 //! - `panic=abort`: a panic in a goroutine ends the process, as in Go. `contain` is the default.
-//! - `deadlock=fatal`: when all goroutines are asleep, the process ends with status 2, as in Go.
-//!   `report`, the default for `#[gmp::main]`, prints one report. `off` does nothing.
-//! - `stall=1`: reports a goroutine that blocks its thread or computes for long, once per spawn
-//!   site.
+//! - `deadlock=fatal`: when no goroutine can ever be woken, the process ends with status 2, as in
+//!   Go. It does so only if the goroutine of `#[gmp::main]` is one of them, no other runtime has
+//!   goroutines, and the process has no threads but gmp's. `report`, the default for
+//!   `#[gmp::main]`, reports it once. `off` does nothing. [`main`](macro@main) says what counts.
+//! - `stall=1`: reports a goroutine that blocks its thread or computes for long while others wait,
+//!   once per spawn site. [`runtime::on_stall`] says what counts.
 //! - `schedtrace=N`: prints a line about the scheduler every N milliseconds, in Go's format.
 //! - `scheddetail=1`: adds a line for each P, M and goroutine to `schedtrace`.
 //! - `pause=0`: does not pause threads of CPU-bound goroutines. See [`Builder::pause_cpu_bound`].
 //! - `adaptive=0`: always runs on all Ps. See [`Builder::adaptive`].
 //!
-//! An unknown key or an invalid value is reported on stderr and ignored.
+//! An unknown key or an invalid value is reported and ignored. Reports go to stderr, or to the hook
+//! of [`runtime::on_event`].
 #![forbid(unsafe_code)]
 
 pub use gmp_macros::{main, preemptible, test};
@@ -101,6 +105,14 @@ pub mod signal {
 }
 
 /// Sockets and name resolution.
+///
+/// A goroutine that waits for a socket holds no thread. An operation first makes the system call.
+/// If the call would block, the goroutine parks until the OS reports an event. The event is
+/// received by a thread that has no other work, or by a busy one between two polls.
+///
+/// The number of sockets is limited by the descriptors of the process (`ulimit -n`). Beyond the
+/// limit an operation that makes a socket returns the error `EMFILE`, and `accept` waits until a
+/// descriptor is free.
 pub mod net {
     #[cfg(target_os = "linux")]
     pub use gmp_net::UCred;
@@ -111,7 +123,7 @@ pub mod net {
         AddrErrors, Async, Incoming, TcpListener, TcpSocket, TcpStream, ToAddrs, UdpSocket,
         UnixDatagram, UnixListener, UnixStream, tcp, unix,
     };
-    pub use gmp_net::{Closed, DeadlineExceeded, RuntimeEnded, resolve};
+    pub use gmp_net::{Closed, DeadlineExceeded, RuntimeEnded, WatchLimit, resolve};
 }
 
 /// Synchronisation primitives for goroutines.

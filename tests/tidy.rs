@@ -9,8 +9,8 @@ const FILE_CAP: usize = 600;
 /// Modules of gmp-rt from the bottom up. A module may use earlier ones and the modules of its own
 /// folder.
 const LAYERS: &[&[&str]] = &[
-    &["prim", "limits", "tuning", "throw", "wait_reason"],
-    &["util", "sys"],
+    &["prim", "limits", "tuning", "wait_reason"],
+    &["util", "sys", "throw"],
     &["g"],
     &["timer"],
     &["p"],
@@ -76,6 +76,7 @@ const MODELS: &[(&str, &str)] = &[
     ("gmp-rt/src/g/status.rs", "gmp-rt/src/g/loom.rs"),
     ("gmp-rt/src/g/cell.rs", "gmp-rt/src/g/loom.rs"),
     ("gmp-rt/src/g/mod.rs", "gmp-rt/src/g/loom.rs"),
+    ("gmp-rt/src/g/join_slot.rs", "gmp-rt/src/g/loom.rs"),
     ("gmp-rt/src/timer/mod.rs", "gmp-rt/src/timer/loom.rs"),
     ("gmp-rt/src/p/mod.rs", "gmp-rt/src/sched/loom.rs"),
     ("gmp-rt/src/p/ring.rs", "gmp-rt/src/p/loom.rs"),
@@ -83,7 +84,7 @@ const MODELS: &[(&str, &str)] = &[
     ("gmp-rt/src/p/status.rs", "gmp-rt/src/p/loom.rs"),
     ("gmp-rt/src/p/call.rs", "gmp-rt/src/p/loom.rs"),
     ("gmp-rt/src/m/note.rs", "gmp-rt/src/m/loom.rs"),
-    ("gmp-rt/src/sched/mod.rs", "gmp-rt/src/sched/loom.rs"),
+    ("gmp-rt/src/sched/ps.rs", "gmp-rt/src/sched/loom.rs"),
     ("gmp-rt/src/sched/gate.rs", "gmp-rt/src/sched/gate_loom.rs"),
     ("gmp-rt/src/sched/globq.rs", "gmp-rt/src/sched/loom.rs"),
     ("gmp-rt/src/sched/idle.rs", "gmp-rt/src/sched/loom.rs"),
@@ -370,4 +371,30 @@ fn every_timing_test_runs_alone() {
         assert!(!text.contains("#[gmp::test"), "{}: takes no lock", file.display());
     }
     assert!(tests > 10, "only {tests} timing tests found");
+}
+
+/// Each row of `tests/rules.md` names the tests of a rule behind their file: `FILE`: `TEST`, ….
+#[test]
+fn the_tests_of_the_rules_exist() {
+    let rules = fs::read_to_string(root().join("tests/rules.md")).unwrap();
+    let (mut complaints, mut rows) = (Vec::new(), 0);
+    for row in rules.lines().filter(|line| line.starts_with("| R")) {
+        rows += 1;
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let [rule, _, tests] = cells[..] else { panic!("{row}") };
+        assert_eq!(rule, format!("R{rows}"));
+        let mut text = None;
+        for name in tests.split('`').skip(1).step_by(2) {
+            if name.contains('/') {
+                text = Some(fs::read_to_string(root().join(name)).expect(name));
+                continue;
+            }
+            let text = text.as_ref().unwrap_or_else(|| panic!("{rule}: {name} has no file"));
+            if !text.contains(&format!("fn {name}(")) {
+                complaints.push(format!("{rule}: there is no test {name}"));
+            }
+        }
+    }
+    assert_eq!(rows, 24);
+    assert_none(&complaints);
 }

@@ -3,6 +3,7 @@
 use crate::preempt;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
+use std::time::Duration;
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
@@ -47,7 +48,7 @@ pub(crate) fn expand(entry: Entry, options: TokenStream, item: TokenStream) -> T
 
 fn try_expand(entry: Entry, options: TokenStream, function: &ItemFn) -> Result<TokenStream> {
     check_signature(entry, function)?;
-    let options = Options::parse(options)?;
+    let options = Options::parse(entry, options)?;
     let gmp = options.krate.clone().unwrap_or_else(|| syn::parse_quote!(::gmp));
     let builder = options.builder(&gmp);
     let ItemFn { attrs, vis, sig, block } = function;
@@ -56,11 +57,14 @@ fn try_expand(entry: Entry, options: TokenStream, function: &ItemFn) -> Result<T
         attrs.iter().partition(|attribute| preempt::is_preemptible(attribute));
     let (name, output) = (&sig.ident, &sig.output);
     let body = format_ident!("__gmp_{}", name);
-    let (test, run) = match entry {
-        Entry::Main => (None, quote!(run_main)),
-        Entry::Test => (Some(quote!(#[::core::prelude::v1::test])), quote!(run_test)),
+    let (test, call) = match entry {
+        Entry::Main => (None, quote!(#gmp::__entry::run_main(#builder, #body()))),
+        Entry::Test => {
+            let after = options.deadlock_after(&gmp);
+            let call = quote!(#gmp::__entry::run_test(#builder, #after, #body()));
+            (Some(quote!(#[::core::prelude::v1::test])), call)
+        }
     };
-    let call = quote!(#gmp::__entry::#run(#builder, #body()));
     // A function without a result stays one, because `#[should_panic]` requires it.
     let (result, call) = match output {
         ReturnType::Default => (None, quote!(let _: ::std::process::ExitCode = #call;)),
@@ -101,6 +105,8 @@ struct Options {
     /// The variant of `PanicPolicy`.
     panic: Option<Ident>,
     name: Option<String>,
+    /// For a test only.
+    deadlock_after: Option<Duration>,
     krate: Option<Path>,
 }
 
@@ -123,7 +129,7 @@ impl Parse for Pair {
 }
 
 impl Options {
-    fn parse(tokens: TokenStream) -> Result<Self> {
+    fn parse(entry: Entry, tokens: TokenStream) -> Result<Self> {
         let pairs = Punctuated::<Pair, Token![,]>::parse_terminated.parse2(tokens)?;
         let mut options = Self::default();
         let mut seen = Vec::new();
@@ -131,22 +137,27 @@ impl Options {
             if seen.contains(&key) {
                 return Err(Error::new(key.span(), format!("option `{key}` is given twice")));
             }
-            options.set(&key, value)?;
+            options.set(entry, &key, value)?;
             seen.push(key);
         }
         Ok(options)
     }
 
-    fn set(&mut self, key: &Ident, value: Expr) -> Result<()> {
+    fn set(&mut self, entry: Entry, key: &Ident, value: Expr) -> Result<()> {
         match key.to_string().as_str() {
+            "deadlock_after" if entry == Entry::Test => {
+                self.deadlock_after = Some(seconds(&value, "deadlock_after")?);
+            }
             "procs" => self.procs = Some(procs(value)?),
             "panic" => self.panic = Some(panic_policy(&value)?),
             "name" => self.name = Some(text(&value, "name")?),
             "crate" => self.krate = Some(syn::parse_str(&text(&value, "crate")?)?),
             _ => {
-                let message = format!(
-                    "unknown option `{key}`; the options are `procs`, `panic`, `name` and `crate`"
-                );
+                let options = match entry {
+                    Entry::Main => "`procs`, `panic`, `name` and `crate`",
+                    Entry::Test => "`procs`, `panic`, `name`, `deadlock_after` and `crate`",
+                };
+                let message = format!("unknown option `{key}`; the options are {options}");
                 return Err(Error::new(key.span(), message));
             }
         }
@@ -159,6 +170,17 @@ impl Options {
         let name = self.name.as_ref().map(|name| quote!(.name(#name)));
         let panic = self.panic.as_ref().map(|it| quote!(.panic_policy(#gmp::PanicPolicy::#it)));
         quote!(#gmp::Builder::new()#procs #name #panic)
+    }
+
+    /// Returns the expression for the time after which a test fails whose goroutines are parked.
+    fn deadlock_after(&self, gmp: &Path) -> TokenStream {
+        match self.deadlock_after {
+            None => quote!(#gmp::__entry::DEADLOCK_AFTER),
+            Some(after) => {
+                let (seconds, nanos) = (after.as_secs(), after.subsec_nanos());
+                quote!(::core::time::Duration::new(#seconds, #nanos))
+            }
+        }
     }
 }
 
@@ -185,6 +207,19 @@ fn panic_policy(value: &Expr) -> Result<Ident> {
         _ => return Err(Error::new(value.span(), "`panic` must be \"abort\" or \"contain\"")),
     };
     Ok(Ident::new(variant, value.span()))
+}
+
+/// Returns a number of seconds: a literal that is an integer or has a fraction.
+fn seconds(value: &Expr, key: &str) -> Result<Duration> {
+    let seconds = match value {
+        Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) => number.base10_parse::<f64>().ok(),
+        Expr::Lit(ExprLit { lit: Lit::Float(number), .. }) => number.base10_parse::<f64>().ok(),
+        _ => None,
+    };
+    let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    duration.ok_or_else(|| {
+        Error::new(value.span(), format!("`{key}` must be a number of seconds, such as 30 or 0.5"))
+    })
 }
 
 fn text(value: &Expr, key: &str) -> Result<String> {

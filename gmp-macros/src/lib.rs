@@ -32,6 +32,20 @@ use proc_macro::TokenStream;
 /// goroutines of one runtime in the same format. Runtimes that a program builds itself do not
 /// install this handler.
 ///
+/// # Panics
+///
+/// If a goroutine panics, stderr has a line with its id, name and spawn site before the message of
+/// the panic hook. For that `main` wraps the hook that is set when it starts. A hook that the
+/// program sets later replaces both.
+///
+/// # Deadlocks
+///
+/// If no goroutine can ever be woken, stderr has Go's message and a dump, once. With
+/// `GMPDEBUG=deadlock=fatal` the process ends with status 2. Goroutines count only with a proof:
+/// nothing has a waker of any of them, except for handles that other such goroutines await. So a
+/// goroutine that waits for a plain thread, another runtime or a foreign future never counts.
+/// `fatal` also spares a process that has other threads (Linux) or other runtimes with goroutines.
+///
 /// # Examples
 ///
 /// ```
@@ -48,8 +62,17 @@ pub fn main(options: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Runs an `async fn` as a test, on a new runtime.
 ///
-/// It takes the options of [`macro@main`]. Other test attributes, such as `#[should_panic]`, work
-/// as usual.
+/// It takes the options of [`macro@main`], and `deadlock_after`. Other test attributes, such as
+/// `#[should_panic]`, work as usual.
+///
+/// # Tests that hang
+///
+/// If all goroutines of the test are parked on channels, locks and other primitives of gmp for 10
+/// seconds, the test fails with a dump of them. It does not fail while a timer is set, a socket or
+/// a signal is awaited, a blocking call runs, or a goroutine awaits a foreign future. An external
+/// thread or another runtime could still wake a parked goroutine. For a test that waits longer for
+/// one, `deadlock_after = 60` sets the time in seconds, and `deadlock_after = 0` turns the check
+/// off.
 ///
 /// # Examples
 ///

@@ -5,9 +5,9 @@
 //! early stays as it is, and sets itself again when it fires. Moving a deadline then costs an
 //! uncontended lock, a clock reading and a CAS, but no change of a timer.
 //!
-//! An alarm that fires does not say which deadline it was set for. The current deadline decides,
-//! under the lock. So an alarm that fires while the deadline is being moved is harmless, and Go's
-//! sequence numbers are not needed.
+//! An alarm that fires does not say which deadline it was set for, and it fires early if its
+//! runtime ends. The current deadline decides, under the lock. So an alarm that fires while the
+//! deadline is being moved is harmless, and Go's sequence numbers are not needed.
 //!
 //! This file has no loom model: an alarm needs a runtime, which this crate cannot make without its
 //! threads. All state here is behind one lock. The races of a deadline with an edge and with a
@@ -144,8 +144,8 @@ impl Wake for Deadlines {
         }
         for direction in [Direction::Read, Direction::Write] {
             let timer = state.timer(direction);
-            // Which of the two alarms fired does not matter: each alarm that is due has fired.
-            if timer.alarm.as_ref().is_some_and(|(at, _)| *at <= now) {
+            // An alarm that is due has fired. The end of its runtime fires an alarm early.
+            if timer.alarm.as_ref().is_some_and(|(at, alarm)| *at <= now || !alarm.is_pending()) {
                 old.extend(timer.alarm.take().map(|(_, alarm)| alarm));
             }
             old.extend(self.apply(&mut state, direction, now, &mut wakers));

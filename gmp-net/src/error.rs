@@ -29,13 +29,22 @@ pub struct Closed;
 #[non_exhaustive]
 pub struct DeadlineExceeded;
 
-/// The runtime of the socket has ended, so no thread waits for its events.
+/// The runtime of the operation has ended, so no thread waits for its events.
 ///
-/// A socket belongs to the runtime in which it was made. The kind of the [`io::Error`] around it is
+/// A socket belongs to the runtime in which it was made, and a name lookup to the one in which it
+/// was first polled. The kind of the [`io::Error`] around it is
 /// `Other`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RuntimeEnded;
+
+/// The OS watches no more descriptors for this user, so a socket cannot be registered.
+///
+/// On Linux the limit is `fs.epoll.max_user_watches`, for all processes of the user. The kind of
+/// the [`io::Error`] around it is `QuotaExceeded`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WatchLimit;
 
 impl fmt::Display for Closed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -51,13 +60,23 @@ impl fmt::Display for DeadlineExceeded {
 
 impl fmt::Display for RuntimeEnded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the gmp runtime of this socket has ended; use a socket made in one that lives")
+        f.write_str("the gmp runtime of this operation has ended; begin it in one that lives")
+    }
+}
+
+impl fmt::Display for WatchLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "the OS watches no more descriptors for this user; \
+             raise fs.epoll.max_user_watches or close sockets",
+        )
     }
 }
 
 impl std::error::Error for Closed {}
 impl std::error::Error for DeadlineExceeded {}
 impl std::error::Error for RuntimeEnded {}
+impl std::error::Error for WatchLimit {}
 
 impl From<Closed> for io::Error {
     fn from(error: Closed) -> Self {
@@ -68,6 +87,12 @@ impl From<Closed> for io::Error {
 impl From<DeadlineExceeded> for io::Error {
     fn from(error: DeadlineExceeded) -> Self {
         Self::new(io::ErrorKind::TimedOut, error)
+    }
+}
+
+impl From<WatchLimit> for io::Error {
+    fn from(error: WatchLimit) -> Self {
+        Self::new(io::ErrorKind::QuotaExceeded, error)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::deadline::Deadlines;
 use crate::poll_cache::Index;
 use crate::poll_desc::{Fault, PollDesc, Side, Ticket, Trust, Wait};
 use crate::poller::Poller;
-use gmp_rt::park::{WaitReason, note_wait, poll_go_on, wake_all};
+use gmp_rt::park::{WaitReason, forked_error, note_wait, poll_go_on, wake_all};
 use gmp_rt::prim::fixed::OnceLock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fmt;
@@ -198,6 +198,9 @@ impl<T: AsFd> Fd<T> {
             if *ticket == Ticket::DEFERRED {
                 ticket.tried();
                 continue;
+            }
+            if self.poller.is_forked() {
+                return Poll::Ready(Err(forked_error()));
             }
             match side.wait(seen, ticket, cx.waker()) {
                 Wait::Changed => {}

@@ -7,9 +7,11 @@
 //! The modules, from the bottom up: `sys` calls the OS, `poll_desc` is the state of a descriptor,
 //! `poll_cache` stores these states, `poller` is the interface to the scheduler, `deadline` has the
 //! deadlines of a socket, `fd` is a descriptor with its operations. `tcp`, `udp`, `unix` and
-//! `async_fd` are the public sockets. `io` and `signal` are for everything that is not a socket.
+//! `async_fd` are the public sockets. `resolve` and `lookups` resolve names. `io` and `signal` are
+//! for everything that is not a socket.
 
 mod error;
+mod lookups;
 mod resolve;
 
 #[cfg(unix)]
@@ -55,7 +57,7 @@ mod uninit;
 #[cfg(unix)]
 pub mod unix;
 
-pub use crate::error::{Closed, DeadlineExceeded, RuntimeEnded};
+pub use crate::error::{Closed, DeadlineExceeded, RuntimeEnded, WatchLimit};
 pub use crate::resolve::resolve;
 
 #[cfg(unix)]

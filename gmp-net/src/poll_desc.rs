@@ -49,11 +49,12 @@
 //! close or the end of the runtime.
 
 use crate::error::{Closed, DeadlineExceeded, RuntimeEnded};
-use gmp_rt::park::{StorableWaker, StoredWaker};
+use gmp_rt::park::{StorableWaker, StoredWaker, wake_all};
 use gmp_rt::prim::Ordering::{AcqRel, Acquire, Relaxed};
 use gmp_rt::prim::{AtomicU64, Mutex};
 use std::io;
 use std::task::Waker;
+use std::time::{Duration, Instant};
 
 const WAITERS: u64 = 1;
 const DRAINED: u64 = 1 << 1;
@@ -63,8 +64,11 @@ const CLOSED: u64 = 1 << 4;
 const ENDED: u64 = 1 << 5;
 const EDGE: u64 = 1 << 8;
 
-/// Maximum number of wakers kept for tasks that poll without a ticket of their own. Chosen.
+/// Number of wakers of tasks without a ticket from which on the list is swept. Chosen.
 const POLLERS: usize = 4;
+
+/// Minimum time between two sweeps of a list. Chosen: longer than a woken task waits to be polled.
+const SWEEP_PERIOD: Duration = Duration::from_secs(1);
 
 /// What an edge reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,6 +171,8 @@ struct Waiters {
     first: Option<(Ticket, StoredWaker)>,
     more: Vec<(Ticket, StoredWaker)>,
     last_ticket: u64,
+    /// The time of the last sweep.
+    swept: Option<Instant>,
 }
 
 impl Default for Ticket {
@@ -188,7 +194,7 @@ impl Waiters {
     /// replaced waker after it has released the lock.
     fn put(&mut self, ticket: &mut Ticket, waker: &mut StorableWaker<'_>) -> Displaced {
         if *ticket == Ticket::POLL {
-            return self.put_poller(waker);
+            return self.put_poller(waker, Instant::now);
         }
         if matches!(*ticket, Ticket::NONE | Ticket::DEFERRED) {
             self.last_ticket += 1;
@@ -200,10 +206,18 @@ impl Waiters {
         Displaced::Nothing
     }
 
-    /// Adds one entry per task. The entry of a task that has been dropped stays until the next
-    /// edge. To bound the list, an entry beyond `POLLERS` replaces the oldest one, whose task is
-    /// woken to poll again.
-    fn put_poller(&mut self, waker: &mut StorableWaker<'_>) -> Displaced {
+    /// Adds one entry per task.
+    ///
+    /// The entry of a task that has been dropped stays until the next edge, so the list has to be
+    /// bounded without one. From [`POLLERS`] entries on, a new task sweeps the list: the other
+    /// tasks leave it and are woken, and those that still wait poll again and come back. A list is
+    /// swept once per [`SWEEP_PERIOD`] at most. Otherwise the tasks that come back would sweep
+    /// each other for ever.
+    fn put_poller(
+        &mut self,
+        waker: &mut StorableWaker<'_>,
+        now: impl FnOnce() -> Instant,
+    ) -> Displaced {
         let mut pollers = 0;
         for (ticket, old) in self.iter_mut() {
             if *ticket == Ticket::POLL && old.will_wake(waker.waker()) {
@@ -211,14 +225,22 @@ impl Waiters {
             }
             pollers += usize::from(*ticket == Ticket::POLL);
         }
-        if pollers >= POLLERS
-            && let Some(oldest) = self.remove(Ticket::POLL)
-        {
-            self.push(Ticket::POLL, waker.store());
-            return Displaced::Others(oldest);
-        }
+        let swept = if pollers >= POLLERS { self.sweep(now()) } else { Vec::new() };
         self.push(Ticket::POLL, waker.store());
-        Displaced::Nothing
+        if swept.is_empty() { Displaced::Nothing } else { Displaced::Others(swept) }
+    }
+
+    /// Removes all tasks without a ticket, if the last sweep was long enough ago.
+    fn sweep(&mut self, now: Instant) -> Vec<StoredWaker> {
+        if self.swept.is_some_and(|swept| now.saturating_duration_since(swept) < SWEEP_PERIOD) {
+            return Vec::new();
+        }
+        self.swept = Some(now);
+        let entries = self.first.take().into_iter().chain(std::mem::take(&mut self.more));
+        let (pollers, others): (Vec<_>, Vec<_>) =
+            entries.partition(|(ticket, _)| *ticket == Ticket::POLL);
+        others.into_iter().for_each(|(ticket, waker)| self.push(ticket, waker));
+        pollers.into_iter().map(|(_, waker)| waker).collect()
     }
 
     fn push(&mut self, ticket: Ticket, waker: StoredWaker) {
@@ -245,8 +267,8 @@ enum Displaced {
     Nothing,
     /// A waker of the same waiter, to be dropped.
     Own(StoredWaker),
-    /// A waker of another task, which has to be woken.
-    Others(StoredWaker),
+    /// The wakers of other tasks, which have to be woken.
+    Others(Vec<StoredWaker>),
 }
 
 impl Displaced {
@@ -254,7 +276,7 @@ impl Displaced {
         match self {
             Self::Nothing => {}
             Self::Own(waker) => drop(waker),
-            Self::Others(waker) => waker.wake(),
+            Self::Others(wakers) => wake_all(wakers),
         }
     }
 }
@@ -376,6 +398,13 @@ impl Side {
         }
     }
 
+    /// Drops the wakers of tasks that have polled and were dropped. No task waits any more.
+    fn forget_waiters(&self) {
+        if self.word.load(Acquire) & WAITERS != 0 {
+            self.take_waiters(drop);
+        }
+    }
+
     /// Whether a task waits.
     pub(crate) fn has_waiters(&self) -> bool {
         self.word.load(Acquire) & WAITERS != 0 && !self.waiters.lock().is_empty()
@@ -399,6 +428,12 @@ impl PollDesc {
     pub(crate) fn reset(&self, trust: Trust) {
         self.read.reset(trust);
         self.write.reset(trust);
+    }
+
+    /// Drops the wakers that are left, before the descriptor is given back.
+    pub(crate) fn forget_waiters(&self) {
+        self.read.forget_waiters();
+        self.write.forget_waiters();
     }
 
     /// Makes all operations of both sides fail and passes the wakers of all waiters to `tell`.

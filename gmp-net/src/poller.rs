@@ -1,10 +1,11 @@
 //! The netpoller that the scheduler calls: it turns events into wakers.
 
-use crate::error::RuntimeEnded;
+use crate::error::{RuntimeEnded, WatchLimit};
 use crate::poll_cache::{Index, PollCache};
 use crate::poll_desc::{PollDesc, Trust};
 use crate::sys::Os;
 use gmp_rt::park::{self, Bell, Delay, Netpoll, Ready};
+use rustix::io::Errno;
 use std::any::Any;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -15,6 +16,8 @@ use std::sync::Arc;
 pub(crate) struct Poller {
     os: Os,
     descs: PollCache,
+    /// The count of forks of the process that made it.
+    forks: u32,
 }
 
 impl Poller {
@@ -23,7 +26,8 @@ impl Poller {
     /// works under any executor.
     pub(crate) fn of_runtime() -> io::Result<Arc<Self>> {
         let netpoll = park::netpoll(|| {
-            let poller = Self { os: Os::new()?, descs: PollCache::new() };
+            let os = Os::new().map_err(|error| watch_limit(&error).unwrap_or(error))?;
+            let poller = Self { os, descs: PollCache::new(), forks: park::forks() };
             Ok(Arc::new(poller))
         })?;
         let netpoll: Arc<dyn Any + Send + Sync> = netpoll;
@@ -44,13 +48,23 @@ impl Poller {
         }
     }
 
-    /// Stops the events of `fd`.
+    /// Stops the events of `fd`. Does nothing in a fork, whose parent has the same queue of events.
     pub(crate) fn silence(&self, fd: BorrowedFd<'_>) {
-        self.os.delete(fd);
+        if !self.is_forked() {
+            self.os.delete(fd);
+        }
+    }
+
+    /// Whether this process is a fork of the one that made the netpoller. Then no thread here waits
+    /// for its events.
+    #[inline]
+    pub(crate) fn is_forked(&self) -> bool {
+        self.forks != park::forks()
     }
 
     /// Gives a descriptor back after [`silence`](Self::silence).
     pub(crate) fn give_back(&self, index: Index) {
+        self.desc(index).forget_waiters();
         self.descs.give_back(index);
     }
 
@@ -61,8 +75,16 @@ impl Poller {
     }
 }
 
-/// Adds a remedy to an error of registration.
+/// Returns the error of the limit of watches, if it is the cause of `error`.
+fn watch_limit(error: &io::Error) -> Option<io::Error> {
+    (Errno::from_io_error(error) == Some(Errno::NOSPC)).then(|| WatchLimit.into())
+}
+
+/// Replaces an error of registration that says something else, and adds a remedy.
 fn named(error: io::Error) -> io::Error {
+    if let Some(limit) = watch_limit(&error) {
+        return limit;
+    }
     let text = match error.kind() {
         // epoll's error for a regular file.
         io::ErrorKind::PermissionDenied => {

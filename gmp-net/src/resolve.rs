@@ -1,20 +1,25 @@
 //! Name resolution.
 
+use crate::lookups::{Failure, Lookups};
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr};
 
-/// Resolves a host name and port to addresses by the OS (`getaddrinfo`).
+/// Resolves `"host:port"` to addresses by the OS (`getaddrinfo`).
 ///
-/// The call of the OS blocks. Other goroutines run during the call.
+/// The call of the OS blocks a thread of the runtime, not the goroutine: a
+/// [`timeout`](gmp_rt::timeout) ends the wait. At most `Builder::max_lookups` calls run at a time,
+/// and concurrent lookups of the same host share one. A literal address needs no call.
 ///
 /// # Errors
 ///
 /// The error of the OS. If it has no error number, its text contains the name. `NotFound` if there
-/// is no address.
+/// is no address. `InvalidInput` if there is no port.
 ///
 /// # Cancel safety
 ///
-/// The call runs within one poll and cannot be interrupted.
+/// Cancel-safe. If it is dropped, a call that has started ends in the background and counts against
+/// `Builder::max_lookups` until then. A later lookup of the same host joins it. At the end of the
+/// runtime the call is treated as one of [`spawn_blocking`](gmp_rt::spawn_blocking).
 ///
 /// # Examples
 ///
@@ -23,30 +28,46 @@ use std::net::{SocketAddr, ToSocketAddrs};
 /// assert_eq!(addresses, ["127.0.0.1:80".parse().unwrap()]);
 /// ```
 pub async fn resolve(host: &str) -> io::Result<Vec<SocketAddr>> {
-    // An error number of the OS (no descriptor left) is more useful than the name.
-    let named = |error: io::Error| match error.raw_os_error() {
-        Some(_) => error,
-        None => io::Error::new(error.kind(), format!("{host}: {error}")),
-    };
-    let addresses: Vec<_> =
-        gmp_rt::blocking(|| host.to_socket_addrs().map(Iterator::collect)).map_err(named)?;
-    if addresses.is_empty() {
-        return Err(named(io::Error::new(io::ErrorKind::NotFound, "no address")));
+    if let Ok(addr) = host.parse() {
+        return Ok(vec![addr]);
     }
-    Ok(addresses)
+    let (name, port) = split(host).map_err(|failure| failure.into_error(host))?;
+    if let Ok(ip) = name.parse::<IpAddr>() {
+        return Ok(vec![(ip, port).into()]);
+    }
+    let mut found = match Lookups::of_runtime().join(name)?.await {
+        Ok(found) => found,
+        Err(failure) => return Err(failure.into_error(host)),
+    };
+    found.iter_mut().for_each(|addr| addr.set_port(port));
+    Ok(found)
+}
+
+/// Splits `"host:port"`, with the error texts of std.
+fn split(host: &str) -> Result<(&str, u16), Failure> {
+    let invalid = |text: &str| Failure::Answer(io::ErrorKind::InvalidInput, text.to_owned());
+    let (name, port) = host.rsplit_once(':').ok_or_else(|| invalid("invalid socket address"))?;
+    Ok((name, port.parse().map_err(|_| invalid("invalid port value"))?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::resolve;
+    use std::io::ErrorKind;
 
     #[test]
     fn names_and_numbers() {
         gmp_rt::block_on(async {
             let local = resolve("localhost:8080").await.unwrap();
             assert!(local.iter().all(|a| a.ip().is_loopback() && a.port() == 8080), "{local:?}");
-            let error = resolve("no port").await.unwrap_err();
-            assert!(error.to_string().contains("no port"), "{error}");
+            for wrong in ["no port", "localhost:", "localhost:65536", "localhost:http"] {
+                let error = resolve(wrong).await.unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::InvalidInput);
+                assert!(error.to_string().contains(wrong), "{error}");
+            }
+            for (text, addr) in [("::1:80", "[::1]:80"), ("[::1]:80", "[::1]:80")] {
+                assert_eq!(resolve(text).await.unwrap(), [addr.parse().unwrap()]);
+            }
         });
     }
 

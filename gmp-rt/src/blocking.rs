@@ -1,7 +1,7 @@
 //! `blocking` and `spawn_blocking`: calls that block their thread.
 
 use crate::g::join::JoinHandle;
-use crate::sched::block;
+use crate::sched::{blocking_calls, handoff};
 use crate::util::large::box_closure;
 
 /// Runs a blocking closure on the current thread without stopping other goroutines.
@@ -24,7 +24,7 @@ use crate::util::large::box_closure;
 /// ```
 pub fn blocking<R>(f: impl FnOnce() -> R) -> R {
     fn run<R, F: FnOnce() -> R>(f: F) -> R {
-        box_closure!(f: F => block::blocking(f))
+        box_closure!(f: F => handoff::blocking(f))
     }
     run(f)
 }
@@ -32,8 +32,9 @@ pub fn blocking<R>(f: impl FnOnce() -> R) -> R {
 /// Runs a blocking closure in a new goroutine, which gives up its P at once.
 ///
 /// Use it for work that is known to take long. There is no separate thread pool: the runtime
-/// replaces a blocked worker thread, and reuses it when `f` returns. At most `max_threads` threads
-/// block at a time. While all of them do, no goroutine runs. An abort takes effect only before `f`
+/// replaces a blocked worker thread, and reuses it when `f` returns. At most
+/// [`max_blocking_threads`](crate::Builder::max_blocking_threads) closures run at a time. Further
+/// ones wait in the order of their calls, without a thread. An abort takes effect only before `f`
 /// begins.
 ///
 /// # Examples
@@ -49,5 +50,8 @@ where
     R: Send + 'static,
     F: FnOnce() -> R + Send + 'static,
 {
-    box_closure!(f: F => crate::spawn(async move { block::block_on(f) }))
+    box_closure!(f: F => crate::spawn(async move {
+        let _permit = blocking_calls::acquire().await;
+        handoff::block_on(f)
+    }))
 }

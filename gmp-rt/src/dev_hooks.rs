@@ -86,7 +86,9 @@ impl Ring {
     /// The caller is the owner of `thief`, which is empty.
     pub unsafe fn steal_into(&self, thief: &Self) -> Option<usize> {
         // SAFETY: the caller is the owner of the thief.
-        self.0.steal_into(&unsafe { thief.0.owner() }, StealNext::No).map(number)
+        self.0
+            .steal_into(&unsafe { thief.0.owner() }, StealNext::No)
+            .map(|stolen| number(stolen.first))
     }
 }
 

@@ -12,11 +12,19 @@ pub(crate) const MAX_PROCS: usize = 1024;
 #[cfg(gmp_loom)]
 pub(crate) const MAX_PROCS: usize = 4;
 
-/// Default limit of threads of a runtime. Tokio: 512 in its blocking pool.
-pub(crate) const MAX_THREADS: usize = 512;
+/// Default limit of running `spawn_blocking` closures. Tokio: 512 in its blocking pool.
+pub(crate) const MAX_BLOCKING_THREADS: usize = 512;
 
-/// Largest limit of threads of a runtime. Go: `maxmcount`.
+/// Largest number of threads of a runtime. Go: `maxmcount`.
 pub(crate) const THREAD_LIMIT: usize = 10_000;
+
+/// Number of threads of a runtime that is reported once, because it is seldom intended.
+pub(crate) const MANY_THREADS: usize = 512;
+
+/// Default limit of concurrent name lookups of a runtime, if half of `max_blocking_threads` is not
+/// less. Chosen: a name server that is silent then holds few threads. Go: 500 threads for all C
+/// calls.
+pub(crate) const MAX_LOOKUPS: usize = 64;
 
 /// Idle time after which an M beyond `max_procs` exits, by default. Tokio: 10 s.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(10);

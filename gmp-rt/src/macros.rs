@@ -18,6 +18,9 @@ pub mod probe;
 /// handle. A block that ends with a call of a function that never returns needs a `;` after the
 /// call.
 ///
+/// The order in which goroutines run is not specified. As in Go, a P runs the newest goroutine
+/// first and the others in order: with one P, five spawned goroutines usually run as 5, 1, 2, 3, 4.
+///
 /// # Examples
 ///
 /// ```

@@ -70,7 +70,8 @@ pub trait Netpoll: Any + fmt::Debug + Send + Sync {
     /// Waits for events for at most `delay`, and adds the wakers of their waiters to `ready`.
     ///
     /// It adds about `limit` wakers at most, and leaves the rest for the next call. An error of the
-    /// OS counts as no event, because the caller polls again.
+    /// OS counts as no event, because the caller polls again. If the OS says that the descriptor of
+    /// the netpoller is not one, the process ends: the poll would fail for ever.
     fn poll(&self, delay: Delay, limit: usize, ready: &mut Ready) -> Bell;
 
     /// Ends a blocking poll, the current or the next one.

@@ -30,12 +30,15 @@ pub use crate::g::stored::{StorableWaker, StoredWaker};
 #[doc(hidden)]
 pub use crate::netpoll::{Bell, Delay, Netpoll, Ready};
 #[doc(hidden)]
-pub use crate::time::Alarm;
+pub use crate::time::{Alarm, after_func_always};
 #[doc(hidden)]
 pub use crate::util::large::is_large;
 pub use crate::wait_reason::WaitReason;
 
 use crate::runtime::context;
+use crate::sched::forked::FORKED;
+use crate::sys::fork;
+use std::any::Any;
 use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -56,6 +59,41 @@ pub fn netpoll(
     context::sched().netpoll(make)
 }
 
+/// Reports that a descriptor of the runtime was closed behind its back, and aborts the process.
+/// `call` is the system call that failed.
+#[doc(hidden)]
+#[cold]
+pub fn lost_descriptor(call: &str, error: &io::Error) -> ! {
+    crate::throw::lost_descriptor(call, error)
+}
+
+/// Returns the name lookups of the current runtime. Builds them by `make` if there are none. `make`
+/// gets the runtime's limit of concurrent lookups.
+///
+/// For `gmp-net`: a process has one kind of name lookups.
+#[doc(hidden)]
+pub fn lookups(
+    make: impl FnOnce(usize) -> Arc<dyn Any + Send + Sync>,
+) -> Arc<dyn Any + Send + Sync> {
+    context::sched().lookups(make)
+}
+
+/// Returns how many forks lie between the first process that used gmp and this one.
+#[doc(hidden)]
+#[inline]
+#[must_use]
+pub fn forks() -> u32 {
+    fork::forks()
+}
+
+/// Returns the error of an operation that needs a runtime of the process that this one is a fork
+/// of.
+#[doc(hidden)]
+#[must_use]
+pub fn forked_error() -> io::Error {
+    io::Error::other(FORKED)
+}
+
 /// Records why the goroutine polled with `cx` is about to wait, and for what.
 ///
 /// `resource` is the address of the primitive, a descriptor or an id, or 0 if there is none. Call
@@ -72,7 +110,8 @@ pub fn note_wait(cx: &Context<'_>, reason: WaitReason, resource: usize) {
 /// A primitive that can proceed without waiting calls it with `ready!`. If the time slice of the
 /// goroutine is over, or goroutines that an external event made runnable wait, it returns
 /// `Pending`. The goroutine then runs again after others. So a goroutine whose channel is never
-/// empty does not keep its P. Otherwise the check costs a few loads and a counter.
+/// empty does not keep its P. Otherwise the check costs as much as
+/// [`checkpoint`](crate::checkpoint) says.
 ///
 /// `Pending` from this function means "poll again", never "not ready". After it all further checks
 /// of the same poll are refused, so a combinator sees all futures of gmp pending and decides
@@ -173,5 +212,5 @@ fn random() -> u64 {
 #[inline]
 #[must_use]
 pub fn p_index() -> Option<usize> {
-    crate::sched::current::with(|local| local?.p_id())
+    crate::sched::current::with(|local| local?.p_number())
 }

@@ -1,8 +1,17 @@
-//! `throw!`, for broken invariants of the runtime, and `say!`, for messages on stderr.
+//! `throw!`, for broken invariants of the runtime.
+//!
+//! [`fatal_misuse`] is for what the program did to the process, so that the runtime cannot go on.
 //!
 //! As in Go, `panic` is for mistakes of the user and can be caught. `throw` is for bugs of the
 //! runtime and cannot be caught, because a runtime with a broken invariant must not continue to
 //! schedule.
+
+use crate::sys::stderr;
+use std::time::Duration;
+
+/// How long a process that is about to end waits until stderr has room for its last message.
+/// Chosen: long enough for a reader that is not awake.
+pub(crate) const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Reports a broken runtime invariant and aborts the process.
 ///
@@ -14,23 +23,40 @@ macro_rules! throw {
 }
 pub(crate) use throw;
 
-/// Prints a line to stderr. Ignores errors, because a closed pipe is no reason to panic.
-macro_rules! say {
-    ($($arg:tt)*) => {{
-        use std::io::Write;
-        let _ = writeln!(std::io::stderr(), $($arg)*);
-    }};
-}
-pub(crate) use say;
-
 /// Prints `message` as a fatal runtime error and aborts.
 #[cold]
 #[inline(never)]
 pub(crate) fn fatal(message: std::fmt::Arguments<'_>) -> ! {
     // Not `eprintln!`, which panics if stderr is closed: the caller would unwind.
-    say!("gmp: fatal runtime error: {message}");
-    say!("gmp: this is a bug in gmp, not in your program; please report it");
+    stderr::write_line(
+        &format!(
+            "gmp: fatal runtime error: {message}\n\
+             gmp: this is a bug in gmp, not in your program; please report it"
+        ),
+        LAST_WORDS,
+    );
     std::process::abort()
+}
+
+/// Prints `message` as a fatal error that the program has caused, and aborts.
+#[cold]
+#[inline(never)]
+pub(crate) fn fatal_misuse(message: std::fmt::Arguments<'_>) -> ! {
+    stderr::write_line(&format!("gmp: fatal error: {message}"), LAST_WORDS);
+    std::process::abort()
+}
+
+/// Prints that a descriptor of gmp is gone, and aborts. `call` is the system call that failed.
+///
+/// The runtime cannot go on: its threads wait for events of a descriptor that is closed, or that
+/// belongs to another file now. A new descriptor in its place would not help, because the drop of
+/// the old one would close that file.
+#[cold]
+pub(crate) fn lost_descriptor(call: &str, error: &std::io::Error) -> ! {
+    fatal_misuse(format_args!(
+        "a descriptor of the runtime is lost ({call}: {error}): the program has closed descriptors \
+         that it did not open; start the runtime after the program has become a daemon"
+    ))
 }
 
 /// Aborts the process if it is dropped during a panic. For code in which unwinding would leave a

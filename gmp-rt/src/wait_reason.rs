@@ -52,10 +52,15 @@ pub enum WaitReason {
     ContextDone,
     /// A signal from the operating system: `signal wait`.
     Signal,
+    /// A permit for a `spawn_blocking` closure, because `max_blocking_threads` of them run:
+    /// `blocking limit`.
+    BlockingLimit,
+    /// The resolution of a host name: `name lookup`.
+    NameLookup,
 }
 
 /// All reasons in the order of their numbers.
-const ALL: [WaitReason; 18] = {
+const ALL: [WaitReason; 20] = {
     use WaitReason::*;
     [
         Await,
@@ -76,6 +81,8 @@ const ALL: [WaitReason; 18] = {
         OnceDo,
         ContextDone,
         Signal,
+        BlockingLimit,
+        NameLookup,
     ]
 };
 
@@ -102,6 +109,35 @@ impl WaitReason {
             Self::OnceDo => "sync.Once.Do",
             Self::ContextDone => "context.Done",
             Self::Signal => "signal wait",
+            Self::BlockingLimit => "blocking limit",
+            Self::NameLookup => "name lookup",
+        }
+    }
+
+    /// Whether a wait for this reason ends only through another goroutine or an external thread, by
+    /// an operation on a primitive of gmp.
+    pub(crate) fn is_primitive(self) -> bool {
+        match self {
+            Self::Await
+            | Self::Sleep
+            | Self::IoWait
+            | Self::Signal
+            | Self::BlockingLimit
+            | Self::NameLookup => false,
+            Self::Join
+            | Self::ChanReceive
+            | Self::ChanSend
+            | Self::Select
+            | Self::SelectNoCases
+            | Self::SemAcquire
+            | Self::MutexLock
+            | Self::RwMutexRLock
+            | Self::RwMutexLock
+            | Self::CondWait
+            | Self::WaitGroupWait
+            | Self::BarrierWait
+            | Self::OnceDo
+            | Self::ContextDone => true,
         }
     }
 

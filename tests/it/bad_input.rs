@@ -1,9 +1,7 @@
 //! Bad input gives a clear error or a documented result, and never a hang.
 
-use super::support::talk::Talk;
 use super::support::{Gate, Mutex, child, is_child, runtime};
 use gmp::go;
-use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
@@ -23,44 +21,9 @@ fn builders_that_cannot_be() {
     let error = |builder: gmp::Builder| builder.build().unwrap_err().to_string();
     assert!(error(gmp::Builder::new().max_procs(0)).contains("at least 1"));
     assert!(error(gmp::Builder::new().max_procs(100_000)).contains("at most 1024"));
-    let few = gmp::Builder::new().max_procs(4).max_threads(2);
-    assert_eq!(error(few), "max_threads is 2, but 4 procs need a thread each");
+    let none = gmp::Builder::new().max_blocking_threads(0);
+    assert_eq!(error(none), "max_blocking_threads must be at least 1");
     assert!(error(gmp::Builder::new().name("a\0b")).contains("zero byte"));
-}
-
-#[test]
-fn the_thread_limit_is_kept_and_told() {
-    const MESSAGE: &str = "the limit of 3 threads is reached";
-    if !is_child() {
-        let mut talk = Talk::new("bad_input::the_thread_limit_is_kept_and_told", &[]);
-        talk.wait_for(MESSAGE);
-        talk.say("x");
-        let rest = talk.end();
-        assert!(!rest.iter().any(|line| line.contains(MESSAGE)), "reported twice: {rest:?}");
-        return;
-    }
-    let runtime = gmp::Builder::new().max_procs(1).max_threads(3).build().unwrap();
-    // Five goroutines block a thread each. Only three can block at a time, and all of them end.
-    let gates: Vec<Arc<Gate>> = (0..5).map(|_| Arc::default()).collect();
-    let handles: Vec<_> = gates
-        .iter()
-        .cloned()
-        .map(|gate| {
-            runtime.spawn(async move {
-                gmp::block_on(async {
-                    gate.wait().await;
-                    gmp::sleep(Duration::from_millis(20)).await;
-                });
-            })
-        })
-        .collect();
-    // The parent answers when it has read the message.
-    std::io::stdin().read_exact(&mut [0]).unwrap();
-    gates.iter().for_each(|gate| gate.open());
-    for handle in handles {
-        gmp::block_on(handle).unwrap();
-    }
-    assert!(runtime.handle().stats().threads <= 3);
 }
 
 #[test]

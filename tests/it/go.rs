@@ -366,3 +366,23 @@ async fn results_of_tests_and_question_marks() -> Result<(), Box<dyn std::error:
 async fn a_panic_of_the_test_is_a_panic() {
     panic!("seen by the harness");
 }
+
+#[test]
+fn a_join_error_names_the_goroutine_and_its_spawn_site() {
+    let runtime = runtime(1);
+    let bad = runtime.handle().spawn_named("bad", async { panic!("expected by the test") });
+    let (goid, error) = (bad.goid(), gmp::block_on(bad).unwrap_err());
+    let site = error.spawned_at();
+    assert!(site.file().ends_with("go.rs"));
+    assert_eq!((error.goid(), error.name()), (goid, Some("bad")));
+    let named = format!("goroutine {goid} \"bad\" (spawned at {site})");
+    assert_eq!(error.to_string(), format!("{named} panicked: expected by the test"));
+    assert!(format!("{error:?}").contains(&named), "{error:?}");
+    let unnamed = runtime.spawn(std::future::pending::<()>());
+    unnamed.abort();
+    let error = gmp::block_on(unnamed).unwrap_err();
+    assert_eq!(error.name(), None);
+    let text =
+        format!("goroutine {} (spawned at {}) was cancelled", error.goid(), error.spawned_at());
+    assert_eq!(error.to_string(), text);
+}

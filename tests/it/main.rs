@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod big_future;
+mod blocking_limit;
 mod budget;
 mod cancel;
 mod chan;
@@ -13,9 +14,13 @@ mod chan_meet;
 mod chan_property;
 mod context;
 mod crash;
+mod ended_runtime;
 mod err_group;
+mod events;
 mod facade;
+mod faults;
 mod foreign;
+mod fork;
 mod go;
 mod golang_chan;
 mod golang_powser;
@@ -31,20 +36,26 @@ mod net_deadline;
 mod net_ecosystem;
 mod net_errors;
 mod net_faults;
+#[cfg(all(target_os = "linux", not(gmp_portable_poll)))]
+mod net_injected;
 #[cfg(target_os = "linux")]
 mod net_namespace;
 mod net_other;
 mod net_promise;
+#[cfg(target_os = "linux")]
+mod net_resolve;
 mod net_strace;
 mod net_stress;
 mod net_tcp;
 mod other_executors;
+mod parked_test;
 mod pause;
 mod pool;
 mod preemptible;
 mod procs;
 mod promise;
 mod quit;
+mod rules;
 mod sched;
 mod select;
 mod shutdown;

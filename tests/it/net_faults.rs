@@ -124,6 +124,103 @@ fn out_of_descriptors() {
     gmp::block_on(work).unwrap();
 }
 
+/// The first socket creates the netpoller. If that fails, the next socket tries again.
+#[test]
+fn the_first_socket_without_descriptors_fails_and_the_next_one_works() {
+    if passed_in_child(
+        "net_faults::the_first_socket_without_descriptors_fails_and_the_next_one_works",
+    ) {
+        return;
+    }
+    let runtime = super::support::runtime(2);
+    let work = runtime.spawn(async {
+        // Sockets that exist already, so that their registration is what fails.
+        let bind = |_| std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut sockets: Vec<_> = (0..20).map(bind).collect();
+        let limit = getrlimit(Resource::Nofile);
+        // For each number of free descriptors, until the netpoller has all that it needs.
+        let mut failed = 0;
+        let listener = loop {
+            let mut files = Vec::new();
+            setrlimit(Resource::Nofile, Rlimit { current: Some(64), ..limit }).unwrap();
+            while let Ok(file) = std::fs::File::open("/dev/null") {
+                files.push(file);
+            }
+            files.truncate(files.len().saturating_sub(failed));
+            match TcpListener::from_std(sockets.pop().unwrap()) {
+                Ok(listener) => break listener,
+                Err(error) => assert_eq!(error.raw_os_error(), Some(24), "EMFILE: {error}"),
+            }
+            failed += 1;
+            // Goroutines and timers still run.
+            go!(gmp::sleep(MS)).await.unwrap();
+        };
+        assert!(failed > 0);
+        setrlimit(Resource::Nofile, limit).unwrap();
+        let addr = listener.local_addr().unwrap();
+        go!(async move { echo(listener.accept().await.unwrap().0).await });
+        ping(TcpStream::connect(addr).await.unwrap()).await;
+    });
+    gmp::block_on(work).unwrap();
+}
+
+/// Closes the descriptors from 3 on whose file has a name that contains `name`.
+#[expect(unsafe_code, reason = "closes the descriptors of the runtime")]
+fn close_all(name: &str) {
+    for fd in 3..256 {
+        let file = std::fs::read_link(format!("/proc/self/fd/{fd}"));
+        if file.is_ok_and(|file| file.to_string_lossy().contains(name)) {
+            // SAFETY: wrong on purpose. Nothing here uses a descriptor after this.
+            unsafe { libc::close(fd) };
+        }
+    }
+}
+
+/// The descriptors that the test below closes, by a part of their file's name. `""` means all.
+///
+/// `polling` ignores the error of the write that ends a wait, so its portable path cannot notice a
+/// lost eventfd. The systems that ship with this path have kqueue, which needs no such descriptor.
+#[cfg(target_os = "linux")]
+const LOST_FILES: &[&str] =
+    if cfg!(gmp_portable_poll) { &["", "eventpoll"] } else { &["", "eventpoll", "eventfd"] };
+
+/// A program that closes descriptors which it did not open, as `daemon` does, ends with a message.
+#[cfg(target_os = "linux")]
+#[test]
+fn lost_descriptors_end_the_process_with_a_message() {
+    use std::os::unix::process::ExitStatusExt;
+    const LOST: &str = "GMP_TEST_LOST";
+    let name = "net_faults::lost_descriptors_end_the_process_with_a_message";
+    if super::support::is_child() {
+        let runtime = super::support::runtime(1);
+        let _listener = runtime.block_on(async { TcpListener::bind("127.0.0.1:0").await.unwrap() });
+        close_all(&std::env::var(LOST).unwrap());
+        for _ in 0..1000 {
+            let (tx, rx) = std::sync::mpsc::channel();
+            runtime.spawn(async move {
+                gmp::sleep(MS).await;
+                let _ = tx.send(());
+            });
+            if rx.recv_timeout(Duration::from_secs(60)).is_err() {
+                println!("it hangs");
+                break;
+            }
+            // Usually until the thread sleeps again.
+            std::thread::sleep(20 * MS);
+        }
+        std::process::exit(0);
+    }
+    for lost in LOST_FILES {
+        let output = super::support::child(name, &[(LOST, lost)]);
+        let text = String::from_utf8_lossy(&output.stderr);
+        const SIGABRT: i32 = 6;
+        let status = output.status;
+        assert_eq!(status.signal(), Some(SIGABRT), "{lost:?}: {status}\n{text}");
+        assert!(text.contains("gmp: fatal error: a descriptor of the runtime is lost"), "{text}");
+        assert!(!text.contains("bug in gmp"), "{text}");
+    }
+}
+
 async fn ping(stream: TcpStream) {
     stream.set_deadline(Some(Instant::now() + Duration::from_secs(60)));
     stream.write_all(b"ping").await.unwrap();

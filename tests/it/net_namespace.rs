@@ -41,25 +41,40 @@ where
     F: Future<Output = ()> + Send + 'static,
 {
     if is_child() {
-        up();
-        let runtime = runtime(2);
-        let work = runtime.spawn(async { gmp::timeout(LOST, work).await });
-        return gmp::block_on(work).unwrap().expect("somebody was not woken");
+        return run_in_namespace(work);
     }
+    let what = "What happens when an interface goes down is untested.";
+    in_child_with_namespaces("n", &format!("net_namespace::{name}"), what);
+}
+
+/// Runs `work` in a process that has its own network namespace, after `lo` is up there.
+pub(super) fn run_in_namespace<F>(work: F)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    up();
+    let runtime = runtime(2);
+    let work = runtime.spawn(async { gmp::timeout(LOST, work).await });
+    gmp::block_on(work).unwrap().expect("somebody was not woken");
+}
+
+/// Runs the test `name` in a child with its own namespaces of these kinds, as letters for
+/// `unshare`. If that is not possible here, reports that `what` is untested.
+pub(super) fn in_child_with_namespaces(kinds: &str, name: &str, what: &str) {
     // As root, or else as root of a user namespace.
-    let ways = [["unshare", "-n"], ["unshare", "-rn"]];
-    let allowed = |way: &&[&str; 2]| {
-        let probe = Command::new(way[0]).args([way[1], "ip", "link", "set", "lo", "up"]).output();
+    let ways = [format!("-{kinds}"), format!("-r{kinds}")];
+    let allowed = |way: &&String| {
+        let probe = Command::new("unshare").args([way, "ip", "link", "set", "lo", "up"]).output();
         probe.is_ok_and(|output| output.status.success())
     };
     let Some(way) = ways.iter().find(allowed) else {
         return not_checked(
             "this machine allows no network namespace of one's own, or has no `ip` (`apt-get install \
              iproute2`; in a container it needs the capability SYS_ADMIN).",
-            "What happens when an interface goes down is untested.",
+            what,
         );
     };
-    let output = child_of(way, &format!("net_namespace::{name}"));
+    let output = child_of(&["unshare", way], name);
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{told}\n{}", String::from_utf8_lossy(&output.stdout));
 }

@@ -8,21 +8,24 @@ use std::process::Command;
 const CONNECTIONS: usize = 10;
 const ROUNDS: usize = 200;
 
-/// Whether `strace` is installed and may trace.
-fn can_trace() -> bool {
+/// Whether `strace` is installed and may trace. If not, reports that `what` is untested.
+pub(crate) fn can_trace(what: &str) -> bool {
     let traced = Command::new("strace").args(["-f", "-o", "/dev/null", "true"]).output();
-    traced.is_ok_and(|output| output.status.success())
-}
-
-/// Runs the test `name` in a child and traces its `calls`. Returns the output and the trace. If
-/// tracing is not possible here, reports that `what` is untested.
-pub(crate) fn traced(calls: &str, name: &str, what: &str) -> Option<(String, String)> {
-    if !can_trace() {
+    let can_trace = traced.is_ok_and(|output| output.status.success());
+    if !can_trace {
         not_checked(
             "no strace that may trace is here (`apt-get install strace`; in a container it needs the \
              capability SYS_PTRACE).",
             what,
         );
+    }
+    can_trace
+}
+
+/// Runs the test `name` in a child and traces its `calls`. Returns the output and the trace. If
+/// tracing is not possible here, reports that `what` is untested.
+pub(crate) fn traced(calls: &str, name: &str, what: &str) -> Option<(String, String)> {
+    if !can_trace(what) {
         return None;
     }
     let file = format!("gmp-{}-{}", name.replace("::", "-"), std::process::id());

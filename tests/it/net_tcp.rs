@@ -3,13 +3,14 @@
 use super::support::net::own_loopback;
 pub(crate) use super::support::net::{echo, pair};
 use super::support::{runtime, until};
-use futures::{AsyncReadExt, AsyncWriteExt, StreamExt};
+use futures::{AsyncRead, AsyncReadExt, AsyncWriteExt, StreamExt};
 use gmp::go;
 use gmp::net::{TcpListener, TcpSocket, TcpStream, UnixStream};
 use std::io::{ErrorKind, IoSlice, IoSliceMut};
 use std::net::Shutdown;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 #[gmp::test]
 async fn a_megabyte_there_and_back() {
@@ -329,4 +330,42 @@ async fn halves_have_addresses_and_deadlines_of_their_direction() {
     assert_eq!(writer.write(b"x").await.unwrap_err().kind(), std::io::ErrorKind::TimedOut);
     writer.as_ref().close();
     assert!(reader.is_closed() && writer.is_closed());
+}
+
+/// Tasks that read through the traits of `futures` leave no entry behind that a drop could remove.
+/// So the list of such tasks is bounded, which must not make them wake each other without an event.
+#[gmp::test]
+async fn many_idle_readers_of_one_stream_are_not_polled() {
+    const READERS: usize = 20;
+    let (stream, peer) = pair().await;
+    let stream = Arc::new(stream);
+    let polls = Arc::new(AtomicUsize::new(0));
+    let readers: Vec<_> = (0..READERS)
+        .map(|_| {
+            let (stream, polls) = (stream.clone(), polls.clone());
+            go!(async move {
+                let (mut reader, mut buf) = (&*stream, [0]);
+                std::future::poll_fn(|cx| {
+                    polls.fetch_add(1, Ordering::Relaxed);
+                    std::pin::Pin::new(&mut reader).poll_read(cx, &mut buf)
+                })
+                .await
+                .map(|_| ())
+            })
+        })
+        .collect();
+    while polls.load(Ordering::Relaxed) < READERS {
+        gmp::yield_now().await;
+    }
+    let (start, before) = (Instant::now(), polls.load(Ordering::Relaxed));
+    gmp::sleep(Duration::from_millis(300)).await;
+    let polled = polls.load(Ordering::Relaxed) - before;
+    // The list may wake its tasks once in a second.
+    let allowed = READERS * (start.elapsed().as_secs() as usize + 2);
+    assert!(polled <= allowed, "{polled} polls without an event");
+    // One event reaches every reader.
+    drop(peer);
+    for reader in readers {
+        reader.await.unwrap().unwrap();
+    }
 }

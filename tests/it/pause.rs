@@ -238,8 +238,10 @@ fn an_earlier_handler_of_sigurg_is_called() {
     hogs.end();
 }
 
-/// If the program installs a handler of SIGURG later, gmp stops pausing and all hogs run.
+/// If the program installs a handler of SIGURG later that calls no other one, gmp stops pausing and
+/// all hogs run.
 #[test]
+#[expect(unsafe_code, reason = "a handler of a signal")]
 fn a_later_handler_of_sigurg_ends_pausing() {
     if passed_in_child("pause::a_later_handler_of_sigurg_ends_pausing") {
         return;
@@ -247,13 +249,34 @@ fn a_later_handler_of_sigurg_ends_pausing() {
     let runtime = runtime(1);
     let hogs = Hogs::new(&runtime, 5);
     wait_paused(runtime.handle(), 4, 1);
-    let urgent = gmp::signal::SignalKind::from_raw(signal_hook::consts::SIGURG);
-    let listener = gmp::signal::signal(urgent).unwrap();
+    extern "C" fn ignores(_: libc::c_int) {}
+    // SAFETY: the handler does nothing.
+    unsafe { libc::signal(libc::SIGURG, ignores as *const () as libc::sighandler_t) };
     until(|| runtime.handle().stats().paused_threads == 0);
     for _ in 0..3 {
         hogs.all_go_on();
         assert_eq!(runtime.handle().stats().paused_threads, 0);
     }
+    hogs.end();
+}
+
+/// A listener of gmp calls the handler that pauses.
+#[test]
+fn a_listener_for_sigurg_does_not_end_pausing() {
+    if passed_in_child("pause::a_listener_for_sigurg_does_not_end_pausing") {
+        return;
+    }
+    let runtime = runtime(1);
+    let hogs = Hogs::new(&runtime, 5);
+    wait_paused(runtime.handle(), 4, 1);
+    let urgent = gmp::signal::SignalKind::from_raw(signal_hook::consts::SIGURG);
+    let listener = gmp::signal::signal(urgent).unwrap();
+    for _ in 0..3 {
+        hogs.all_go_on();
+        wait_paused(runtime.handle(), 4, 1);
+    }
     drop(listener);
+    hogs.all_go_on();
+    wait_paused(runtime.handle(), 4, 1);
     hogs.end();
 }

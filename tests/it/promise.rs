@@ -3,11 +3,11 @@
 //! A blocked goroutine here blocks until others have made progress. If the guarantee is broken the
 //! test hangs. `benches` measures how long the others wait.
 
-use super::support::{Mutex, block_thread_until, child, is_child, runtime, until};
+use super::support::{Mutex, block_thread_until, child, is_child, passed_in_child, runtime, until};
 use gmp::go;
 use gmp::runtime::{Stall, StallKind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, mpsc};
 use std::time::{Duration, Instant};
 
 const MS: Duration = Duration::from_millis(1);
@@ -289,6 +289,22 @@ fn the_stall_hook_gets_goroutine_site_and_kind() {
     assert!(stall.to_string().contains("blocked its thread"));
 }
 
+/// A thread that sleeps while nothing else has to run delays no goroutine.
+#[test]
+fn a_goroutine_that_blocks_while_no_other_waits_is_no_stall() {
+    let runtime = runtime(1);
+    let stalls = record_stalls(&runtime);
+    let handle = runtime.handle().clone();
+    let blocks = runtime.spawn(async move {
+        block_thread_until(move || handle.stats().handoffs > 0);
+    });
+    gmp::block_on(blocks).unwrap();
+    let handle = runtime.handle().clone();
+    // Joins sysmon, and waits for the hook.
+    runtime.shutdown(Duration::from_secs(60)).unwrap();
+    assert_eq!((handle.stats().stalls, stalls.lock().unwrap().len()), (0, 0));
+}
+
 #[test]
 fn stalls_are_printed_once_per_site() {
     if !is_child() {
@@ -414,4 +430,32 @@ fn goroutines_woken_by_a_thread_without_a_p_run_beside_one_that_yields_for_ever(
         queue();
         block_thread_until(move || done.load(Ordering::Relaxed));
     });
+}
+
+/// Without a free descriptor the runtime cannot read the states of threads.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_blocked_thread_is_noticed_without_free_descriptors() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let name = "promise::a_blocked_thread_is_noticed_without_free_descriptors";
+    if !is_child() {
+        assert!(passed_in_child(name));
+        return;
+    }
+    let runtime = runtime(1);
+    gmp::block_on(runtime.spawn(async {})).unwrap();
+    // All descriptors in use stay open, and none can be opened.
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: Some(0), ..limit }).unwrap();
+    assert!(std::fs::File::open("/proc/self/stat").is_err());
+    let (tx, rx) = mpsc::channel();
+    let test = runtime.spawn(async move {
+        // Behind this goroutine, which blocks the only P until it runs.
+        let sends = gmp::spawn(async move { tx.send(7).unwrap() });
+        let received = rx.recv().unwrap();
+        sends.await.unwrap();
+        received
+    });
+    assert_eq!(gmp::block_on(test).unwrap(), 7);
+    setrlimit(Resource::Nofile, limit).unwrap();
 }

@@ -225,7 +225,7 @@ fn overflow_loses_nothing() {
 /// `TestBigGOMAXPROCS`: the maximum number of Ps.
 #[test]
 fn a_thousand_procs() {
-    let runtime = gmp::Builder::new().max_procs(1024).max_threads(1024).build().expect("a runtime");
+    let runtime = gmp::Builder::new().max_procs(1024).build().expect("a runtime");
     let handles: Vec<_> = (0..2000).map(|n| runtime.spawn(async move { n })).collect();
     let sum: u64 = handles.into_iter().map(|handle| gmp::block_on(handle).unwrap()).sum();
     assert_eq!(sum, 1999 * 1000);

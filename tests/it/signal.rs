@@ -10,6 +10,8 @@ use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 #[path = "../../examples/graceful_shutdown.rs"]
@@ -232,6 +234,170 @@ fn ctrl_c_twice() {
     child.until("heard");
     child.send(Signal::INT);
     assert_eq!(child.end().status.signal(), Some(Signal::INT.as_raw()));
+}
+
+/// A loop that calls `ctrl_c` in each round. Ctrl-C comes while the body of the loop runs.
+#[test]
+fn ctrl_c_between_two_calls_is_kept() {
+    let name = "signal::ctrl_c_between_two_calls_is_kept";
+    if !is_child() {
+        return assert_success(&started_with_signals(name).end());
+    }
+    gmp::block_on(async {
+        // Twice: the signal is kept again after it was received.
+        for _ in 0..2 {
+            let mut bodies = 0;
+            loop {
+                select! {
+                    pressed = ctrl_c() => break pressed.unwrap(),
+                    _ = gmp::sleep(Duration::from_millis(5)) => {
+                        bodies += 1;
+                        if bodies == 3 {
+                            raise(Signal::INT);
+                        }
+                    }
+                }
+            }
+            assert_eq!(bodies, 3, "received by the next call");
+        }
+        // A call that was never awaited, and one beside another listener.
+        drop(ctrl_c());
+        let mut listener = signal(SignalKind::interrupt()).unwrap();
+        for _ in 0..3 {
+            raise(Signal::INT);
+            listener.recv().await.unwrap();
+        }
+        ctrl_c().await.unwrap();
+        raise(Signal::INT);
+        listener.recv().await.unwrap();
+    });
+}
+
+/// A program that does not wait for Ctrl-C any more ends at the second one.
+#[test]
+fn a_second_ctrl_c_that_nothing_waits_for_ends_the_process() {
+    let name = "signal::a_second_ctrl_c_that_nothing_waits_for_ends_the_process";
+    if is_child() {
+        drop(ctrl_c());
+        raise(Signal::INT);
+        println!("kept");
+        raise(Signal::INT);
+        unreachable!("the second signal ends the process");
+    }
+    let mut child = started_with_signals(name);
+    child.until("kept");
+    assert_eq!(child.end().status.signal(), Some(Signal::INT.as_raw()));
+}
+
+fn started_with_signals(name: &str) -> Started {
+    Started::new(child_with_signals(name, &[]))
+}
+
+/// Receives `kind` on a runtime of Tokio, in order.
+struct OnTokio {
+    runtime: tokio::runtime::Runtime,
+    listener: tokio::signal::unix::Signal,
+}
+
+impl OnTokio {
+    fn new(kind: SignalKind) -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let kind = tokio::signal::unix::SignalKind::from_raw(kind.as_raw());
+        let listener = runtime.block_on(async { tokio::signal::unix::signal(kind) }).unwrap();
+        Self { runtime, listener }
+    }
+
+    fn hears(&mut self) {
+        self.runtime.block_on(self.listener.recv()).unwrap();
+    }
+}
+
+/// Raises a signal and checks that `listener` receives it once.
+fn hears_once(listener: &mut gmp::signal::Signal, kind: Signal) {
+    raise(kind);
+    gmp::block_on(listener.recv()).unwrap();
+    assert_eq!(listener.recv().now_or_never(), None);
+}
+
+#[test]
+fn tokio_that_listened_first_still_hears() {
+    let name = "signal::tokio_that_listened_first_still_hears";
+    if !is_child() {
+        return assert_success(&child(name, &[]));
+    }
+    let mut tokio = OnTokio::new(SignalKind::user_defined1());
+    for _ in 0..3 {
+        let mut listener = signal(SignalKind::user_defined1()).unwrap();
+        hears_once(&mut listener, Signal::USR1);
+        tokio.hears();
+        drop(listener);
+        raise(Signal::USR1);
+        tokio.hears();
+    }
+}
+
+#[test]
+fn tokio_that_listens_later_still_hears() {
+    let name = "signal::tokio_that_listens_later_still_hears";
+    if !is_child() {
+        return assert_success(&child(name, &[]));
+    }
+    let mut first = signal(SignalKind::user_defined1()).unwrap();
+    let mut tokio = OnTokio::new(SignalKind::user_defined1());
+    hears_once(&mut first, Signal::USR1);
+    tokio.hears();
+    drop(first);
+    // Tokio's handler is the last one. Its handler stays, and so does the one that it replaced.
+    for _ in 0..3 {
+        raise(Signal::USR1);
+        tokio.hears();
+        let mut again = signal(SignalKind::user_defined1()).unwrap();
+        hears_once(&mut again, Signal::USR1);
+        tokio.hears();
+    }
+}
+
+#[test]
+fn handlers_of_signal_hook_are_called_in_both_orders() {
+    let name = "signal::handlers_of_signal_hook_are_called_in_both_orders";
+    if !is_child() {
+        return assert_success(&child(name, &[]));
+    }
+    let calls = Arc::new(AtomicUsize::new(0));
+    let register = |signal: Signal| {
+        let calls = calls.clone();
+        let count = move || {
+            calls.fetch_add(1, Ordering::Relaxed);
+        };
+        hook(signal, count)
+    };
+    // The handler of signal-hook is there first.
+    register(Signal::USR1);
+    let mut listener = signal(SignalKind::user_defined1()).unwrap();
+    hears_once(&mut listener, Signal::USR1);
+    assert_eq!(calls.load(Ordering::Relaxed), 1);
+    drop(listener);
+    raise(Signal::USR1);
+    assert_eq!(calls.load(Ordering::Relaxed), 2);
+    // The handler of gmp is there first, and goes and comes.
+    let mut listener = signal(SignalKind::user_defined2()).unwrap();
+    let id = register(Signal::USR2);
+    hears_once(&mut listener, Signal::USR2);
+    drop(listener);
+    raise(Signal::USR2);
+    let mut listener = signal(SignalKind::user_defined2()).unwrap();
+    hears_once(&mut listener, Signal::USR2);
+    assert_eq!(calls.load(Ordering::Relaxed), 5);
+    // signal-hook keeps its handler without an action.
+    signal_hook::low_level::unregister(id);
+    hears_once(&mut listener, Signal::USR2);
+    assert_eq!(calls.load(Ordering::Relaxed), 5);
+}
+
+#[expect(unsafe_code, reason = "a handler of a signal")]
+fn hook(signal: Signal, action: impl Fn() + Send + Sync + 'static) -> signal_hook::SigId {
+    // SAFETY: the actions of these tests only add to an atomic.
+    unsafe { signal_hook::low_level::register(signal.as_raw(), action) }.unwrap()
 }
 
 #[test]

@@ -62,7 +62,7 @@ struct Work {
 
 /// How a goroutine continues after it occupied its thread.
 #[derive(PartialEq, Eq)]
-enum Displaced {
+enum AfterHandOff {
     Goes,
     Ends,
 }
@@ -99,7 +99,7 @@ impl Work {
     }
 
     /// Continues in the same poll, so without an active P if the P was handed off.
-    fn go_on_displaced(&mut self, cx: &mut Context<'_>) -> Displaced {
+    fn go_on_handed_off(&mut self, cx: &mut Context<'_>) -> AfterHandOff {
         match (self.next() >> 16) % 8 {
             0 => panic!("{EXPECTED}"),
             1 => drop(spawn(&self.counts, &self.board, self.random, 2)),
@@ -114,10 +114,10 @@ impl Work {
                 let _ = tx.send(());
                 drop(received);
             }
-            6 => return Displaced::Ends,
+            6 => return AfterHandOff::Ends,
             _ => self.sleep = Some(gmp::sleep(Duration::from_micros(100))),
         }
-        Displaced::Goes
+        AfterHandOff::Goes
     }
 
     fn next(&mut self) -> u64 {
@@ -176,7 +176,7 @@ impl Work {
                 }
                 12 if self.once_in(64) => {
                     self.stop_thread();
-                    if self.go_on_displaced(cx) == Displaced::Ends {
+                    if self.go_on_handed_off(cx) == AfterHandOff::Ends {
                         return Poll::Ready(Probe::new(&self.counts));
                     }
                 }

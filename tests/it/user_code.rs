@@ -19,10 +19,10 @@
 //! | drop of a waker | a waiter that gives up, or polls with another waker | contained | `user_wakers::a_waker_whose_drop_panics_costs_no_other_waiter_its_wake_up`, `user_wakers::a_stream_whose_waker_panics_in_its_drop_still_counts_as_dropped` |
 //! | poll of a goroutine | worker thread | ends the goroutine: `JoinError::Panic` | `go::`, `crash::` |
 //! | drop of a future | worker thread | ends the goroutine: `JoinError::Panic` | `payloads_whose_drop_panics_end_with_their_goroutine` |
-//! | drop of an output nobody joins | worker thread, or the drop of the handle | contained, reported on stderr | `crash::`, `payloads_whose_drop_panics_end_with_their_goroutine` |
+//! | drop of an output nobody joins | worker thread, or the drop of the handle | contained, reported as an event | `crash::`, `payloads_whose_drop_panics_end_with_their_goroutine` |
 //! | drop of a panic payload | wherever a panic is contained | contained | `payloads_whose_drop_panics_end_with_their_goroutine`, `the_stall_hook_may_panic_with_any_payload` |
 //! | panic hook | where the panic is | Rust aborts; calls of gmp work in it | `a_panic_hook_may_call_gmp` |
-//! | stall hook | sysmon | contained | `the_stall_hook_may_panic_with_any_payload` |
+//! | stall hook | the reporter thread | contained | `the_stall_hook_may_panic_with_any_payload`, `a_stall_hook_that_blocks_does_not_stop_sysmon` |
 //! | drop of a stall hook | the caller of `on_stall`, or the end of the runtime | leaves `on_stall`; contained elsewhere | `a_stall_hook_is_dropped_without_a_lock`, `a_stall_hook_that_panics_in_its_drop_does_not_stop_the_end_of_its_runtime` |
 //! | `after_func`, `Context::after_func` | a goroutine of its own | ends that goroutine | `time::`, `context::` |
 //! | drop of a cause of a context | the caller that ends or drops the context, without a lock | leaves that call; all waiters are woken before | `a_cause_that_panics_in_its_drop_costs_no_waiter_its_wake_up` |
@@ -37,7 +37,8 @@
 //! | member of an `ErrGroup` | a goroutine of its own | ends the member: `GroupError::Panicked` | `err_group::` |
 //! | io traits, `AsFd` | the poll, without a lock | leaves the poll | as any panic of a poll |
 //! | destructor of a thread-local | any thread | Rust aborts; calls of gmp work in it | `thread_local_destructors_may_call_gmp` |
-//! | stderr that cannot be written | every message of gmp | the message is lost | `messages_to_a_closed_stderr_are_lost_without_harm`, `throw::tests` in gmp-rt |
+//! | stderr that cannot be written | every message of gmp | the message is lost | `messages_to_a_closed_stderr_are_lost_without_harm`, `events::stderr`, `throw::tests` in gmp-rt |
+//! | event hook, and its drop | the reporter thread; the drop also in `on_event` | contained; leaves `on_event` | `events::` |
 
 use super::support::{child, child_command, is_child, runtime};
 use futures::FutureExt;
@@ -440,6 +441,33 @@ fn the_stall_hook_may_panic_with_any_payload() {
         assert!(calls >= round, "round {round}: sysmon called the hook {calls} times");
         gmp::block_on(other).unwrap().unwrap();
     }
+}
+
+#[test]
+fn a_stall_hook_that_blocks_does_not_stop_sysmon() {
+    let (blocked, open) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let runtime = runtime(1);
+    runtime.block_on(async {
+        let (blocked, open) = (blocked.clone(), open.clone());
+        gmp::runtime::on_stall(move |_| {
+            blocked.store(true, Ordering::SeqCst);
+            while !open.load(Ordering::SeqCst) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+    });
+    // Blocks the only P until sysmon has handed it off to the other goroutine.
+    let stall = || {
+        let (ran, wait) = mpsc::channel();
+        let blocks = runtime.spawn(async move { wait.recv() });
+        runtime.spawn(async move { ran.send(()).unwrap() }).detach();
+        gmp::block_on(blocks).unwrap().unwrap();
+    };
+    while !blocked.load(Ordering::SeqCst) {
+        stall();
+    }
+    (0..3).for_each(|_| stall());
+    open.store(true, Ordering::SeqCst);
 }
 
 #[test]

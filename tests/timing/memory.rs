@@ -79,3 +79,60 @@ fn rounds_of_spawning_reuse_their_cells() {
     // A leak of a round's cells would be 20 times 800 KB.
     assert!(after <= before + (4 << 20), "{before} bytes, then {after}");
 }
+
+/// One goroutine in a thousand does not keep the memory of the others, and new ones use the gaps.
+#[test]
+fn few_stragglers_keep_little_memory() {
+    let _alone = alone();
+    if passed_in_child("memory::few_stragglers_keep_little_memory") {
+        return;
+    }
+    const SPAWNED: usize = 300_000;
+    const STRAGGLERS: usize = SPAWNED / 1000;
+    let runtime = gmp::Builder::new().max_procs(2).build().unwrap();
+    let handle = runtime.handle().clone();
+    let (end, ends) = gmp::chan::<()>(0);
+    let (_never, never_ends) = gmp::chan::<()>(0);
+    let parked = Arc::new(AtomicUsize::new(0));
+    let spawn_all = |ends: [gmp::sync::Receiver<()>; 2], parked: &Arc<AtomicUsize>| {
+        let (parked, [ends, never_ends]) = (parked.clone(), ends);
+        let spawner = runtime.spawn(async move {
+            for n in 0..SPAWNED {
+                let until = if n % 1000 == 0 { never_ends.clone() } else { ends.clone() };
+                let parked = parked.clone();
+                gmp::spawn(async move {
+                    parked.fetch_add(1, Ordering::Relaxed);
+                    let _ = until.recv().await;
+                });
+            }
+        });
+        gmp::block_on(spawner).unwrap();
+    };
+    spawn_all([ends, never_ends], &parked);
+    until(|| parked.load(Ordering::Relaxed) == SPAWNED);
+    let full = handle.stats().heap_bytes;
+    assert!(full > 30 << 20, "{} MB cannot hold the goroutines", full >> 20);
+
+    end.close();
+    until(|| handle.num_goroutine() == STRAGGLERS as u64);
+    // The rest goes back when the runtime is idle.
+    until(|| handle.stats().heap_bytes < full / 5);
+    let left = handle.stats().heap_bytes;
+    println!("gmp: {} of {} MB for one goroutine in a thousand", left >> 20, full >> 20);
+    // A dump finds exactly the stragglers.
+    let dump = runtime.block_on(async { gmp::runtime::dump() });
+    let listed = dump.lines().filter(|line| line.starts_with("goroutine ")).count();
+    assert_eq!(listed, STRAGGLERS);
+
+    // The same number of goroutines again: they fit into the gaps.
+    let (end, ends) = gmp::chan::<()>(0);
+    let parked = Arc::new(AtomicUsize::new(0));
+    spawn_all([ends.clone(), ends], &parked);
+    until(|| parked.load(Ordering::Relaxed) == SPAWNED);
+    let refilled = handle.stats().heap_bytes;
+    // The stragglers' cells, and cells in the caches of the Ps.
+    assert!(refilled < full + full / 50 + (1 << 20), "{full} bytes, then {refilled}");
+    end.close();
+    until(|| handle.num_goroutine() == STRAGGLERS as u64);
+    until(|| handle.stats().heap_bytes < full / 5);
+}

@@ -6,26 +6,34 @@
 //!
 //! The first listener of a signal installs the handler. The last one restores the previous action:
 //! the default action, "ignored", or another handler, such as gmp's own for SIGQUIT. If another
-//! handler has been installed meanwhile, it stays. The previous action does not run while the
-//! handler is installed, as in Go.
+//! handler has been installed meanwhile, it stays, and may still call this one. The handler calls a
+//! previous handler, if there is one ([`chain`]).
+//!
+//! A dropped `ctrl_c()` *keeps* the signal: the handler stays without a listener, and the next
+//! `ctrl_c()` receives a signal that came meanwhile. If a second one comes before, its previous
+//! action is restored and takes place. So a program that does not listen again can be stopped.
 //!
 //! # Invariants
 //!
 //! - I1: `sigaction` accesses only the structs that it is given.
-//! - I2: [`on_signal`] does only what is allowed in a handler. It adds to an atomic, reads a cell
-//!   that was filled before the handler was installed, and calls `write`, which changes `errno`
-//!   only if it fails (see [`Bell`]). In a forked process that has not yet called `exec`, it wakes
-//!   the listeners of the parent, which find no new signal.
+//! - I2: [`on_signal`] does only what is allowed in a handler. It accesses atomics, a thread-local
+//!   without a destructor and a cell that was filled before the handler was installed. It calls
+//!   `write`, which changes `errno` only if it fails (see [`Bell`]), `sigaction`, `raise`, and the
+//!   previous handler. In a forked process that has not yet called `exec`, it wakes the listeners
+//!   of the parent, which find no new signal.
 //!
 //! # Orderings
 //!
 //! | id | op | pairs with | makes visible |
 //! |----|----|-----------|----------------|
 //! | O1 | SeqCst add in [`on_signal`], write | its event, SeqCst load in [`count`] | the signal |
+//!
+//! [`INSIST_AT`] is a hint: a signal that comes while it changes counts as before or after.
 
 use super::bell::Bell;
+use super::chain;
 use super::kind::{MAX, SignalKind};
-use gmp_rt::prim::Ordering::SeqCst;
+use gmp_rt::prim::Ordering::{Relaxed, SeqCst};
 use gmp_rt::prim::fixed::OnceLock;
 use gmp_rt::prim::fixed::{AtomicU64, Mutex};
 use std::{io, mem, ptr};
@@ -39,12 +47,24 @@ static BELL: OnceLock<Bell> = OnceLock::new();
 /// The signals that have listeners.
 static LISTENERS: Mutex<Vec<Installed>> = Mutex::new(Vec::new());
 
-/// A signal that has listeners.
+/// For each signal, the count from which on a signal has its previous effect: one that nothing has
+/// received is pending already, and there is no listener.
+static INSIST_AT: [AtomicU64; MAX + 1] = [const { AtomicU64::new(u64::MAX) }; MAX + 1];
+
+/// A signal that has listeners or is kept.
 struct Installed {
     index: usize,
     listeners: usize,
-    /// The previous action.
-    before: libc::sigaction,
+    /// The count that the last `ctrl_c()` had seen when it was dropped.
+    kept: Option<u64>,
+}
+
+impl Installed {
+    /// Adapts [`INSIST_AT`] after a change.
+    fn settle(&self) {
+        let pending = self.kept.filter(|_| self.listeners == 0).map(|seen| seen + 1);
+        INSIST_AT[self.index].store(pending.unwrap_or(u64::MAX), Relaxed);
+    }
 }
 
 /// Returns the bell, and creates it on the first call.
@@ -71,16 +91,57 @@ pub(super) struct Listening {
 impl Listening {
     /// Installs the handler for `kind` if necessary. Also returns the current count of the signal.
     pub(super) fn begin(kind: SignalKind) -> io::Result<(Self, u64)> {
+        Self::begin_with(kind, |_| None)
+    }
+
+    /// [`begin`](Self::begin) for the next `ctrl_c()`: receives a signal that was kept for it.
+    pub(super) fn begin_kept(kind: SignalKind) -> io::Result<(Self, u64)> {
+        Self::begin_with(kind, |installed| installed.kept.take())
+    }
+
+    fn begin_with(
+        kind: SignalKind,
+        seen: impl FnOnce(&mut Installed) -> Option<u64>,
+    ) -> io::Result<(Self, u64)> {
         let index = kind.index()?;
         bell()?;
         let mut all = LISTENERS.lock();
         // Read before the handler is installed, so that every later signal is new.
-        let before = count(index);
-        match all.iter_mut().find(|installed| installed.index == index) {
-            Some(installed) => installed.listeners += 1,
-            None => all.push(Installed { index, listeners: 1, before: install(kind)? }),
+        let now = count(index);
+        let at = match all.iter().position(|installed| installed.index == index) {
+            Some(at) => at,
+            None => {
+                install(kind, index)?;
+                all.push(Installed { index, listeners: 0, kept: None });
+                all.len() - 1
+            }
+        };
+        let installed = &mut all[at];
+        installed.listeners += 1;
+        let seen = seen(installed).unwrap_or(now);
+        installed.settle();
+        Ok((Self { index }, seen))
+    }
+
+    /// Ends the listener and keeps the signal for the next [`begin_kept`](Self::begin_kept), which
+    /// continues at the count `seen`.
+    pub(super) fn keep(self, seen: u64) {
+        self.change(|installed| {
+            installed.kept = Some(installed.kept.map_or(seen, |kept| kept.min(seen)));
+        });
+    }
+
+    /// Ends the listener, which has received the signal: the signal is not kept any more.
+    pub(super) fn heard(self) {
+        self.change(|installed| installed.kept = None);
+    }
+
+    /// Changes the state of the signal before this listener is dropped.
+    fn change(&self, change: impl FnOnce(&mut Installed)) {
+        let mut all = LISTENERS.lock();
+        if let Some(installed) = all.iter_mut().find(|installed| installed.index == self.index) {
+            change(installed);
         }
-        Ok((Self { index }, before))
     }
 }
 
@@ -91,8 +152,10 @@ impl Drop for Listening {
             return;
         };
         all[at].listeners -= 1;
-        if all[at].listeners == 0 {
-            restore(&all.swap_remove(at));
+        all[at].settle();
+        if all[at].listeners == 0 && all[at].kept.is_none() {
+            all.swap_remove(at);
+            restore(self.index);
         }
     }
 }
@@ -109,23 +172,63 @@ fn sigaction(signal: libc::c_int, new: Option<&libc::sigaction>) -> io::Result<l
     if failed == 0 { Ok(before) } else { Err(io::Error::last_os_error()) }
 }
 
-fn install(kind: SignalKind) -> io::Result<libc::sigaction> {
+/// Installs the handler, unless it is there because another handler has put it back.
+fn install(kind: SignalKind, index: usize) -> io::Result<()> {
+    let signal = kind.as_raw();
+    let named =
+        |error: io::Error| io::Error::new(error.kind(), format!("listening to {kind}: {error}"));
+    let expected = sigaction(signal, None).map_err(named)?;
+    if is_ours(&expected) {
+        return Ok(());
+    }
+    // Known to the handler before it can run.
+    chain::push(index, &expected);
+    let before =
+        sigaction(signal, Some(&action_over(&expected))).inspect_err(|_| chain::pop(index));
+    let before = before.map_err(named)?;
+    if !chain::is_same(&before, &expected) {
+        // Another thread has installed a handler since.
+        chain::pop(index);
+        chain::push(index, &before);
+    }
+    Ok(())
+}
+
+/// Returns the action that installs the handler over `before`.
+fn action_over(before: &libc::sigaction) -> libc::sigaction {
     // SAFETY: a struct of integers, for which zero is a valid value. Its mask is then empty.
     let mut action: libc::sigaction = unsafe { mem::zeroed() };
     action.sa_sigaction = ours();
     // Restarts interrupted system calls, and uses the alternate stack of the thread if it has one.
-    action.sa_flags = libc::SA_RESTART | libc::SA_ONSTACK;
-    sigaction(kind.as_raw(), Some(&action))
-        .map_err(|error| io::Error::new(error.kind(), format!("listening to {kind}: {error}")))
+    action.sa_flags = libc::SA_RESTART | libc::SA_ONSTACK | libc::SA_SIGINFO;
+    if !matches!(before.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN) {
+        // The previous handler runs on the stack, and with the signals blocked, that it expects.
+        action.sa_flags &= before.sa_flags | !libc::SA_ONSTACK;
+        action.sa_mask = before.sa_mask;
+    }
+    action
 }
 
 /// Restores the previous action, unless another handler has been installed.
-fn restore(installed: &Installed) {
-    let Ok(signal) = libc::c_int::try_from(installed.index) else { return };
-    if sigaction(signal, None).is_ok_and(|now| now.sa_sigaction == ours()) {
-        // It cannot fail: the OS accepted this action before.
-        let _ = sigaction(signal, Some(&installed.before));
+fn restore(index: usize) {
+    let (Ok(signal), Some(before)) = (libc::c_int::try_from(index), chain::last(index)) else {
+        return;
+    };
+    if !sigaction(signal, None).is_ok_and(|now| is_ours(&now)) {
+        return;
     }
+    // It cannot fail: the OS accepted this action before.
+    match sigaction(signal, Some(before)) {
+        Ok(replaced) if !is_ours(&replaced) => {
+            // Another thread has installed a handler since.
+            let _ = sigaction(signal, Some(&replaced));
+        }
+        _ => chain::pop(index),
+    }
+}
+
+fn is_ours(action: &libc::sigaction) -> bool {
+    action.sa_sigaction == ours()
 }
 
 /// Returns the handler as `sigaction` represents it.
@@ -134,12 +237,38 @@ fn ours() -> libc::sighandler_t {
 }
 
 /// The handler. I2.
-extern "C" fn on_signal(signal: libc::c_int) {
-    let count = usize::try_from(signal).ok().and_then(|index| COUNTS.get(index));
-    if let Some(count) = count {
-        count.fetch_add(1, SeqCst); // O1
-    }
-    if let Some(bell) = BELL.get() {
-        bell.ring();
+extern "C" fn on_signal(
+    signal: libc::c_int,
+    info: *mut libc::siginfo_t,
+    context: *mut libc::c_void,
+) {
+    let index = usize::try_from(signal).unwrap_or(0).min(MAX);
+    chain::at_depth(signal, |depth| {
+        if depth == 0 {
+            let before = COUNTS[index].fetch_add(1, SeqCst); // O1
+            if let Some(bell) = BELL.get() {
+                bell.ring();
+            }
+            if before >= INSIST_AT[index].load(Relaxed) {
+                insist(signal, index);
+            }
+        }
+        chain::call(index, depth, signal, info, context);
+    });
+}
+
+/// Makes the default action take place when the handler returns, if it is the previous one.
+fn insist(signal: libc::c_int, index: usize) {
+    let default = chain::last(index).filter(|before| before.sa_sigaction == libc::SIG_DFL);
+    if let Some(default) = default
+        && sigaction(signal, None).is_ok_and(|now| is_ours(&now))
+        && sigaction(signal, Some(default)).is_ok()
+    {
+        // SAFETY: takes no memory. The signal is pending until the handler returns.
+        unsafe { libc::raise(signal) };
     }
 }
+
+#[cfg(all(test, target_os = "linux", not(gmp_loom)))]
+#[path = "handler_tests.rs"]
+mod tests;

@@ -9,7 +9,12 @@
 //!
 //! The first listener replaces the action of the signal. This is usually the default action, which
 //! ends the process. Dropping the last listener restores it (Go: `signal.Stop`). So after
-//! `ctrl_c().await` a second Ctrl-C ends a process that hangs in its clean-up.
+//! `ctrl_c().await` a second Ctrl-C ends a process that hangs in its clean-up. [`ctrl_c`] says what
+//! happens if it is dropped earlier.
+//!
+//! If the program has a handler of the signal already, that handler still runs. Tokio and
+//! `signal-hook` do the same. So listeners of all of them receive the signal, in whatever order
+//! they are created and dropped.
 //!
 //! Signals belong to the process, not to a runtime. A library should leave them to the program.
 //!
@@ -37,6 +42,8 @@ mod bell;
 #[cfg(not(all(target_os = "linux", not(gmp_portable_poll))))]
 #[path = "bell_pair.rs"]
 mod bell;
+#[expect(unsafe_code, reason = "handlers of others, and links that are never freed")]
+mod chain;
 #[expect(unsafe_code, reason = "sigaction and its handler, I1 and I2 of the module")]
 mod handler;
 mod kind;
@@ -62,7 +69,7 @@ pub struct Signal {
     /// The count of the signal when this listener last received it.
     seen: u64,
     bell: Fd<OwnedFd>,
-    _listening: Listening,
+    listening: Listening,
 }
 
 /// Listens to a signal. From now on it does not have its usual effect, and every signal is
@@ -88,13 +95,24 @@ pub struct Signal {
 /// # }).unwrap();
 /// ```
 pub fn signal(kind: SignalKind) -> io::Result<Signal> {
+    listen(kind, Listening::begin)
+}
+
+/// Creates a listener by `begin`.
+fn listen(
+    kind: SignalKind,
+    begin: impl FnOnce(SignalKind) -> io::Result<(Listening, u64)>,
+) -> io::Result<Signal> {
     let index = kind.index()?;
     let bell = Fd::new(handler::bell()?.listen()?, Trust::WouldBlock)?;
-    let (listening, seen) = Listening::begin(kind)?;
-    Ok(Signal { kind, index, seen, bell, _listening: listening })
+    let (listening, seen) = begin(kind)?;
+    Ok(Signal { kind, index, seen, bell, listening })
 }
 
 /// Waits for Ctrl-C (SIGINT) once. Listens from the call on, before it is awaited.
+///
+/// After it has returned, the previous action is restored, if there is no other listener. So a
+/// second Ctrl-C ends a process that hangs in its clean-up.
 ///
 /// # Errors
 ///
@@ -102,7 +120,12 @@ pub fn signal(kind: SignalKind) -> io::Result<Signal> {
 ///
 /// # Cancel safety
 ///
-/// Dropping it restores the action of the signal. See the [module](self).
+/// Cancel-safe. If it is dropped before Ctrl-C comes, as in a loop of `select!` whose other case is
+/// chosen, Ctrl-C is kept: it does not end the process, and the next call of `ctrl_c` returns at
+/// once. If Ctrl-C comes twice while nothing waits for it, the second one has its previous effect
+/// and usually ends the process. So a program that never calls `ctrl_c` again can be stopped. A
+/// program that must not be stopped creates one [`signal`] before its loop. (Tokio: Ctrl-C has no
+/// effect after the first call, for the rest of the process.)
 ///
 /// # Examples
 ///
@@ -113,11 +136,33 @@ pub fn signal(kind: SignalKind) -> io::Result<Signal> {
 /// # }).unwrap();
 /// ```
 pub fn ctrl_c() -> impl Future<Output = io::Result<()>> + Send + Sync + use<> {
-    let listener = signal(SignalKind::interrupt());
-    async {
-        match listener?.recv().await {
-            Some(()) => Ok(()),
-            None => Err(crate::RuntimeEnded.into()),
+    let listener = listen(SignalKind::interrupt(), Listening::begin_kept);
+    let listener = listener.map(|listener| Unheard(Some(listener)));
+    async { listener?.wait().await }
+}
+
+/// A listener for one signal. If it is dropped before the signal comes, the signal is kept.
+struct Unheard(Option<Signal>);
+
+impl Unheard {
+    async fn wait(mut self) -> io::Result<()> {
+        let received = match &mut self.0 {
+            Some(listener) => listener.recv().await,
+            None => None,
+        };
+        let listener = self.0.take();
+        received.ok_or(crate::RuntimeEnded)?;
+        if let Some(Signal { listening, .. }) = listener {
+            listening.heard();
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Unheard {
+    fn drop(&mut self) {
+        if let Some(Signal { listening, seen, .. }) = self.0.take() {
+            listening.keep(seen);
         }
     }
 }

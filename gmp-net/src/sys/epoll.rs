@@ -15,9 +15,9 @@
 //! registration would then stay. It would report events for a key that belongs to another socket,
 //! and a later registration of the same file under the same number would fail.
 
-use super::{EVENTS, Edge};
+use super::{EVENTS, Edge, end_if_lost, is_lost};
 use crate::poll_desc::{Tells, Trust};
-use gmp_rt::park::{Bell, Delay};
+use gmp_rt::park::{Bell, Delay, lost_descriptor};
 use gmp_rt::prim::Ordering::Relaxed;
 use gmp_rt::prim::fixed::{AtomicBool, Mutex};
 use polling::{Event, PollMode, Poller};
@@ -66,16 +66,29 @@ impl Os {
     ///
     /// The caller calls [`delete`](Self::delete) before it closes `fd`.
     pub(crate) fn add(&self, fd: BorrowedFd<'_>, key: usize, trust: Trust) -> io::Result<()> {
-        match trust {
+        let added = match trust {
             Trust::Short => {
                 let data = EventData::new_u64(key as u64);
-                Ok(epoll::add(&self.poller, fd, data, STREAM)?)
+                epoll::add(&self.poller, fd, data, STREAM).map_err(io::Error::from)
             }
             // SAFETY: epoll itself forgets a descriptor when its open file is closed. Nothing
             // dangles even if the caller does not delete it.
             Trust::WouldBlock => unsafe {
                 self.poller.add_with_mode(&fd, Event::all(key), PollMode::Edge)
             },
+        };
+        added.inspect_err(|error| self.check(error))
+    }
+
+    /// Ends the process if `error`, of a registration, is due to the poller and not to the
+    /// descriptor of the caller.
+    fn check(&self, error: &io::Error) {
+        if is_lost(error) {
+            // Changes nothing, and causes a spurious wake-up.
+            let bell = Event::readable(BELL);
+            if let Err(error) = self.poller.modify_with_mode(&self.bell, bell, PollMode::Edge) {
+                lost_descriptor("epoll_ctl", &error);
+            }
         }
     }
 
@@ -87,8 +100,10 @@ impl Os {
 
     /// Ends a wait (Go: `netpollBreak`).
     pub(crate) fn ring(&self) {
-        // The counter cannot overflow, so the write cannot fail.
-        let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+        // The counter cannot overflow, so the write cannot fail for an eventfd.
+        if let Err(error) = rustix::io::write(&self.bell, &1u64.to_ne_bytes()) {
+            end_if_lost("write to an eventfd", &error.into());
+        }
     }
 
     /// Waits for events and passes each one to `tell`.
@@ -111,7 +126,7 @@ impl Os {
         bell
     }
 
-    /// Makes one system call. Treats an error (a signal arrived) as no event.
+    /// Makes one system call. Treats an interruption by a signal as no event.
     fn wait_once<'b>(
         &self,
         delay: Delay,
@@ -123,7 +138,22 @@ impl Os {
             Delay::Forever => None,
             Delay::For(time) => return self.wait_for(time, buffer),
         };
-        epoll::wait(&self.poller, buffer, timeout).map_or(&[], |(events, _)| events)
+        self.wait_coarsely(timeout, buffer)
+    }
+
+    /// Makes one system call with a limit in milliseconds.
+    fn wait_coarsely<'b>(
+        &self,
+        timeout: Option<&Timespec>,
+        buffer: &'b mut [MaybeUninit<epoll::Event>],
+    ) -> &'b [epoll::Event] {
+        match epoll::wait(&self.poller, buffer, timeout) {
+            Ok((events, _)) => events,
+            Err(error) => {
+                end_if_lost("epoll_wait", &error.into());
+                &[]
+            }
+        }
     }
 
     /// [`wait_once`](Self::wait_once) with a limit in nanoseconds, if the kernel supports it.
@@ -143,13 +173,16 @@ impl Os {
                 Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => {
                     self.coarse.store(true, Relaxed); // Relaxed: a hint
                 }
-                Err(_) => return &[],
+                Err(error) => {
+                    end_if_lost("epoll_pwait2", &error);
+                    return &[];
+                }
             }
         }
         // rustix rounds up to milliseconds. A longer wait is cut to an hour; the caller then waits
         // again.
         let time = Timespec::try_from(time.min(Duration::from_secs(3600))).ok();
-        epoll::wait(&self.poller, buffer, time.as_ref()).map_or(&[], |(events, _)| events)
+        self.wait_coarsely(time.as_ref(), buffer)
     }
 }
 

@@ -25,7 +25,10 @@ pub(crate) use self::epoll::Os;
 pub(crate) use self::portable::Os;
 
 use crate::poll_desc::Tells;
+use gmp_rt::park::lost_descriptor;
+use rustix::io::Errno;
 use rustix::net::SendFlags;
+use std::io;
 
 /// Makes a send to a socket whose other end is gone return an error instead of raising SIGPIPE. On
 /// Apple's systems this is an option of the socket, which std sets.
@@ -43,6 +46,20 @@ pub(crate) struct Edge {
     pub(crate) key: usize,
     pub(crate) read: Option<Tells>,
     pub(crate) write: Option<Tells>,
+}
+
+/// Whether an error says that a descriptor of the poller is closed, or belongs to another file.
+fn is_lost(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::BADF | Errno::INVAL))
+}
+
+/// Ends the process if `error`, of a system call with the poller's own descriptors, says that they
+/// are lost. The poll would fail for ever, and no goroutine would run again.
+#[cold]
+fn end_if_lost(call: &str, error: &io::Error) {
+    if is_lost(error) {
+        lost_descriptor(call, error);
+    }
 }
 
 /// Maximum number of events in one call. Chosen.

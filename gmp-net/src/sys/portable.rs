@@ -4,7 +4,7 @@
 //! wait that was admitted returns `Bell::Rang`. `polling` does not report the end of the peer's
 //! data, so a short read is never trusted.
 
-use super::{EVENTS, Edge};
+use super::{EVENTS, Edge, end_if_lost};
 use crate::poll_desc::{Tells, Trust};
 use gmp_rt::park::{Bell, Delay};
 use gmp_rt::prim::fixed::Mutex;
@@ -60,8 +60,9 @@ impl Os {
 
     /// Ends a wait (Go: `netpollBreak`).
     pub(crate) fn ring(&self) {
-        // It fails only if the poller is broken. Then waits fail as well and do not block.
-        let _ = self.poller.notify();
+        if let Err(error) = self.poller.notify() {
+            end_if_lost("wake-up of the poller", &error);
+        }
     }
 
     /// Waits for events and passes each one to `tell`.
@@ -73,8 +74,10 @@ impl Os {
         };
         let Some(mut events) = events else { return Bell::Silent };
         events.clear();
-        // An error (a signal arrived) counts as no event.
-        let _ = self.poller.wait(&mut events, timeout);
+        // An interruption by a signal counts as no event.
+        if let Err(error) = self.poller.wait(&mut events, timeout) {
+            end_if_lost("wait of the poller", &error);
+        }
         for event in events.iter() {
             // Hang-ups are reported as readable and writable.
             let side = |ready: bool| ready.then_some(Tells::More);

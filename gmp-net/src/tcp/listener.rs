@@ -91,6 +91,8 @@ impl TcpListener {
     /// # Errors
     ///
     /// [`Closed`](crate::Closed), an expired deadline, or an error of the OS.
+    /// [`WatchLimit`](crate::WatchLimit) if the connection was accepted and cannot be registered.
+    /// That connection is closed, and the listener still works.
     ///
     /// # Cancel safety
     ///

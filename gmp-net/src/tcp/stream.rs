@@ -70,7 +70,7 @@ impl TcpStream {
         connect::any(addr::all(addr).await?).await
     }
 
-    /// [`connect`](Self::connect) with a time limit.
+    /// [`connect`](Self::connect) with a time limit, for the resolution of a name as well.
     ///
     /// # Errors
     ///

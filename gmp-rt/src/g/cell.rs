@@ -15,10 +15,10 @@
 
 use super::heap::{self, CELL_ALIGN, SizeClass};
 use super::join::JoinHandle;
+use super::join_slot::JoinSlot;
 use super::list::Link;
 use super::ptr::GPtr;
 use super::status::{AfterDone, AfterRef, Cause, Output};
-use super::waker::TinyWaker;
 use super::{Birth, G, GRef, Schedule, Wait};
 use crate::prim::{AtomicU64, AtomicUsize, UnsafeCell, debug_assert_no_lock_held, drop_payload};
 use crate::util::large::BOX_ABOVE;
@@ -133,7 +133,7 @@ impl<F: Future, S: Schedule, K: Keep<F::Output>> GCell<F, S, K> {
                 None => unreachable!(),
             },
         },
-        poll: Self::poll,
+        poll: Self::__rust_begin_short_backtrace,
         cancel: Self::cancel,
         drop_output: Self::drop_output,
         take_output: Self::take_output,
@@ -151,10 +151,14 @@ impl<F: Future, S: Schedule, K: Keep<F::Output>> GCell<F, S, K> {
 
     /// Polls the future and catches its panic.
     ///
+    /// std ends a short backtrace at a function of this name. So the frames of the scheduler are
+    /// not shown. This name covers builds without debug information, in which the function of the
+    /// same name below is not seen because it is inlined.
+    ///
     /// # Safety
     ///
     /// I1 and I3: the caller runs the goroutine.
-    unsafe fn poll(g: GPtr, cx: &mut Context<'_>) -> Polled {
+    unsafe fn __rust_begin_short_backtrace(g: GPtr, cx: &mut Context<'_>) -> Polled {
         debug_assert_no_lock_held("polls a goroutine");
         // SAFETY: I1, guaranteed by the caller.
         let this = unsafe { Self::of(g) };
@@ -163,7 +167,7 @@ impl<F: Future, S: Schedule, K: Keep<F::Output>> GCell<F, S, K> {
                 // SAFETY: I2, I3 — running, so the future exists and this thread owns it.
                 let future: &mut F = unsafe { &mut (*stage).future };
                 // SAFETY: I4 — the future stays in this cell until it is dropped there.
-                unsafe { Pin::new_unchecked(future) }.poll(cx)
+                __rust_begin_short_backtrace(unsafe { Pin::new_unchecked(future) }, cx)
             })
         }));
         let outcome = match result {
@@ -179,7 +183,7 @@ impl<F: Future, S: Schedule, K: Keep<F::Output>> GCell<F, S, K> {
     ///
     /// # Safety
     ///
-    /// As for [`poll`](Self::poll).
+    /// As for [`GVTable::poll`].
     unsafe fn cancel(g: GPtr) -> Output {
         // SAFETY: I1, guaranteed by the caller.
         let this = unsafe { Self::of(g) };
@@ -274,6 +278,15 @@ impl<F: Future, S: Schedule, K: Keep<F::Output>> GCell<F, S, K> {
     }
 }
 
+/// Polls the future of a goroutine. std ends a short backtrace at a function of this name.
+#[inline]
+fn __rust_begin_short_backtrace<F: Future>(
+    future: Pin<&mut F>,
+    cx: &mut Context<'_>,
+) -> Poll<F::Output> {
+    future.poll(cx)
+}
+
 /// A new goroutine.
 #[derive(Debug)]
 pub(crate) struct Newborn<T> {
@@ -324,7 +337,7 @@ fn build<F: Future, S: Schedule, K: Keep<F::Output>>(
         let wait = Wait::pack(0, WaitReason::Await as u64);
         (&raw mut (*cell).header.wait).write(AtomicU64::new(wait));
         (&raw mut (*cell).header.resource).write(AtomicUsize::new(0));
-        (&raw mut (*cell).header.join).write(UnsafeCell::new(TinyWaker::EMPTY));
+        (&raw mut (*cell).header.join).write(JoinSlot::new());
         (&raw mut (*cell).stage)
             .write(UnsafeCell::new(Stage { future: ManuallyDrop::new(future) }));
     }
@@ -368,7 +381,7 @@ pub(crate) fn complete(gp: GRef, output: Output) {
         }
         AfterDone::WakeJoiner => {
             // SAFETY: dead with `JOIN_WAKER`, so this M owns the slot.
-            let waker = unsafe { g.header() }.join.with_mut(|slot| unsafe { (*slot).take() });
+            let waker = unsafe { g.header().join.take() };
             // SAFETY: this M's reference, given up once.
             unsafe { drop_ref(g) };
             if let Some(waker) = waker {

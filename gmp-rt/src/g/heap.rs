@@ -17,25 +17,27 @@
 //! The process has one heap, not one per runtime: a waker may outlive its runtime, and its cell
 //! must stay valid.
 //!
-//! After a burst, empty slabs beyond [`KEEP_EMPTY_BYTES`] per class go back to the OS, each when
-//! its last cell returns to it. Cells in the transfer queue return when all Ps of a runtime are
-//! idle ([`trim`]).
+//! After a burst, memory beyond [`KEEP_EMPTY_BYTES`] per class goes back to the OS: empty slabs,
+//! and empty pages of other slabs ([`centre`](super::centre)). Cells in the transfer queue return
+//! to their slabs when all Ps of a runtime are idle ([`trim`]).
 //!
 //! # Invariants
 //!
-//! - I1: a free cell is in exactly one magazine or slab free list, linked through `G::link`, and
-//!   its status word is free.
+//! - I1: a free cell is in its slab, or in exactly one magazine, linked through `G::link`. Its
+//!   status word is free.
 //! - I2: a [`Cache`] is used only by the thread that [`install`]ed it, until it is replaced.
 //! - I3: the installed pointer is null or points to a live cache.
 
-use super::GSight;
+use super::centre::Centre;
 use super::ptr::GPtr;
-use super::slab::{SLAB_BYTES, SlabRef};
 use super::waker::CountedG;
-use crate::prim::{SleepMutex, process_wide, thread_wide};
+use super::{GSight, GoId};
+use crate::prim::fixed::AtomicUsize;
+use crate::prim::{Ordering, SleepMutex, process_wide, thread_wide};
 use crate::tuning::{CACHE_BATCH, CELL_BATCH_BYTES, KEEP_EMPTY_BYTES, TRANSFER_BATCHES};
 use crossbeam_queue::ArrayQueue;
 use std::cell::Cell;
+use std::ops::ControlFlow;
 use std::ptr;
 
 /// The strictest alignment of a cell. A future that needs more is boxed.
@@ -69,7 +71,7 @@ impl SizeClass {
         None
     }
 
-    fn index(self) -> usize {
+    pub(super) fn index(self) -> usize {
         usize::from(self.0)
     }
 
@@ -78,9 +80,9 @@ impl SizeClass {
     }
 }
 
-/// A stack of free cells.
+/// A stack of free cells that are given out.
 #[derive(Clone, Copy, Default)]
-struct Magazine {
+pub(super) struct Magazine {
     head: Option<GPtr>,
     len: usize,
 }
@@ -90,7 +92,7 @@ unsafe impl Send for Magazine {}
 
 impl Magazine {
     #[inline]
-    fn pop(&mut self) -> Option<GPtr> {
+    pub(super) fn pop(&mut self) -> Option<GPtr> {
         let cell = self.head?;
         // SAFETY: I1 — a free cell of this magazine.
         self.head = unsafe { cell.link().get() };
@@ -99,7 +101,7 @@ impl Magazine {
     }
 
     #[inline]
-    fn push(&mut self, cell: GPtr) {
+    pub(super) fn push(&mut self, cell: GPtr) {
         // SAFETY: I1 — a free cell that the caller gives away.
         unsafe { cell.link().set(self.head) };
         self.head = Some(cell);
@@ -216,7 +218,12 @@ fn current<'a>() -> Option<&'a Cache> {
 pub(super) fn alloc(class: SizeClass) -> GPtr {
     match current() {
         Some(cache) => cache.take(class),
-        None => HEAP[class.index()].take_cell(),
+        None => {
+            let Some(cell) = HEAP[class.index()].take_cells(1).pop() else {
+                unreachable!("the centre gives as many cells as it is asked for")
+            };
+            cell
+        }
     }
 }
 
@@ -231,7 +238,11 @@ pub(super) unsafe fn free(cell: GPtr, class: SizeClass) {
     unsafe { cell.status() }.reset();
     match current() {
         Some(cache) => cache.give(cell, class),
-        None => HEAP[class.index()].give_cell(cell),
+        None => {
+            let mut magazine = Magazine::default();
+            magazine.push(cell);
+            HEAP[class.index()].give_cells(magazine);
+        }
     }
 }
 
@@ -244,23 +255,27 @@ struct Class {
     class: SizeClass,
     transfer: ArrayQueue<Magazine>,
     centre: SleepMutex<Centre>,
-}
-
-/// The slabs of a class.
-#[derive(Default)]
-struct Centre {
-    /// All slabs. The index of a slab does not change while it is mapped.
-    slabs: Vec<Option<SlabRef>>,
-    vacant: Vec<usize>,
-    /// The slabs with free cells.
-    with_room: Vec<SlabRef>,
-    /// The number of slabs whose cells are all in the slab.
-    idle: usize,
+    /// The spare bytes of the centre after its last change. A hint: read without the lock.
+    spare: AtomicUsize,
 }
 
 impl Class {
     fn new(class: SizeClass) -> Self {
-        Self { class, transfer: ArrayQueue::new(TRANSFER_BATCHES), centre: SleepMutex::default() }
+        Self {
+            class,
+            transfer: ArrayQueue::new(TRANSFER_BATCHES),
+            centre: SleepMutex::default(),
+            spare: AtomicUsize::new(0),
+        }
+    }
+
+    /// Runs `f` with the centre locked.
+    fn with_centre<R>(&self, f: impl FnOnce(&mut Centre) -> R) -> R {
+        let mut centre = self.centre.lock();
+        let result = f(&mut centre);
+        // Relaxed: a hint, on which no other memory depends.
+        self.spare.store(centre.usage().spare, Ordering::Relaxed);
+        result
     }
 
     #[cold]
@@ -268,12 +283,7 @@ impl Class {
         if let Some(magazine) = self.transfer.pop() {
             return magazine;
         }
-        let mut magazine = Magazine::default();
-        let mut centre = self.centre.lock();
-        while magazine.len < self.class.batch_len() {
-            magazine.push(centre.take(self.class));
-        }
-        magazine
+        self.take_cells(self.class.batch_len())
     }
 
     #[cold]
@@ -283,108 +293,64 @@ impl Class {
         }
     }
 
-    fn give_cells(&self, mut magazine: Magazine) {
-        if magazine.len == 0 {
+    fn take_cells(&self, n: usize) -> Magazine {
+        let mut magazine = Magazine::default();
+        self.with_centre(|centre| centre.take(self.class, n, &mut magazine));
+        magazine
+    }
+
+    fn give_cells(&self, magazine: Magazine) {
+        if magazine.len > 0 {
+            self.with_centre(|centre| centre.give(magazine));
+        }
+    }
+
+    /// Gives back the spare pages beyond `keep` bytes while `go_on` returns true.
+    fn give_back(&self, keep: usize, go_on: &impl Fn() -> bool) {
+        // Relaxed: a hint. The lock is taken if it exceeds the limit only.
+        if self.spare.load(Ordering::Relaxed) <= keep {
             return;
         }
-        let mut centre = self.centre.lock();
-        while let Some(cell) = magazine.pop() {
-            centre.give(cell);
-        }
-    }
-
-    fn take_cell(&self) -> GPtr {
-        self.centre.lock().take(self.class)
-    }
-
-    fn give_cell(&self, cell: GPtr) {
-        self.centre.lock().give(cell);
-    }
-}
-
-impl Centre {
-    fn take(&mut self, class: SizeClass) -> GPtr {
-        let slab = match self.with_room.last() {
-            Some(slab) => *slab,
-            None => self.map(class),
-        };
-        if slab.is_idle() {
-            self.idle -= 1;
-        }
-        let Some(cell) = slab.take() else { unreachable!("listed slabs have room") };
-        if !slab.has_room() {
-            self.with_room.pop();
-            slab.room_index().set(None);
-        }
-        cell
-    }
-
-    fn map(&mut self, class: SizeClass) -> SlabRef {
-        let bytes = SIZES[class.index()];
-        let Some(slab) = SlabRef::map(bytes) else {
-            let layout = std::alloc::Layout::from_size_align(SLAB_BYTES, CELL_ALIGN);
-            std::alloc::handle_alloc_error(layout.expect("a small power of two"));
-        };
-        let index = self.vacant.pop().unwrap_or(self.slabs.len());
-        if index == self.slabs.len() {
-            self.slabs.push(None);
-        }
-        self.slabs[index] = Some(slab);
-        slab.index().set(index);
-        self.list(slab);
-        self.idle += 1;
-        slab
-    }
-
-    fn list(&mut self, slab: SlabRef) {
-        slab.room_index().set(Some(self.with_room.len()));
-        self.with_room.push(slab);
-    }
-
-    fn unlist(&mut self, slab: SlabRef) {
-        if let Some(at) = slab.room_index().take() {
-            self.with_room.swap_remove(at);
-            if let Some(moved) = self.with_room.get(at) {
-                moved.room_index().set(Some(at));
+        for n in 0.. {
+            // One slab at a time, so that a refill never waits for all of them.
+            if !go_on() || self.with_centre(|centre| centre.give_back(n, keep)).is_none() {
+                break;
             }
         }
-    }
-
-    fn give(&mut self, cell: GPtr) {
-        let slab = SlabRef::of(cell);
-        // SAFETY: I1 — a free cell that the caller gives away; its address is in that slab.
-        unsafe { slab.give(cell) };
-        if slab.room_index().get().is_none() {
-            self.list(slab);
-        }
-        if slab.is_idle() {
-            self.idle += 1;
-            if self.idle * SLAB_BYTES > KEEP_EMPTY_BYTES {
-                self.unmap(slab);
-            }
-        }
-    }
-
-    fn unmap(&mut self, slab: SlabRef) {
-        self.unlist(slab);
-        self.idle -= 1;
-        let index = slab.index().get();
-        self.slabs[index] = None;
-        self.vacant.push(index);
-        // SAFETY: idle, and unlisted under the lock that walkers also take.
-        unsafe { slab.unmap() };
     }
 
     /// Returns references to the goroutines in slab number `n` that are alive; `None` past the last
     /// slab.
     fn sights(&self, n: usize) -> Option<Vec<GSight>> {
-        let slab = *self.slabs.get(n)?;
-        // SAFETY: cells below the mark of a slab that the lock keeps mapped.
+        let centre = self.centre.lock();
+        // SAFETY: given-out cells of a slab that the lock keeps mapped.
         let living = |cell: &GPtr| unsafe { cell.status() }.try_ref();
-        let living = slab.iter().flat_map(SlabRef::cells).filter(living);
+        let living = centre.given_out(n)?.filter(living);
         // SAFETY: `try_ref` has taken the reference.
         Some(living.map(|cell| GSight(unsafe { CountedG::from_counted(cell) })).collect())
     }
+
+    /// Returns a reference to the goroutine whose cell is at `address`, if it is alive.
+    fn sight_at(&self, address: usize) -> Option<GSight> {
+        let centre = self.centre.lock();
+        let cell = centre.cell_at(address)?;
+        // SAFETY: a given-out cell of a slab that the lock keeps mapped.
+        if !unsafe { cell.status() }.try_ref() {
+            return None;
+        }
+        // SAFETY: `try_ref` has taken the reference.
+        Some(GSight(unsafe { CountedG::from_counted(cell) }))
+    }
+}
+
+/// Returns the goroutine with the id `goid`, if it is alive and its cell is at `address`.
+///
+/// It reads the list of slabs, not all cells.
+pub(crate) fn find(address: usize, goid: GoId) -> Option<GSight> {
+    HEAP.iter().find_map(|class| {
+        // The lock is released before the goroutine is dropped, as in `for_each`.
+        class.sight_at(address).filter(|g| g.goid() == goid)
+    })
 }
 
 /// Calls `f` for every goroutine of the process that is alive, without stopping any thread.
@@ -392,53 +358,47 @@ impl Centre {
 /// A goroutine that is alive during the whole call is visited exactly once. One that starts or ends
 /// meanwhile may be missed.
 pub(crate) fn for_each(mut f: impl FnMut(&GSight)) {
+    let _ = try_for_each(|g| {
+        f(g);
+        ControlFlow::Continue(())
+    });
+}
+
+/// [`for_each`] until `f` returns `Break`.
+pub(crate) fn try_for_each(mut f: impl FnMut(&GSight) -> ControlFlow<()>) -> ControlFlow<()> {
     for class in HEAP.iter() {
         for n in 0.. {
             // One slab at a time, so that a refill never waits for the whole walk. The sights are
             // dropped after the lock: the last reference returns its cell, which takes the lock.
-            let Some(sights) = class.centre.lock().sights(n) else {
-                break;
-            };
-            sights.iter().for_each(&mut f);
+            let Some(sights) = class.sights(n) else { break };
+            sights.iter().try_for_each(&mut f)?;
         }
     }
+    ControlFlow::Continue(())
 }
 
-/// Returns the magazines of the transfer queue to their slabs. Each cell in them may keep a slab
-/// from going back to the OS. Called when a runtime is idle.
-pub(crate) fn trim() {
+/// Returns the magazines of the transfer queue to their slabs, and spare pages to the OS. Called
+/// when a runtime is idle. Returns early if `go_on` returns false.
+pub(crate) fn trim(go_on: impl Fn() -> bool) {
+    trim_to(KEEP_EMPTY_BYTES, go_on);
+}
+
+/// Trims each class to `keep` bytes of spare pages.
+pub(super) fn trim_to(keep: usize, go_on: impl Fn() -> bool) {
     for class in HEAP.iter() {
+        // A magazine may keep many pages in use.
         while let Some(magazine) = class.transfer.pop() {
             class.give_cells(magazine);
-        }
-    }
-}
-
-/// Memory of the heap, for statistics and tests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct HeapStats {
-    /// Bytes mapped from the OS.
-    pub(crate) mapped_bytes: usize,
-    /// Slabs mapped.
-    pub(crate) slabs: usize,
-}
-
-/// Returns the current memory of the heap.
-pub(crate) fn stats() -> HeapStats {
-    let slabs = HEAP.iter().map(|class| class.centre.lock().slabs.iter().flatten().count()).sum();
-    HeapStats { mapped_bytes: slabs * SLAB_BYTES, slabs }
-}
-
-#[cfg(gmp_loom)]
-mod model_end {
-    //! Each execution of a model has its own heap, which ends with it.
-
-    impl Drop for super::Centre {
-        fn drop(&mut self) {
-            for slab in self.slabs.drain(..).flatten() {
-                // SAFETY: the execution is over: nothing refers to a cell.
-                unsafe { slab.unmap() };
+            if !go_on() {
+                return;
             }
         }
+        class.give_back(keep, &go_on);
     }
+}
+
+/// Returns the bytes of the heap's pages that hold memory. Pages that were never used, or that were
+/// given back, do not count.
+pub(crate) fn resident_bytes() -> usize {
+    HEAP.iter().map(|class| class.centre.lock().usage().resident).sum()
 }

@@ -16,6 +16,7 @@ use crate::wait_reason::WaitReason;
 use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
+use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
@@ -117,11 +118,11 @@ impl<T> JoinHandle<T> {
             return false;
         }
         // SAFETY: I1 — `JOIN_WAKER` is unset and this is the handle.
-        let known = g.join.with(|slot| unsafe { (*slot).will_wake(waker) });
+        let known = unsafe { g.join.will_wake(waker) };
         if !known {
             let tiny = TinyWaker::new(waker);
             // SAFETY: I1 — as above.
-            drop(g.join.with_mut(|slot| unsafe { std::mem::replace(&mut *slot, tiny) }));
+            drop(unsafe { g.join.put(tiny) });
         }
         g.status.set_join_waker().is_ok()
     }
@@ -143,9 +144,10 @@ impl<T> Future for JoinHandle<T> {
         self.g = None;
         // SAFETY: I1 — dead, and the output is taken once: the handle no longer has `g`.
         let outcome = unsafe { cell::take_output::<T>(raw) };
+        let outcome = outcome.map_err(|failure| JoinError::new(g, failure));
         // SAFETY: I1 — the handle's reference, given up once.
         unsafe { cell::drop_ref(raw) };
-        Poll::Ready(outcome.map_err(|failure| JoinError::new(self.goid, failure)))
+        Poll::Ready(outcome)
     }
 }
 
@@ -157,7 +159,7 @@ impl<T> Drop for JoinHandle<T> {
             AfterDetach::Released => return,
             AfterDetach::TakeWaker => {
                 // SAFETY: I1 — `JOIN_WAKER` is unset, so the handle owns the slot.
-                drop(unsafe { g.header() }.join.with_mut(|slot| unsafe { (*slot).take() }));
+                drop(unsafe { g.header().join.take() });
             }
             // SAFETY: I1 — dead, and the output is not taken: `g` was still in the handle.
             AfterDetach::DropOutput => unsafe { cell::drop_output(g) },
@@ -187,7 +189,8 @@ impl<T> fmt::Debug for JoinHandle<T> {
 /// let handle = gmp::spawn(async { panic!("no luck") });
 /// let error = gmp::block_on(handle).unwrap_err();
 /// assert!(matches!(&error, JoinError::Panic(panic) if panic.message() == "no luck"));
-/// assert!(error.to_string().ends_with("panicked: no luck"));
+/// assert!(error.to_string().starts_with("goroutine "));
+/// assert!(error.to_string().ends_with(" panicked: no luck"));
 /// ```
 #[derive(Debug)]
 #[non_exhaustive]
@@ -200,7 +203,8 @@ pub enum JoinError {
 
 /// The panic of a goroutine: what [`JoinError::Panic`] holds.
 pub struct JoinPanic {
-    goid: u64,
+    /// Boxed, so that a join that returns an output moves few words.
+    ended: Box<Ended>,
     /// A mutex only makes it `Sync`.
     payload: Mutex<Box<dyn Any + Send>>,
     message: Box<str>,
@@ -209,17 +213,49 @@ pub struct JoinPanic {
 /// The cancellation of a goroutine: what [`JoinError::Cancelled`] holds.
 #[derive(Debug)]
 pub struct Cancelled {
+    ended: Box<Ended>,
+}
+
+/// A goroutine that returned no output.
+#[derive(Debug)]
+struct Ended {
     goid: u64,
+    name: Option<Box<str>>,
+    site: &'static Location<'static>,
+}
+
+impl Ended {
+    fn new(g: &G) -> Self {
+        Self { goid: g.goid(), name: g.name().map(Into::into), site: g.site() }
+    }
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "goroutine {}", self.goid)?;
+        if let Some(name) = &self.name {
+            write!(f, " {name:?}")?;
+        }
+        write!(f, " (spawned at {})", self.site)
+    }
 }
 
 impl JoinError {
-    pub(crate) fn new(goid: u64, failure: Failure) -> Self {
+    fn new(g: &G, failure: Failure) -> Self {
+        let ended = Box::new(Ended::new(g));
         match failure {
-            Failure::Cancelled => Self::Cancelled(Cancelled { goid }),
+            Failure::Cancelled => Self::Cancelled(Cancelled { ended }),
             Failure::Panic(payload) => {
                 let message = panic_message(&*payload).into();
-                Self::Panic(JoinPanic { goid, payload: Mutex::new(payload), message })
+                Self::Panic(JoinPanic { ended, payload: Mutex::new(payload), message })
             }
+        }
+    }
+
+    fn ended(&self) -> &Ended {
+        match self {
+            Self::Panic(panic) => &panic.ended,
+            Self::Cancelled(cancelled) => &cancelled.ended,
         }
     }
 
@@ -238,10 +274,19 @@ impl JoinError {
     /// Returns the id of the goroutine.
     #[must_use]
     pub fn goid(&self) -> u64 {
-        match self {
-            Self::Panic(panic) => panic.goid,
-            Self::Cancelled(cancelled) => cancelled.goid,
-        }
+        self.ended().goid
+    }
+
+    /// Returns the name of the goroutine, if it has one.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.ended().name.as_deref()
+    }
+
+    /// Returns the place where the goroutine was spawned.
+    #[must_use]
+    pub fn spawned_at(&self) -> &'static Location<'static> {
+        self.ended().site
     }
 }
 
@@ -262,7 +307,8 @@ impl JoinPanic {
 impl fmt::Debug for JoinPanic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut f = f.debug_struct("JoinPanic");
-        f.field("goid", &self.goid).field("message", &self.message).finish_non_exhaustive()
+        f.field("goroutine", &format_args!("{}", self.ended));
+        f.field("message", &self.message).finish_non_exhaustive()
     }
 }
 
@@ -280,10 +326,8 @@ pub fn panic_message(payload: &(dyn Any + Send)) -> &str {
 impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Panic(panic) => {
-                write!(f, "goroutine {} panicked: {}", panic.goid, panic.message)
-            }
-            Self::Cancelled(Cancelled { goid }) => write!(f, "goroutine {goid} was cancelled"),
+            Self::Panic(panic) => write!(f, "{} panicked: {}", panic.ended, panic.message),
+            Self::Cancelled(cancelled) => write!(f, "{} was cancelled", cancelled.ended),
         }
     }
 }

@@ -19,6 +19,7 @@
 //! | `complete` frees a cell that has references | `walk_vs_reuse` |
 //! | `try_ref` takes a free cell | `walk_vs_reuse` |
 //! | `abort` of a running goroutine does nothing | `abort_vs_park` |
+//! | a slab counts no cell in use in its pages | `walk_vs_return_of_pages` |
 //! | `complete` does not wake the joiner | `join_vs_end` |
 //! | `complete` with a relaxed exchange | `join_vs_end`, `detach_of_joiner_vs_end` |
 //! | `complete` keeps an output without a handle | `detach_vs_end`, `detach_of_joiner_vs_end` |
@@ -33,7 +34,7 @@ use super::join::JoinHandle;
 use super::origin::Origin;
 use super::status::{AfterPoll, Cause, ToRunning};
 use super::{Birth, G, GRef, GoId, Ids, Schedule, heap, waker};
-use crate::prim::{AtomicBool, AtomicUsize, Mutex, Ordering, UnsafeCell, process_wide};
+use crate::prim::{AtomicBool, AtomicUsize, Mutex, Ordering, UnsafeCell, fixed, process_wide};
 use ::loom::future::block_on;
 use ::loom::sync::Arc;
 use ::loom::thread;
@@ -329,6 +330,47 @@ fn loom_abort_vs_park() {
         assert!(block_on(handle).is_err());
         assert_eq!(free_cell(), first, "not freed");
     });
+}
+
+/// A walk over the slabs runs while a goroutine ends, its page goes back to the OS, and a new one
+/// begins in the same cell. The walk sees each of them whole, or not at all. The neighbour stays
+/// visible.
+#[test]
+fn loom_walk_vs_return_of_pages() {
+    /// Whether a new goroutine was in the cell of the old one.
+    static REUSED: fixed::AtomicBool = fixed::AtomicBool::new(false);
+    let mut builder = ::loom::model::Builder::new();
+    builder.preemption_bound = Some(2);
+    builder.check(|| {
+        // The first cell shares a page with the second. Both must be free.
+        let (first, first_handle) = spawn(9, async {});
+        let (gp, handle) = spawn(1, async {});
+        let (neighbour, neighbours_handle) = spawn(3, async {});
+        drop(handle);
+        let address = std::ptr::from_ref::<G>(&gp).addr();
+        run(first);
+        drop(first_handle);
+        let walks = thread::spawn(found);
+        run(gp);
+        heap::trim_to(0, || true);
+        let (first, first_handle) = spawn(9, async {});
+        let (gp, handle) = spawn(2, async {});
+        let mut seen = walks.join().unwrap();
+        seen.retain(|goid| *goid != 9);
+        seen.sort_unstable();
+        assert!(matches!(*seen, [3] | [1, 3] | [2, 3] | [1, 2, 3]), "{seen:?}");
+        let reused = std::ptr::from_ref::<G>(&gp).addr() == address;
+        REUSED.store(REUSED.load(Ordering::Relaxed) | reused, Ordering::Relaxed);
+        for gp in [first, gp] {
+            run(gp);
+        }
+        drop((first_handle, handle));
+        assert_eq!(found(), [3]);
+        run(neighbour);
+        drop(neighbours_handle);
+        assert_eq!(found(), [], "still found");
+    });
+    assert!(REUSED.load(Ordering::Relaxed), "no execution used the cell again");
 }
 
 /// A walk over the slabs reads a cell whose goroutine ends and that is used again. It sees one of

@@ -30,7 +30,7 @@
 //! They do not change while a reference exists, so any holder of a reference reads them. `link`
 //! belongs to the owner of the [`GRef`] (a queue), or to the free list. `wait` and `resource` are
 //! hints for dumps. They are atomic because a dump reads them at any time. `join` follows
-//! `JOIN_WAKER` of the [status word](status).
+//! `JOIN_WAKER` of the [status word](status), see [`join_slot`].
 //!
 //! # Differences from Go
 //!
@@ -40,17 +40,22 @@
 
 #[expect(unsafe_code, reason = "future and output share memory, I1 to I4 of the module")]
 pub(crate) mod cell;
+#[expect(unsafe_code, reason = "cells go back to their slabs, I1 and I4 of the slab")]
+mod centre;
 #[expect(unsafe_code, reason = "free lists through raw cells, I1 to I3 of the module")]
 pub(crate) mod heap;
 #[expect(unsafe_code, reason = "the output is read through the vtable, I1 of the module")]
 pub(crate) mod join;
+#[expect(unsafe_code, reason = "a waker in an atomic word, I1 and I2 of the module")]
+mod join_slot;
 #[expect(unsafe_code, reason = "a list through the cells' own links, I1 of the module")]
 pub(crate) mod list;
 #[expect(unsafe_code, reason = "a tagged pointer, I1 of the module")]
 pub(crate) mod origin;
+mod page_map;
 #[expect(unsafe_code, reason = "the pointer to a cell, I1 to I3 of the module")]
 pub(crate) mod ptr;
-#[expect(unsafe_code, reason = "mapped memory cut into cells, I1 to I4 of the module")]
+#[expect(unsafe_code, reason = "mapped memory cut into cells, I1 to I5 of the module")]
 mod slab;
 pub(crate) mod status;
 #[expect(unsafe_code, reason = "a waker is taken out of its place when it is woken or dropped")]
@@ -58,6 +63,9 @@ pub(crate) mod stored;
 #[expect(unsafe_code, reason = "the raw waker, I1 to I2 of the module")]
 pub(crate) mod waker;
 
+#[cfg(all(test, not(gmp_loom)))]
+#[expect(unsafe_code, reason = "tests use cells without goroutines")]
+mod centre_tests;
 #[cfg(all(test, gmp_loom))]
 #[expect(unsafe_code, reason = "models touch cells as the code does")]
 mod loom;
@@ -66,11 +74,12 @@ mod loom;
 mod tests;
 
 use self::cell::GVTable;
+use self::join_slot::JoinSlot;
 use self::list::Link;
 use self::origin::Origin;
 use self::ptr::GPtr;
 use self::status::{Cause, Status};
-use crate::prim::{AtomicU64, AtomicUsize, Ordering::Relaxed, UnsafeCell};
+use crate::prim::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use crate::wait_reason::WaitReason;
 use std::panic::Location;
 use std::task::{Context, Poll};
@@ -110,7 +119,7 @@ pub(crate) struct G {
     wait: AtomicU64,
     /// The object of the wait: address of a channel, a descriptor, the goid of a goroutine.
     resource: AtomicUsize,
-    join: UnsafeCell<waker::TinyWaker>,
+    join: JoinSlot,
 }
 
 // Six pointers and three words of 64 bits, which some 32-bit targets align to 8 bytes.
@@ -223,6 +232,13 @@ impl G {
     }
 }
 
+impl G {
+    /// Returns the address of the goroutine whose waker is in the join slot. A hint.
+    pub(crate) fn joiner(&self) -> Option<usize> {
+        self.join.goroutine()
+    }
+}
+
 impl std::fmt::Debug for G {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("G").field("goid", &self.goid()).field("status", &self.status).finish()
@@ -262,8 +278,14 @@ mod gref {
 
         /// Returns the pointer to the cell, without the right to run.
         #[inline]
-        pub(super) fn as_raw(&self) -> GPtr {
+        pub(crate) fn as_raw(&self) -> GPtr {
             self.0
+        }
+
+        /// Returns the address of the cell, for [`find`](super::heap::find).
+        #[inline]
+        pub(crate) fn address(&self) -> usize {
+            self.0.as_ptr().addr()
         }
 
         /// Makes a `GRef` of the pointer in a queue slot.
@@ -293,6 +315,11 @@ mod gref {
 pub(crate) struct GSight(waker::CountedG);
 
 impl GSight {
+    /// Returns the address of the cell, which no other goroutine has while this value exists.
+    pub(crate) fn address(&self) -> usize {
+        self.0.address()
+    }
+
     /// Ends the goroutine at its next await. Returns `true` if that made it runnable.
     pub(crate) fn abort(&self) -> bool {
         self.0.abort()

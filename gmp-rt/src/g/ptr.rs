@@ -115,7 +115,7 @@ impl GPtr {
     ///
     /// I3: the caller holds a reference on the goroutine for the whole of `'a`.
     #[inline]
-    pub(super) unsafe fn header<'a>(self) -> &'a G {
+    pub(crate) unsafe fn header<'a>(self) -> &'a G {
         // SAFETY: guaranteed by the caller.
         unsafe { self.0.as_ref() }
     }

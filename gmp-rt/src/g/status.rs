@@ -408,6 +408,17 @@ impl Status {
         }
     }
 
+    /// Returns the number of wakers of a waiting goroutine; `None` if it does not wait. The caller
+    /// has one reference, which is not counted.
+    ///
+    /// A reference of another walk counts as a waker.
+    pub(crate) fn wakers(&self) -> Option<usize> {
+        let now = self.0.load(Acquire); // O3
+        // One reference for being alive, and the caller's.
+        let known = 2 + usize::from(now & JOIN_INTEREST != 0);
+        (now & PHASE == WAITING).then(|| (now / REF).saturating_sub(known))
+    }
+
     /// Drops a reference.
     #[inline]
     pub(crate) fn drop_ref(&self) -> AfterRef {

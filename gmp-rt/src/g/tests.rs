@@ -208,3 +208,66 @@ fn dropping_a_handle_reports_nothing_and_frees() {
     assert!(run(gp).is_none());
     drop(handle);
 }
+
+#[test]
+fn a_cell_is_found_by_its_address_while_its_goroutine_lives() {
+    let Newborn { gp, handle } = spawn(91, async {});
+    let address = gp.address();
+    assert_eq!(heap::find(address, 91).map(|g| g.goid()), Some(91));
+    assert!(heap::find(address, 92).is_none(), "another goroutine");
+    assert!(heap::find(address + 8, 91).is_none(), "not the start of a cell");
+    assert!(heap::find(0, 91).is_none() && heap::find(usize::MAX, 91).is_none());
+    assert!(run(gp).is_none());
+    assert!(heap::find(address, 91).is_none(), "dead");
+    drop(handle);
+    assert!(heap::find(address, 91).is_none(), "free");
+}
+
+#[test]
+fn wakers_of_a_waiting_goroutine_are_counted() {
+    let Newborn { gp, handle } = spawn(93, std::future::pending::<()>());
+    let (address, waker) = (gp.address(), waker::borrowed(&gp));
+    let kept = std::task::Waker::clone(&waker);
+    let wakers = || heap::find(address, 93).and_then(|g| g.status.wakers());
+    assert_eq!(wakers(), None, "runnable");
+    let gp = run(gp).expect("pending");
+    assert_eq!(gp.status.after_pending(), AfterPoll::Parked);
+    let _ = gp.into_raw();
+    assert_eq!(wakers(), Some(1));
+    let other = kept.clone();
+    assert_eq!(wakers(), Some(2));
+    drop((other, kept));
+    assert_eq!(wakers(), Some(0));
+    drop(handle);
+    assert_eq!(wakers(), Some(0), "the reference of the handle is gone");
+    assert!(heap::find(address, 93).expect("alive").abort());
+    let gp = SUBMITTED.with_borrow_mut(Vec::pop).expect("runnable");
+    assert_eq!(gp.status.to_running(), ToRunning::Cancelled);
+    let output = cell::cancel(&gp);
+    cell::complete(gp, output);
+}
+
+#[test]
+fn the_join_slot_shows_the_goroutine_that_joins() {
+    let joined = spawn(95, async {});
+    let target = joined.gp.address();
+    let joiner = || heap::find(target, 95).and_then(|g| g.joiner());
+    assert_eq!(joiner(), None);
+    let Newborn { gp, handle } = spawn(96, joined.handle);
+    let own = gp.address();
+    let gp = run(gp).expect("pending");
+    assert_eq!(joiner(), Some(own));
+    assert_eq!(gp.status.after_pending(), AfterPoll::Parked);
+    let _ = gp.into_raw();
+    assert!(run(joined.gp).is_none());
+    let gp = SUBMITTED.with_borrow_mut(Vec::pop).expect("woken by the end of the other");
+    assert!(run(gp).is_none());
+    drop(handle);
+    // A foreign waker is no goroutine.
+    let other = spawn(97, async {});
+    let (target, mut handle) = (other.gp.address(), other.handle);
+    let mut cx = Context::from_waker(std::task::Waker::noop());
+    assert!(std::pin::Pin::new(&mut handle).poll(&mut cx).is_pending());
+    assert_eq!(heap::find(target, 97).and_then(|g| g.joiner()), None);
+    assert!(run(other.gp).is_none());
+}

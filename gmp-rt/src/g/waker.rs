@@ -173,6 +173,28 @@ impl TinyWaker {
         Self(boxed.map_addr(|addr| addr | TAG).cast())
     }
 
+    /// Returns the word, which owns the waker from then on.
+    #[inline]
+    pub(super) fn into_raw(self) -> *const () {
+        ManuallyDrop::new(self).0
+    }
+
+    /// Makes the owner of a waker again.
+    ///
+    /// # Safety
+    ///
+    /// `word` came from [`into_raw`](Self::into_raw), and this is its only owner.
+    #[inline]
+    pub(super) unsafe fn from_raw(word: *const ()) -> Self {
+        Self(word)
+    }
+
+    /// Returns the address of the goroutine that the waker `word` wakes, if it is one.
+    pub(super) fn goroutine_in(word: *const ()) -> Option<usize> {
+        let addr = word.addr();
+        (addr != 0 && addr & TAG == 0).then_some(addr)
+    }
+
     fn boxed(&self) -> Option<*mut Waker> {
         let tagged = self.0.addr() & TAG != 0;
         tagged.then(|| self.0.map_addr(|addr| addr & !TAG).cast_mut().cast())
@@ -224,6 +246,11 @@ impl CountedG {
     /// The caller has taken a reference (`try_ref`) on `g` and gives it to this value.
     pub(super) unsafe fn from_counted(g: GPtr) -> Self {
         Self(g)
+    }
+
+    /// Returns the address of the cell, which no other goroutine has while this value exists.
+    pub(super) fn address(&self) -> usize {
+        self.0.as_ptr().addr()
     }
 
     /// Aborts the goroutine, see [`Status::abort`](super::status::Status::abort). Returns `true` if

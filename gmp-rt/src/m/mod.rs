@@ -13,6 +13,8 @@ pub(crate) mod loom;
 use self::note::Note;
 use crate::p::OwnedP;
 use crate::prim::Mutex;
+use crate::prim::Ordering::Relaxed;
+use crate::prim::fixed::AtomicUsize;
 use crate::sys::thread_state;
 
 /// The number of an M in its runtime.
@@ -33,13 +35,31 @@ pub(crate) struct M<S> {
     /// The OS's id of the thread, for sysmon.
     pub(crate) thread: u32,
     grant: Mutex<Option<Grant<S>>>,
+    /// The place in the pool, or [`NOT_IN_POOL`]. Used under the lock of the idle lists.
+    pool_place: AtomicUsize,
 }
+
+/// The place of an M that is not in the pool.
+const NOT_IN_POOL: usize = usize::MAX;
 
 impl<S> M<S> {
     /// Makes the M of the calling thread.
     pub(crate) fn for_this_thread(id: MId) -> Self {
         let thread = thread_state::this_thread();
-        Self { id, note: Note::for_this_thread(), thread, grant: Mutex::new(None) }
+        let (grant, pool_place) = (Mutex::new(None), AtomicUsize::new(NOT_IN_POOL));
+        Self { id, note: Note::for_this_thread(), thread, grant, pool_place }
+    }
+
+    /// Returns the place in the pool of sleeping Ms, if the M is there.
+    pub(crate) fn pool_place(&self) -> Option<usize> {
+        // Relaxed: under the lock of the idle lists.
+        Some(self.pool_place.load(Relaxed)).filter(|place| *place != NOT_IN_POOL)
+    }
+
+    /// Changes the place in the pool.
+    pub(crate) fn set_pool_place(&self, place: Option<usize>) {
+        // Relaxed: under the lock of the idle lists.
+        self.pool_place.store(place.unwrap_or(NOT_IN_POOL), Relaxed);
     }
 
     /// Passes a P to the M and wakes its thread. Only for an M that was just taken out of the pool.

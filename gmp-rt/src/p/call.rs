@@ -3,7 +3,7 @@
 //! The M writes the count with plain stores. Sysmon compares it with the count of its last round.
 //! The count never changes the status of the P. An M whose call takes long loses its P like an M
 //! whose poll takes long, only through
-//! [`StatusWord::displace`](super::status::StatusWord::displace). It notices this when it reads its
+//! [`StatusWord::hand_off`](super::status::StatusWord::hand_off). It notices this when it reads its
 //! status: at the end of the call, or, if sysmon is later than that, at the end of its poll. Until
 //! then one goroutine more than there are active Ps may run, as in every hand-off.
 //!

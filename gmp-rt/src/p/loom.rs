@@ -21,7 +21,7 @@ fn drain(q: &Owner<'_>) -> Vec<usize> {
 fn thief(victim: Arc<RunQ>, next: StealNext) -> Vec<usize> {
     let own = RunQ::new();
     let own = owner(&own);
-    let first = victim.steal_into(&own, next).map(number);
+    let first = victim.steal_into(&own, next).map(|stolen| number(stolen.first));
     let newcomers = std::iter::from_fn(|| own.get_newcomer().map(number));
     first.into_iter().chain(newcomers).chain(drain(&own)).collect()
 }
@@ -149,22 +149,22 @@ fn loom_runnext_against_thief() {
 /// A blocking call ends while sysmon hands off the P. In either order the hand-off stays in effect,
 /// and the M notices it at the end of the call or when it next reads the status.
 #[test]
-fn loom_call_ends_against_displace() {
+fn loom_call_ends_against_hand_off() {
     ::loom::model(|| {
         let p = Arc::new((StatusWord::spare(), Calls::default()));
         p.0.set(PStatus::Running);
         let sysmon = p.clone();
         let t = thread::spawn(move || {
             let (status, calls) = &*sysmon;
-            calls.get().is_under_way() && status.displace()
+            calls.get().is_under_way() && status.hand_off()
         });
         let (status, calls) = &*p;
         assert!(calls.begin() && !calls.begin(), "a call inside another is none");
         calls.end();
-        let noticed = status.get() == PStatus::Displaced;
+        let noticed = status.get() == PStatus::HandedOff;
         let taken = t.join().unwrap();
-        assert!(taken || !noticed, "displaced by nobody");
-        assert_eq!(status.get(), if taken { PStatus::Displaced } else { PStatus::Running });
+        assert!(taken || !noticed, "handed off by no thread");
+        assert_eq!(status.get(), if taken { PStatus::HandedOff } else { PStatus::Running });
         assert!(!calls.get().is_under_way() && calls.get().begun() == 1);
     });
 }
@@ -181,11 +181,11 @@ fn loom_queued_before_a_call() {
         let (victim, thief_p, sysmon) = (q.clone(), p.clone(), p.clone());
         let sysmon = thread::spawn(move || {
             let (status, calls) = &*sysmon;
-            calls.get().is_under_way() && status.displace()
+            calls.get().is_under_way() && status.hand_off()
         });
         let thief = thread::spawn(move || {
-            let displaced = thief_p.0.get() == PStatus::Displaced;
-            displaced.then(|| thief(victim, StealNext::Yes))
+            let handed_off = thief_p.0.get() == PStatus::HandedOff;
+            handed_off.then(|| thief(victim, StealNext::Yes))
         });
         me.put_tail(fake(1)).unwrap();
         assert!(p.1.begin());
@@ -197,20 +197,20 @@ fn loom_queued_before_a_call() {
 
 /// The M hands off its own P while sysmon does: one of the two succeeds.
 #[test]
-fn loom_displaced_once() {
+fn loom_handed_off_once() {
     ::loom::model(|| {
         let status = Arc::new(StatusWord::spare());
         status.set(PStatus::Running);
         let sysmon = status.clone();
-        let t = thread::spawn(move || sysmon.displace());
-        let own = status.displace();
-        assert!(own ^ t.join().unwrap(), "displaced twice, or not at all");
+        let t = thread::spawn(move || sysmon.hand_off());
+        let own = status.hand_off();
+        assert!(own ^ t.join().unwrap(), "handed off twice, or not at all");
     });
 }
 
 /// A thread that sees a P handed off also sees the goroutines that its M has queued.
 #[test]
-fn loom_displaced_queue_is_visible() {
+fn loom_queue_of_a_handed_off_p_is_visible() {
     ::loom::model(|| {
         let q = Arc::new(RunQ::new());
         let status = Arc::new(StatusWord::spare());
@@ -219,11 +219,11 @@ fn loom_displaced_queue_is_visible() {
         me.put_tail(fake(1)).unwrap();
         let (victim, seen) = (q.clone(), status.clone());
         let t = thread::spawn(move || match seen.get() {
-            PStatus::Displaced => thief(victim, StealNext::Yes),
+            PStatus::HandedOff => thief(victim, StealNext::Yes),
             _ => Vec::new(),
         });
         assert!(me.swap_next(fake(2)).is_none());
-        assert!(status.displace());
+        assert!(status.hand_off());
         let mut all = t.join().unwrap();
         all.extend(drain(&me));
         assert_each_once(all, 2);

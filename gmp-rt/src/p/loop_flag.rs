@@ -54,7 +54,7 @@ impl Drop for LoopFlag {
 #[cfg(all(test, not(gmp_loom)))]
 mod tests {
     use super::*;
-    use crate::p::P;
+    use crate::p::OwnedP;
 
     #[test]
     fn a_leased_flag_is_lowered_and_no_other_lease_has_it() {
@@ -70,7 +70,8 @@ mod tests {
     }
     #[test]
     fn the_flag_follows_the_request_of_its_p() {
-        let (p, owned) = P::new(0, 0);
+        let owned = OwnedP::new(0);
+        let p = owned.shared();
         let is_raised = || p.loop_flag().load(Relaxed);
         p.ask_yield();
         owned.lower_stale_loop_flag();

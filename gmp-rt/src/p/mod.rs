@@ -1,10 +1,11 @@
 //! The processor (P): what a thread needs to run goroutines.
 //!
-//! A P has a run queue, timers, a cell cache and some counters. At most `max_procs` Ps are *active*
-//! at a time: their [status] is `Running` or `Idle`. There may be more P objects. A thread that
-//! blocks or computes inside a goroutine keeps its P object, which is then *handed off*
-//! (`Displaced`), and a spare P becomes active. So no thread ever uses another thread's side of a
-//! queue. See "Blocking" in the scheduler's README.
+//! A P has a run queue, a cell cache and some counters. At most `max_procs` Ps are *active* at a
+//! time: their [status] is `Running` or `Idle`. An active P has a *number* below `max_procs`, and
+//! the timers of that number are its own. There may be more P objects. A thread that blocks or
+//! computes inside a goroutine keeps its P object, which is then *handed off* (`HandedOff`), and
+//! another P object gets its number. So no thread ever uses another thread's side of a queue. See
+//! "Blocking" in the scheduler's README.
 //!
 //! The [count of calls](call) says whether the P's goroutine is in a marked blocking call.
 //!
@@ -15,6 +16,7 @@
 //!   threads only through locks.
 
 pub(crate) mod call;
+mod long_poll;
 pub(crate) mod loop_flag;
 #[expect(unsafe_code, reason = "slots hold raw goroutines, I1 and I2 of the module")]
 mod ring;
@@ -34,15 +36,15 @@ mod tests;
 pub(crate) use self::status::{PStatus, StatusKey};
 
 use self::call::Calls;
+use self::long_poll::LongPoll;
 use self::loop_flag::LoopFlag;
 use self::runq::{Owner, RunQ};
 use self::service::Service;
 use self::status::StatusWord;
-use crate::g::GoId;
-use crate::g::heap::Cache;
+use crate::g::heap::{self, Cache};
+use crate::g::{GRef, GSight, GoId};
 use crate::prim::Ordering::{Acquire, Relaxed, Release};
 use crate::prim::{AtomicBool, AtomicU64, CachePadded, fixed};
-use crate::timer::Timers;
 use crate::tuning::SLICE;
 use crate::util::clock;
 use crate::util::rand::Rand;
@@ -105,20 +107,57 @@ pub(crate) struct Counters {
     pub(crate) taken: Tally,
     /// Attempts to take a lock that found it taken.
     pub(crate) contended: Tally,
-    pub(crate) wakes: Tally,
     pub(crate) parks: Tally,
     pub(crate) overflows: Tally,
-    pub(crate) timers_fired: Tally,
     /// Polls of the network without waiting.
     pub(crate) netpolls: Tally,
     /// Services: checks for newcomers, and searches of a P without work.
     pub(crate) services: Tally,
 }
 
+/// The sums of the [`Counters`] of several Ps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Totals {
+    pub(crate) spawned: u64,
+    pub(crate) finished: u64,
+    pub(crate) polls: u64,
+    pub(crate) ops: u64,
+    pub(crate) steals: u64,
+    pub(crate) stolen: u64,
+    pub(crate) taken: u64,
+    pub(crate) contended: u64,
+    pub(crate) parks: u64,
+    pub(crate) overflows: u64,
+    pub(crate) netpolls: u64,
+}
+
+impl Totals {
+    /// Adds the counters of a P.
+    pub(crate) fn add(&mut self, counters: &Counters) {
+        self.finished += counters.finished.get();
+        self.spawned += counters.spawned.get();
+        self.polls += counters.polls.get();
+        self.ops += counters.ops.get();
+        self.steals += counters.steals.get();
+        self.stolen += counters.stolen.get();
+        self.taken += counters.taken.get();
+        self.contended += counters.contended.get();
+        self.parks += counters.parks.get();
+        self.overflows += counters.overflows.get();
+        self.netpolls += counters.netpolls.get();
+    }
+}
+
 /// The part of a processor that every thread may use.
 #[derive(Debug)]
 pub(crate) struct P {
-    pub(crate) id: usize,
+    /// The number, or the last one if it is not active. Written under the lock of the idle lists.
+    number: fixed::AtomicUsize,
+    /// Its place in the list of handed-off Ps. Used under the lock of the idle lists.
+    pub(crate) handed_off_at: fixed::AtomicUsize,
+    /// Whether sysmon has it in its list of handed-off Ps, or will. Used under the lock of the idle
+    /// lists.
+    pub(crate) is_watched: fixed::AtomicBool,
     status: StatusWord,
     pub(crate) calls: Calls,
     /// A request that the owner makes a service at its next search (slow-path request).
@@ -131,12 +170,15 @@ pub(crate) struct P {
     loop_flag: LoopFlag,
     /// The goroutine being polled; 0 between polls. A hint for reports.
     goid: fixed::AtomicU64,
+    /// The address of the cell of the goroutine that was polled last. A hint for reports.
+    cell: fixed::AtomicUsize,
+    /// What sysmon knows of the running poll, if it is long.
+    long_poll: LongPoll,
     /// The OS thread of the owner, or of the last owner. A hint for sysmon.
     thread: fixed::AtomicU32,
     /// The number of the M that is the owner, or was it last. A hint for reports.
     m: fixed::AtomicUsize,
     pub(crate) runq: CachePadded<RunQ>,
-    pub(crate) timers: Arc<Timers>,
     pub(crate) counters: Counters,
     own: own::OwnCell,
 }
@@ -161,8 +203,6 @@ pub(crate) struct Own {
     pub(crate) next_wake: Cell<u64>,
     /// Goroutine ids that are reserved and not used yet.
     pub(crate) goids: Cell<(u64, u64)>,
-    /// The number of the M that ran the P last. It is woken first for this P.
-    pub(crate) last_m: Cell<usize>,
 }
 
 impl Own {
@@ -215,38 +255,15 @@ mod own {
 }
 
 impl P {
-    /// Makes a spare P and its token.
-    pub(crate) fn new(id: usize, runtime: u16) -> (Arc<Self>, OwnedP) {
-        let own = Own {
-            cache: Cache::default(),
-            rand: Rand::new(id as u64 ^ crate::util::clock::now()),
-            service: Service::default(),
-            global_slice: Cell::new(0),
-            seen_slice: Cell::new(0),
-            inbox_first: Cell::new(false),
-            stamp: Cell::new(0),
-            slice_began: Cell::new(0),
-            next_wake: Cell::new(0),
-            goids: Cell::new((0, 0)),
-            last_m: Cell::new(usize::MAX),
-        };
-        let p = Arc::new(Self {
-            id,
-            status: StatusWord::spare(),
-            calls: Calls::default(),
-            attention: AtomicBool::new(false),
-            overtime: fixed::AtomicBool::new(false),
-            loop_flag: LoopFlag::lease(),
-            goid: fixed::AtomicU64::new(0),
-            thread: fixed::AtomicU32::new(0),
-            m: fixed::AtomicUsize::new(0),
-            runq: CachePadded(RunQ::new()),
-            timers: Arc::new(Timers::new(runtime)),
-            counters: Counters::default(),
-            own: own::OwnCell(own),
-        });
-        let owned = OwnedP { p: p.clone(), not_sync: std::marker::PhantomData };
-        (p, owned)
+    /// Returns the number of an active P. For another P it is the number that it had last.
+    #[inline]
+    pub(crate) fn number(&self) -> usize {
+        self.number.load(Relaxed) // Relaxed: a hint without the lock of the idle lists
+    }
+
+    /// Gives the P a number.
+    pub(crate) fn set_number(&self, number: usize, _key: &StatusKey) {
+        self.number.store(number, Relaxed); // Relaxed: see `number`
     }
 
     /// Returns the current status.
@@ -256,8 +273,8 @@ impl P {
     }
 
     /// Hands the P off. Returns `false` if its status is not `Running`.
-    pub(crate) fn displace(&self, _key: &StatusKey) -> bool {
-        self.status.displace()
+    pub(crate) fn hand_off(&self, _key: &StatusKey) -> bool {
+        self.status.hand_off()
     }
 
     /// Requests a service at the owner's next search: the P may be surplus, or its polls have
@@ -290,6 +307,32 @@ impl P {
         self.goid.load(Relaxed) // Relaxed: a hint
     }
 
+    /// Returns the goroutine that is polled, if it has the id `goid`.
+    pub(crate) fn goroutine(&self, goid: GoId) -> Option<GSight> {
+        // Relaxed: a hint, which `find` checks.
+        heap::find(self.cell.load(Relaxed), goid)
+    }
+
+    /// Whether the goroutine of a handed-off P computes, as far as sysmon knows.
+    pub(crate) fn computes(&self) -> bool {
+        self.long_poll.computes(self.counters.polls.get())
+    }
+
+    /// Returns the time at which the running poll was first noticed, if it is long.
+    pub(crate) fn poll_since(&self) -> Option<u64> {
+        self.long_poll.since(self.counters.polls.get())
+    }
+
+    /// Records that the running poll is long and was seen at the time `since`.
+    pub(crate) fn note_long_poll(&self, since: u64) {
+        self.long_poll.note(self.counters.polls.get(), since);
+    }
+
+    /// Records that the running poll computes.
+    pub(crate) fn note_computes(&self) {
+        self.long_poll.note_computes(self.counters.polls.get());
+    }
+
     /// Returns the OS thread of the owner.
     pub(crate) fn thread(&self) -> u32 {
         self.thread.load(Relaxed) // Relaxed: a hint
@@ -302,12 +345,7 @@ impl P {
 
     /// Whether an M owns the P.
     pub(crate) fn is_owned(&self) -> bool {
-        matches!(self.status(), PStatus::Running | PStatus::Displaced)
-    }
-
-    /// Whether a thief can take work from this P: from a ring, or from `runnext` of a handed-off P.
-    pub(crate) fn has_loot(&self) -> bool {
-        self.runq.len() > 0 || (self.status() == PStatus::Displaced && self.runq.has_next())
+        matches!(self.status(), PStatus::Running | PStatus::HandedOff)
     }
 }
 
@@ -328,6 +366,46 @@ impl std::ops::Deref for OwnedP {
 }
 
 impl OwnedP {
+    /// Makes a spare P with the number that it is to get. Returns its token.
+    pub(crate) fn new(number: usize) -> Self {
+        let own = Own {
+            cache: Cache::default(),
+            rand: Rand::new(number as u64 ^ crate::util::clock::now()),
+            service: Service::default(),
+            global_slice: Cell::new(0),
+            seen_slice: Cell::new(0),
+            inbox_first: Cell::new(false),
+            stamp: Cell::new(0),
+            slice_began: Cell::new(0),
+            next_wake: Cell::new(0),
+            goids: Cell::new((0, 0)),
+        };
+        let p = Arc::new(P {
+            number: fixed::AtomicUsize::new(number),
+            handed_off_at: fixed::AtomicUsize::new(0),
+            is_watched: fixed::AtomicBool::new(false),
+            status: StatusWord::spare(),
+            calls: Calls::default(),
+            attention: AtomicBool::new(false),
+            overtime: fixed::AtomicBool::new(false),
+            loop_flag: LoopFlag::lease(),
+            goid: fixed::AtomicU64::new(0),
+            cell: fixed::AtomicUsize::new(0),
+            long_poll: LongPoll::default(),
+            thread: fixed::AtomicU32::new(0),
+            m: fixed::AtomicUsize::new(0),
+            runq: CachePadded(RunQ::new()),
+            counters: Counters::default(),
+            own: own::OwnCell(own),
+        });
+        Self { p, not_sync: std::marker::PhantomData }
+    }
+
+    /// Returns the P, for threads that may use it without the token.
+    pub(crate) fn shared(&self) -> &Arc<P> {
+        &self.p
+    }
+
     /// Changes the status.
     pub(crate) fn set_status(&self, status: PStatus, _key: &StatusKey) {
         self.p.status.set(status);
@@ -371,10 +449,10 @@ impl OwnedP {
         true
     }
 
-    /// Counts the goroutines that a thief has stolen: one to run, and those on its ring.
-    pub(crate) fn count_steal(&self) {
+    /// Counts a steal of `len` goroutines from another P.
+    pub(crate) fn count_steal(&self, len: usize) {
         self.p.counters.steals.add(1);
-        self.p.counters.stolen.add(1 + self.p.runq.len() as u64);
+        self.p.counters.stolen.add(len as u64);
     }
 
     /// Begins a time slice.
@@ -411,6 +489,13 @@ impl OwnedP {
     #[inline]
     pub(crate) fn set_goid(&self, goid: GoId) {
         self.p.goid.store(goid, Relaxed); // Relaxed: a hint
+    }
+
+    /// Records the goroutine whose poll begins.
+    #[inline]
+    pub(crate) fn set_running(&self, gp: &GRef) {
+        self.p.cell.store(gp.address(), Relaxed); // Relaxed: a hint
+        self.set_goid(gp.goid());
     }
 
     /// Records which M owns the P, and on which OS thread.

@@ -59,6 +59,15 @@ pub(super) unsafe fn out_of_slot(raw: *mut G) -> Option<GRef> {
 #[derive(Debug)]
 pub(crate) struct Full(pub(crate) GRef);
 
+/// The goroutines that a thief has taken.
+#[derive(Debug)]
+pub(crate) struct Stolen {
+    /// The oldest one, to run now.
+    pub(crate) first: GRef,
+    /// The number of goroutines, with the first. The others are on the thief's ring.
+    pub(crate) len: usize,
+}
+
 /// The two ends of a ring. They are apart from the slots, so that the ends of several rings share a
 /// cache line: a thief reads all of them.
 #[derive(Debug)]
@@ -112,7 +121,7 @@ impl Ring<'_> {
     /// # Safety
     ///
     /// I2: the caller is the owner of `thief`, and `thief` is empty.
-    pub(super) unsafe fn steal_into(self, thief: Ring<'_>) -> Option<GRef> {
+    pub(super) unsafe fn steal_into(self, thief: Ring<'_>) -> Option<Stolen> {
         loop {
             let head = self.ends.head.load(Acquire); // O2
             let tail = self.ends.tail.load(Acquire); // O1
@@ -138,7 +147,8 @@ impl Ring<'_> {
                 // O2
                 thief.ends.tail.store(into.wrapping_add(half - 1), Release); // O1
                 // SAFETY: I1 — this exchange, and no other, moved `head` past it.
-                return unsafe { out_of_slot(first) };
+                let first = unsafe { out_of_slot(first) };
+                return first.map(|first| Stolen { first, len: half as usize });
             }
         }
     }

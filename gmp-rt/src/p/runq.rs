@@ -17,7 +17,7 @@
 //! |----|----|-----------|----------------|
 //! | O1 | AcqRel swap of `runnext` | each other | the goroutine in it |
 
-use super::ring::{Ends, Ring, Slots, out_of_slot};
+use super::ring::{Ends, Ring, Slots, Stolen, out_of_slot};
 use crate::g::list::GList;
 use crate::g::{G, GRef};
 use crate::prim::AtomicPtr;
@@ -132,15 +132,16 @@ impl RunQ {
 
     /// Moves half of the newcomers to the newcomers of the thief, whose queue must be empty. If
     /// there are none, moves half of the ring to the thief's ring. If both are empty, takes
-    /// `runnext` with [`StealNext::Yes`]. Returns the oldest goroutine taken, to run now.
-    pub(crate) fn steal_into(&self, thief: &Owner<'_>, next: StealNext) -> Option<GRef> {
+    /// `runnext` with [`StealNext::Yes`]. Returns the oldest goroutine taken, to run now, and the
+    /// number taken.
+    pub(crate) fn steal_into(&self, thief: &Owner<'_>, next: StealNext) -> Option<Stolen> {
         debug_assert_eq!(thief.q.len(), 0, "a thief with work");
         // SAFETY: I2 — `thief` is the evidence, and the caller guarantees that its queue is empty.
         let stolen = unsafe { self.newcomers().steal_into(thief.q.newcomers()) };
         // SAFETY: as above.
         stolen.or_else(|| unsafe { self.ring().steal_into(thief.q.ring()) }).or_else(
             || match next {
-                StealNext::Yes => self.take_next(),
+                StealNext::Yes => self.take_next().map(|first| Stolen { first, len: 1 }),
                 StealNext::No => None,
             },
         )
@@ -168,8 +169,8 @@ fn steal_ring(ring: Ring<'_>) -> GList {
     // Each steal takes half of the ring.
     while all.len() <= RUNQ_CAP {
         // SAFETY: I2 — no other thread reaches a queue on this stack, and its rings are empty.
-        let Some(first) = (unsafe { ring.steal_into(own.ring()) }) else { break };
-        all.push_back(first);
+        let Some(stolen) = (unsafe { ring.steal_into(own.ring()) }) else { break };
+        all.push_back(stolen.first);
         // SAFETY: as above.
         while let Some(gp) = unsafe { own.ring().pop() } {
             all.push_back(gp);

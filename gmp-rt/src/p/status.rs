@@ -9,8 +9,8 @@
 //! |--------|--------|------------------------------------------|
 //! | `Running` | yes | the M that runs it |
 //! | `Idle` | yes | the idle list |
-//! | `Displaced` (handed off) | no | the M, inside a poll; thieves empty its queue |
-//! | `Spare` | no | the spare list; its queue is empty, all Ps fire its timers |
+//! | `HandedOff` | no | the M, inside a poll; its queue is emptied at the hand-off |
+//! | `Spare` | no | the spare list; its queue is empty |
 //!
 //! # Orderings
 //!
@@ -18,9 +18,9 @@
 //! |----|----|-----------|----------------|
 //! | O1 | Release store and AcqRel CAS here | Acquire load in [`StatusWord::get`] | the queue |
 //!
-//! O1 makes the queue of a handed-off P visible to thieves, as it was at the hand-off.
+//! O1 makes the queue of a handed-off P visible, as it was at the hand-off.
 //!
-//! [`StatusWord::displace`] is a CAS, so that only one of two concurrent hand-offs succeeds and
+//! [`StatusWord::hand_off`] is a CAS, so that only one of two concurrent hand-offs succeeds and
 //! activates a spare P.
 
 use crate::prim::AtomicU8;
@@ -32,7 +32,7 @@ use crate::prim::Ordering::{AcqRel, Acquire, Release};
 pub(crate) enum PStatus {
     Idle = 0,
     Running = 1,
-    Displaced = 2,
+    HandedOff = 2,
     Spare = 3,
 }
 
@@ -65,20 +65,20 @@ impl StatusWord {
         match self.0.load(Acquire) {
             0 => PStatus::Idle,
             1 => PStatus::Running,
-            2 => PStatus::Displaced,
+            2 => PStatus::HandedOff,
             _ => PStatus::Spare,
         }
     }
 
-    /// Changes the status; not from `Running` to `Displaced`. The caller has the [`StatusKey`].
+    /// Changes the status; not from `Running` to `HandedOff`. The caller has the [`StatusKey`].
     pub(super) fn set(&self, status: PStatus) {
         self.0.store(status as u8, Release); // O1
     }
 
     /// Hands the P off. Returns `false` if its status is not `Running`. The caller has the
     /// [`StatusKey`].
-    pub(super) fn displace(&self) -> bool {
-        let (from, to) = (PStatus::Running as u8, PStatus::Displaced as u8);
+    pub(super) fn hand_off(&self) -> bool {
+        let (from, to) = (PStatus::Running as u8, PStatus::HandedOff as u8);
         self.0.compare_exchange(from, to, AcqRel, Acquire).is_ok() // O1
     }
 }

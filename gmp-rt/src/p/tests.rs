@@ -57,7 +57,7 @@ fn a_thief_takes_half() {
         let (victim, thief) = (RunQ::new(), RunQ::new());
         let (v, t) = (owner(&victim), owner(&thief));
         (1..=n).for_each(|i| v.put_tail(fake(i)).unwrap());
-        let first = victim.steal_into(&t, StealNext::No).map(number);
+        let first = victim.steal_into(&t, StealNext::No).map(|stolen| number(stolen.first));
         assert_eq!(first, Some(1), "the oldest runs now");
         assert_eq!(thief.len() + 1, n - n / 2);
         let mut seen = vec![1];
@@ -74,8 +74,8 @@ fn runnext_is_stolen_only_when_allowed_and_the_ring_is_empty() {
     assert!(v.swap_next(fake(1)).is_none());
     assert!(victim.steal_into(&t, StealNext::No).is_none());
     v.put_tail(fake(2)).unwrap();
-    assert_eq!(victim.steal_into(&t, StealNext::Yes).map(number), Some(2));
-    assert_eq!(victim.steal_into(&t, StealNext::Yes).map(number), Some(1));
+    assert_eq!(victim.steal_into(&t, StealNext::Yes).map(|stolen| number(stolen.first)), Some(2));
+    assert_eq!(victim.steal_into(&t, StealNext::Yes).map(|stolen| number(stolen.first)), Some(1));
     assert!(victim.steal_into(&t, StealNext::Yes).is_none());
 }
 
@@ -86,10 +86,10 @@ fn a_thief_takes_newcomers_before_the_ring_and_as_newcomers() {
     (1..=2).for_each(|i| v.put_tail(fake(i)).unwrap());
     (3..=5).for_each(|i| v.put_newcomer(fake(i)).unwrap());
     assert_eq!((victim.len(), victim.newcomers_len()), (5, 3));
-    assert_eq!(victim.steal_into(&t, StealNext::No).map(number), Some(3));
+    assert_eq!(victim.steal_into(&t, StealNext::No).map(|stolen| number(stolen.first)), Some(3));
     assert_eq!(t.get_newcomer().map(number), Some(4), "half of the newcomers, rounded up");
-    assert_eq!(victim.steal_into(&t, StealNext::No).map(number), Some(5));
-    assert_eq!(victim.steal_into(&t, StealNext::No).map(number), Some(1));
+    assert_eq!(victim.steal_into(&t, StealNext::No).map(|stolen| number(stolen.first)), Some(5));
+    assert_eq!(victim.steal_into(&t, StealNext::No).map(|stolen| number(stolen.first)), Some(1));
 }
 
 /// Real threads: one owner and three thieves, a million goroutines; each comes out once.
@@ -105,7 +105,9 @@ fn thieves_and_owner_share_exactly() {
                     let me = owner(&own);
                     let mut seen = Vec::new();
                     while !done.load(Ordering::Acquire) {
-                        seen.extend(q.steal_into(&me, StealNext::Yes).map(number));
+                        seen.extend(
+                            q.steal_into(&me, StealNext::Yes).map(|stolen| number(stolen.first)),
+                        );
                         seen.extend(std::iter::from_fn(|| me.get_ring().map(number)));
                     }
                     seen

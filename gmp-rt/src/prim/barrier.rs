@@ -8,6 +8,7 @@
 
 use super::Ordering::SeqCst;
 use super::fixed::Lazy;
+use crate::tuning::WAKE_LATENCY;
 use rustix::io;
 use rustix::thread::{MembarrierCommand, membarrier};
 use std::sync::atomic::compiler_fence;
@@ -15,7 +16,7 @@ use std::sync::atomic::compiler_fence;
 /// Whether the kernel accepted this process. Kernels before 4.14 and some sandboxes do not.
 static REGISTERED: Lazy<bool> = Lazy::new(|| register().is_ok());
 
-/// The result of [`heavy`].
+/// The result of [`try_heavy`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Heavy {
     Done,
@@ -25,12 +26,22 @@ pub(super) enum Heavy {
 
 /// Runs the half of the pair that is frequent and free.
 #[inline(always)]
-pub(super) fn light() {
+pub(crate) fn light() {
     compiler_fence(SeqCst);
 }
 
 /// Runs the half of the pair that is rare and a system call.
-pub(super) fn heavy() -> Heavy {
+///
+/// Where the kernel has no `membarrier`, it waits instead: for longer than a CPU keeps a write to
+/// itself.
+pub(crate) fn heavy() {
+    if try_heavy() == Heavy::Refused {
+        std::thread::sleep(WAKE_LATENCY);
+    }
+}
+
+/// [`heavy`] for a caller that has its own way to proceed without `membarrier`.
+pub(super) fn try_heavy() -> Heavy {
     // The child of a `fork` may have to register again.
     let is_done = *REGISTERED && (run().is_ok() || register().and_then(|()| run()).is_ok());
     if is_done { Heavy::Done } else { Heavy::Refused }
@@ -70,7 +81,7 @@ mod tests {
             for round in 1..=ROUNDS {
                 start.wait();
                 x.store(round, Relaxed);
-                let barrier = heavy();
+                let barrier = try_heavy();
                 saw_y.store(y.load(Relaxed), Relaxed);
                 start.wait();
                 let is_seen = [&saw_x, &saw_y].iter().any(|saw| saw.load(Relaxed) == round);

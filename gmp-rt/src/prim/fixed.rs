@@ -8,7 +8,7 @@
 use super::held::Held;
 pub use super::lazy::Lazy;
 pub use super::once_lock::OnceLock;
-pub use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+pub use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::WaitTimeoutResult;
 use std::ops::{Deref, DerefMut};
@@ -78,6 +78,11 @@ impl<T> DerefMut for MutexGuard<'_, T> {
 pub struct Condvar(parking_lot::Condvar);
 
 impl Condvar {
+    /// Creates a condition variable.
+    pub const fn new() -> Self {
+        Self(parking_lot::Condvar::new())
+    }
+
     /// Unlocks, waits for a notification, and locks again.
     pub fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
         self.0.wait(&mut guard.guard);

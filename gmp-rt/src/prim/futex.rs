@@ -25,7 +25,7 @@ const NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: WAKE_LATENCY.subsec_nanos()
 ///
 /// Returns `false` at once if the lock is free or its mark is gone, and early if a signal arrives.
 pub(super) fn sleep_while_held(word: &Word) -> bool {
-    let limit = match barrier::heavy() {
+    let limit = match barrier::try_heavy() {
         Heavy::Done => None,
         Heavy::Refused => Some(&NAP),
     };

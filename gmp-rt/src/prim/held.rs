@@ -44,10 +44,6 @@ pub(super) fn leave() {
 }
 
 /// Whether this thread holds a lock of gmp. A signal handler may call it.
-#[cfg_attr(
-    any(gmp_loom, not(target_os = "linux")),
-    allow(dead_code, reason = "no thread is paused there")
-)]
 pub(crate) fn holds_lock() -> bool {
     held() > 0
 }

@@ -14,7 +14,7 @@
 //! | [`now`] | a clock of the execution, advanced by each read | not needed: it orders nothing |
 //! | [`chance`] | 0 | not needed |
 //! | futex (`futex.rs`) | a queue behind a lock (`futex_queue.rs`) | Linux's contract |
-//! | `membarrier` (`barrier.rs`) | a fence in both threads (`futex_queue.rs`) | Linux's contract |
+//! | `membarrier` (`barrier.rs`) | a fence in both threads (`barrier_fence.rs`) | Linux's contract |
 //! | `process_wide!` values | one per execution | `parking_lot`'s `Once` |
 //! | `sys::alarm` | expires at any time once set (`alarm_loom.rs`) | the tests of `alarm.rs` |
 //! | `sys::futex` | a condition variable (`futex_loom.rs`) | Linux's contract |
@@ -45,7 +45,10 @@ mod contain;
 mod contain;
 
 #[cfg(all(target_os = "linux", not(gmp_loom)))]
-mod barrier;
+pub(crate) mod barrier;
+#[cfg(any(not(target_os = "linux"), gmp_loom))]
+#[path = "barrier_fence.rs"]
+pub(crate) mod barrier;
 
 #[cfg(all(target_os = "linux", not(gmp_loom)))]
 mod futex;
@@ -59,7 +62,6 @@ mod futex_queue;
 
 pub use self::contain::{contain, drop_payload};
 pub use self::held::debug_assert_no_lock_held;
-#[cfg(all(target_os = "linux", not(gmp_loom)))]
 pub(crate) use self::held::holds_lock;
 pub use self::imp::*;
 pub(crate) use self::raw_lock::take_contended;

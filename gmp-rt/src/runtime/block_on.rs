@@ -2,7 +2,7 @@
 
 use crate::m::note::Note;
 use crate::prim::debug_assert_no_lock_held;
-use crate::sched::{block, budget, thread_budget};
+use crate::sched::{budget, handoff, thread_budget};
 use crate::util::clock;
 use crate::util::large::box_future;
 use std::pin::pin;
@@ -62,7 +62,7 @@ pub(crate) fn block_on_for<F: Future>(limit: Duration, future: F) -> Option<F::O
 /// Runs a future until the time `until`. Drops it inside the blocking call, because its destructor
 /// may block too.
 fn block_on_until<F: Future>(until: u64, future: F) -> Option<F::Output> {
-    block::block_on(move || {
+    handoff::block_on(move || {
         let mut future = pin!(future);
         let thread = Arc::new(ThreadWaker(Note::for_this_thread()));
         let waker = Waker::from(thread.clone());

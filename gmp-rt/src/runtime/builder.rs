@@ -2,7 +2,7 @@
 
 use super::Runtime;
 use super::env::{self, Env};
-use crate::limits::{MAX_THREADS, THREAD_LIMIT};
+use crate::limits::{MAX_BLOCKING_THREADS, MAX_LOOKUPS};
 use crate::sched::dead::OnDeadlock;
 use crate::sched::{Config, PanicPolicy, Sched, procs, registry};
 use std::fmt;
@@ -20,7 +20,8 @@ use std::time::Duration;
 /// | [`adaptive`](Self::adaptive) | `GMPDEBUG=adaptive=0` or `1` | on |
 /// | [`pause_cpu_bound`](Self::pause_cpu_bound) | `GMPDEBUG=pause=0` or `1` | on |
 /// | [`panic_policy`](Self::panic_policy) | `GMPDEBUG=panic=abort` or `contain` | contain |
-/// | [`max_threads`](Self::max_threads) | | 512, or twice `max_procs` |
+/// | [`max_blocking_threads`](Self::max_blocking_threads) | | 512 |
+/// | [`max_lookups`](Self::max_lookups) | `GMPDEBUG=lookups=N` | 64, or half of `max_blocking_threads` |
 /// | [`thread_keep_alive`](Self::thread_keep_alive) | | 10 seconds |
 /// | [`thread_stack_size`](Self::thread_stack_size) | | that of std |
 /// | [`name`](Self::name) | | `gmp` |
@@ -39,7 +40,8 @@ use std::time::Duration;
 #[must_use = "a builder does nothing until `build`"]
 pub struct Builder {
     procs: Option<usize>,
-    max_threads: Option<usize>,
+    max_blocking: Option<usize>,
+    max_lookups: Option<usize>,
     adaptive: Option<bool>,
     pause: Option<bool>,
     panic_policy: Option<PanicPolicy>,
@@ -58,7 +60,8 @@ impl Builder {
     pub fn new() -> Self {
         Self {
             procs: None,
-            max_threads: None,
+            max_blocking: None,
+            max_lookups: None,
             adaptive: None,
             pause: None,
             panic_policy: None,
@@ -70,7 +73,8 @@ impl Builder {
     ///
     /// Default: `GMPMAXPROCS`, else the number of CPUs that this process may use, by affinity and
     /// by the quota of its control group. The latter follows the quota while the runtime runs,
-    /// until `set_max_procs` is called.
+    /// until `set_max_procs` is called. As in Go, a quota is rounded up and counts as at least 2:
+    /// 0.5 CPUs are 2, 2.5 are 3. It never raises the number above the affinity.
     ///
     /// # What it bounds
     ///
@@ -80,10 +84,11 @@ impl Builder {
     ///   continues. At most `max_procs` of these threads run at a time, in turns
     ///   ([`pause_cpu_bound`](Self::pause_cpu_bound)). So at most twice `max_procs` threads
     ///   compute.
-    /// - Each such goroutine keeps its thread, so [`max_threads`](Self::max_threads) bounds their
-    ///   number.
-    /// - Only `max_threads` bounds the threads in a blocking call (`blocking`, `spawn_blocking`,
-    ///   `block_on`, or a system call).
+    /// - Each such goroutine keeps its thread, and so does a goroutine in a blocking call
+    ///   (`blocking`, `block_on`, or a system call). These threads never keep the other goroutines
+    ///   from running. A runtime starts up to 10,000 threads, or as many as the OS allows.
+    /// - [`max_blocking_threads`](Self::max_blocking_threads) bounds the closures of
+    ///   `spawn_blocking`.
     pub fn max_procs(mut self, procs: usize) -> Self {
         self.procs = Some(procs);
         self
@@ -118,9 +123,10 @@ impl Builder {
     ///
     /// Without it every such thread competes with the threads of all other goroutines for the CPUs.
     /// A pause is a signal (SIGURG) whose handler waits. If the program installed a handler for
-    /// that signal before, it still gets every other SIGURG. If the program installs one later, no
-    /// thread is paused. Linux restarts a system call that the signal interrupts. The exceptions
-    /// are calls that it never restarts, such as `poll` and `nanosleep`. They can return `EINTR`.
+    /// that signal before, it still gets every other SIGURG. If the program installs one later that
+    /// does not call the one it replaces, no thread is paused. Linux restarts a system call that
+    /// the signal interrupts. The exceptions are calls that it never restarts, such as `poll` and
+    /// `nanosleep`. They can return `EINTR`.
     ///
     /// [`Stats::paused_threads`](crate::runtime::Stats::paused_threads) counts the paused threads.
     ///
@@ -136,13 +142,51 @@ impl Builder {
         self
     }
 
-    /// Sets the maximum number of worker threads. Default: 512, or twice `max_procs` if that is
-    /// more.
+    /// Sets how many closures of [`spawn_blocking`](crate::spawn_blocking) run at a time. Default:
+    /// 512.
     ///
-    /// The runtime needs more than `max_procs` only for goroutines that block their thread or
-    /// compute without an await.
-    pub fn max_threads(mut self, threads: usize) -> Self {
-        self.max_threads = Some(threads);
+    /// Further ones wait in the order of their calls, without a thread. Dumps show them as
+    /// `blocking limit`. The limit does not concern goroutines that block inside their poll: each
+    /// of them keeps its thread, and the runtime starts another one for the others.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use gmp_rt as gmp;
+    /// let runtime = gmp::Builder::new().max_blocking_threads(4).build().unwrap();
+    /// let sums = (0..100u64).map(|n| runtime.spawn(async move {
+    ///     gmp::spawn_blocking(move || (0..=n).sum::<u64>()).await.unwrap()
+    /// }));
+    /// let sums: Vec<_> = sums.collect();
+    /// for (n, sum) in (0..).zip(sums) {
+    ///     assert_eq!(gmp::block_on(sum).unwrap(), n * (n + 1) / 2u64);
+    /// }
+    /// ```
+    #[doc(alias = "max_threads")]
+    pub fn max_blocking_threads(mut self, threads: usize) -> Self {
+        self.max_blocking = Some(threads);
+        self
+    }
+
+    /// Sets the maximum number of name lookups that run at the same time.
+    ///
+    /// Default: `GMPDEBUG=lookups=…`, else 64, or half of
+    /// [`max_blocking_threads`](Self::max_blocking_threads) if that is less.
+    ///
+    /// The OS resolves a name by a call that blocks its thread, up to half a minute if the name
+    /// servers are silent. A lookup beyond the maximum waits for the end of another one. Concurrent
+    /// lookups of the same name share one call.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use gmp_rt as gmp;
+    /// let runtime = gmp::Builder::new().max_lookups(8).build().unwrap();
+    /// # drop(runtime);
+    /// assert!(gmp::Builder::new().max_lookups(0).build().is_err());
+    /// ```
+    pub fn max_lookups(mut self, lookups: usize) -> Self {
+        self.max_lookups = Some(lookups);
         self
     }
 
@@ -166,6 +210,34 @@ impl Builder {
     }
 
     /// Sets the stack size of each thread in bytes. Default: that of std.
+    ///
+    /// A goroutine has no stack. What it keeps across an `.await` is in its future, which is
+    /// allocated with the goroutine. The stack of the worker thread holds what a single poll needs:
+    /// the variables that do not live across an `.await`, and a few frames for each future that is
+    /// polled inside another one. So a plain recursion needs stack as in any thread, and so does an
+    /// async recursion, although each of its levels is boxed: a poll of the outermost level polls
+    /// all levels. The same holds for its drop. About 100 to 1000 bytes are needed for each level.
+    ///
+    /// An overflow aborts the process. On Linux the runtime prints the goroutine first, with its
+    /// name and the place that spawned it.
+    ///
+    /// The pages of a stack take memory when they are first used, until the thread ends.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use gmp_rt as gmp;
+    /// use std::pin::Pin;
+    ///
+    /// fn depth(levels: u64) -> Pin<Box<dyn Future<Output = u64> + Send>> {
+    ///     Box::pin(async move { if levels == 0 { 0 } else { 1 + depth(levels - 1).await } })
+    /// }
+    ///
+    /// let runtime = gmp::Builder::new().thread_stack_size(64 << 20).build()?;
+    /// let levels = runtime.block_on(async { gmp::spawn(depth(10_000)).await })?;
+    /// assert_eq!(levels, 10_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn thread_stack_size(mut self, bytes: usize) -> Self {
         self.config.stack_size = Some(bytes);
         self
@@ -195,8 +267,8 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] if the number of procs or threads is out of range, the name contains a zero
-    /// byte, the OS refuses a thread, or 4096 runtimes are alive.
+    /// [`BuildError`] if the number of procs, threads or lookups is out of range, the name contains
+    /// a zero byte, the OS refuses a thread, or 4096 runtimes are alive.
     pub fn build(self) -> Result<Runtime, BuildError> {
         self.build_with(env::get())
     }
@@ -217,15 +289,16 @@ impl Builder {
         config.auto_procs = set.is_none();
         config.procs = set.unwrap_or_else(|| procs::default_procs(&config.machine));
         procs::check(config.procs).map_err(|error| BuildError(Kind::Procs(error)))?;
-        config.max_threads = self.max_threads.unwrap_or(MAX_THREADS.max(2 * config.procs));
-        if config.max_threads > THREAD_LIMIT {
-            return Err(BuildError(Kind::ThreadLimit));
+        config.max_blocking = self.max_blocking.unwrap_or(MAX_BLOCKING_THREADS);
+        if config.max_blocking == 0 {
+            return Err(BuildError(Kind::NoBlockingThread));
         }
-        if config.max_threads < config.procs {
-            return Err(BuildError(Kind::Threads {
-                threads: config.max_threads,
-                procs: config.procs,
-            }));
+        config.max_lookups = self
+            .max_lookups
+            .or(debug.lookups)
+            .unwrap_or(MAX_LOOKUPS.min(config.max_blocking / 2).max(1));
+        if config.max_lookups == 0 {
+            return Err(BuildError(Kind::Lookups));
         }
         if config.name.contains('\0') {
             return Err(BuildError(Kind::Name));
@@ -247,8 +320,8 @@ pub struct BuildError(Kind);
 #[derive(Debug)]
 enum Kind {
     Procs(procs::ProcsError),
-    Threads { threads: usize, procs: usize },
-    ThreadLimit,
+    NoBlockingThread,
+    Lookups,
     Name,
     Runtimes,
     Start(io::Error),
@@ -258,10 +331,8 @@ impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Kind::Procs(error) => error.fmt(f),
-            Kind::Threads { threads, procs } => {
-                write!(f, "max_threads is {threads}, but {procs} procs need a thread each")
-            }
-            Kind::ThreadLimit => write!(f, "max_threads must be at most {THREAD_LIMIT}"),
+            Kind::NoBlockingThread => f.write_str("max_blocking_threads must be at least 1"),
+            Kind::Lookups => f.write_str("max_lookups must be at least 1"),
             Kind::Name => f.write_str("a thread name cannot contain a zero byte"),
             Kind::Runtimes => f.write_str("4096 runtimes are alive already; drop some"),
             Kind::Start(error) => {
@@ -324,6 +395,20 @@ mod tests {
         assert!(!pause(Builder::new(), Some(false)));
         assert!(pause(Builder::new().pause_cpu_bound(true), Some(false)));
         assert!(!pause(Builder::new().pause_cpu_bound(false), Some(true)));
+    }
+
+    #[test]
+    fn lookups_come_from_the_builder_then_the_environment_then_the_threads() {
+        let lookups = |builder, lookups| {
+            resolve(builder, None, Debug { lookups, ..Debug::default() }).max_lookups
+        };
+        assert_eq!(lookups(Builder::new(), None), MAX_LOOKUPS);
+        assert_eq!(lookups(Builder::new().max_procs(1).max_blocking_threads(10), None), 5);
+        assert_eq!(lookups(Builder::new().max_procs(1).max_blocking_threads(1), None), 1);
+        assert_eq!(lookups(Builder::new(), Some(3)), 3);
+        assert_eq!(lookups(Builder::new().max_lookups(500), Some(3)), 500);
+        let error = Builder::new().max_lookups(0).resolve(&Env::default()).unwrap_err();
+        assert_eq!(error.to_string(), "max_lookups must be at least 1");
     }
 
     #[test]

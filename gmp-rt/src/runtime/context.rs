@@ -29,7 +29,12 @@ thread_wide! {
 pub(crate) fn sched() -> Arc<Sched> {
     current::with_home(|local| local.map(|local| local.sched.clone()))
         .or_else(entered)
-        .unwrap_or_else(|| default_runtime().sched().clone())
+        .unwrap_or_else(unending_sched)
+}
+
+/// Returns the scheduler of the default runtime, which never ends.
+pub(crate) fn unending_sched() -> Arc<Sched> {
+    default_runtime().sched().clone()
 }
 
 fn entered() -> Option<Arc<Sched>> {
@@ -37,6 +42,7 @@ fn entered() -> Option<Arc<Sched>> {
 }
 
 /// Runs `f` on this thread as if inside the runtime of `sched`.
+#[track_caller]
 pub(crate) fn enter<R>(sched: &Arc<Sched>, f: impl FnOnce() -> R) -> R {
     /// Restores the runtime of the `block_on` around this one.
     struct Leave(Option<Arc<Sched>>);
@@ -46,6 +52,7 @@ pub(crate) fn enter<R>(sched: &Arc<Sched>, f: impl FnOnce() -> R) -> R {
             count_elsewhere(u32::wrapping_sub);
         }
     }
+    sched.assert_not_forked();
     let outer = ENTERED.with(|entered| entered.replace(Some(sched.clone())));
     count_elsewhere(u32::wrapping_add);
     let _leave = Leave(outer);

@@ -1,15 +1,15 @@
 //! The environment: `GMPMAXPROCS` and `GMPDEBUG`.
 //!
-//! An invalid value is reported on stderr once and ignored. A number of procs above the limit is
+//! An invalid value is reported once and ignored. A number of procs above the limit is
 //! reported and lowered to the limit. So a typo neither stops a service from starting nor goes
 //! unnoticed.
 
 use crate::limits::MAX_PROCS;
-use crate::prim::fixed::Lazy;
+use crate::prim::fixed::{Lazy, Mutex};
 use crate::sched::PanicPolicy;
 use crate::sched::dead::OnDeadlock;
+use crate::sched::event::{self, Event};
 use crate::sched::trace::TraceConfig;
-use crate::throw::say;
 use std::time::Duration;
 
 /// The settings in the environment.
@@ -33,23 +33,41 @@ pub(super) struct Debug {
     pub(super) adaptive: Option<bool>,
     /// `pause=0`: threads that compute without a P are not paused.
     pub(super) pause: Option<bool>,
+    /// `lookups=N`: how many name lookups may run at a time.
+    pub(super) lookups: Option<usize>,
     /// `deadlock=…`: what happens when all goroutines wait.
     pub(super) on_deadlock: Option<OnDeadlock>,
 }
 
 /// Returns the settings in the environment, which is read once.
 pub(super) fn get() -> &'static Env {
-    static ENV: Lazy<Env> = Lazy::new(|| {
-        let read = |name| std::env::var(name).unwrap_or_default();
-        let procs = read("GMPMAXPROCS");
-        Env {
-            procs: parse_procs(&procs, |complaint| say!("gmp: GMPMAXPROCS={procs}: {complaint}")),
-            debug: parse_debug(&read("GMPDEBUG"), |complaint| {
-                say!("gmp: GMPDEBUG: {complaint}; ignored");
-            }),
-        }
+    /// The settings, and the complaints that are not reported yet.
+    static ENV: Lazy<(Env, Mutex<Vec<Event>>)> = Lazy::new(|| {
+        let (env, complaints) = read();
+        (env, Mutex::new(complaints))
     });
-    &ENV
+    let (env, complaints) = &*ENV;
+    // Not inside of the initialisation, for which other threads wait.
+    let complaints = std::mem::take(&mut *complaints.lock());
+    complaints.into_iter().for_each(event::emit);
+    env
+}
+
+/// Reads the environment. Also returns what is wrong with it.
+fn read() -> (Env, Vec<Event>) {
+    let read = |name| std::env::var(name).unwrap_or_default();
+    let mut complaints = Vec::new();
+    let procs = read("GMPMAXPROCS");
+    let procs = parse_procs(&procs, |complaint| {
+        let (variable, value) = ("GMPMAXPROCS", Some(procs.clone()));
+        complaints.push(Event::InvalidSetting { variable, value, complaint });
+    });
+    let debug = parse_debug(&read("GMPDEBUG"), |complaint| {
+        let complaint = format!("{complaint}; ignored");
+        let (variable, value) = ("GMPDEBUG", None);
+        complaints.push(Event::InvalidSetting { variable, value, complaint });
+    });
+    (Env { procs, debug }, complaints)
 }
 
 fn parse_debug(text: &str, mut complain: impl FnMut(String)) -> Debug {
@@ -84,6 +102,10 @@ impl Debug {
             "pause" => self.pause = Some(one_of(SWITCH, key, value)?),
             "deadlock" => self.on_deadlock = Some(one_of(DEADLOCK, key, value)?),
             "scheddetail" => self.trace.detail = one_of(SWITCH, key, value)?,
+            "lookups" => match value.parse() {
+                Ok(n @ 1..) => self.lookups = Some(n),
+                _ => return Err(format!("{key}={value}: not a number from 1 up")),
+            },
             "schedtrace" => match value.parse() {
                 Ok(ms) => self.trace.every = Duration::from_millis(ms),
                 Err(_) => return Err(format!("{key}={value}: not a number of milliseconds")),
@@ -163,6 +185,9 @@ mod tests {
         let (debug, complaints) = parse("pause=0,pause=off");
         assert_eq!((debug.pause, complaints.len()), (Some(false), 1));
         assert_eq!(complaints[0], "pause=off: the values are 0, 1");
+        let (debug, complaints) = parse("lookups=7,lookups=0,lookups=x");
+        assert_eq!((debug.lookups, complaints.len()), (Some(7), 2));
+        assert_eq!(complaints[0], "lookups=0: not a number from 1 up");
         let (debug, complaints) = parse("panic=maybe,frobnicate=1,x,panic=abort");
         assert_eq!(debug, abort);
         assert_eq!(complaints.len(), 3);

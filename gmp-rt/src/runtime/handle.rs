@@ -11,8 +11,7 @@ use std::sync::Arc;
 
 /// A reference to a [`Runtime`](crate::Runtime), for starting goroutines from anywhere.
 ///
-/// It does not keep the runtime running. A spawn on a runtime that has ended drops the future at
-/// once, and its join handle returns [`JoinError::Cancelled`](crate::JoinError::Cancelled).
+/// It does not keep the runtime running.
 ///
 /// # Examples
 ///
@@ -46,6 +45,11 @@ impl Handle {
     }
 
     /// Starts a goroutine on this runtime.
+    ///
+    /// If the shutdown of the runtime has begun, the future is dropped and not polled, and the join
+    /// handle returns [`JoinError::Cancelled`](crate::JoinError::Cancelled). A worker thread of the
+    /// runtime drops the future, or this call if the runtime has ended. A goroutine that is spawned
+    /// at the same time as the shutdown begins may be polled once.
     #[track_caller]
     pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
     where

@@ -68,6 +68,34 @@ fn who_sets_the_number_keeps_it() {
     assert_eq!(runtime.max_procs(), 6);
 }
 
+/// Each call of `update_procs` is a reading, which sysmon makes once a second.
+#[test]
+fn each_reading_of_the_quota_sets_the_number() {
+    const MAX: &str = "sys/fs/cgroup/app/cpu.max";
+    let fake = Fake::v2("reads", "/app", &[(MAX, "50000 100000\n")]);
+    let runtime = runtime(&fake.0);
+    assert_eq!(runtime.max_procs(), 2);
+    let table = [("100000", 2), ("150000", 2), ("250000", 3), ("max", 64), ("9900000", 64)];
+    for (quota, procs) in table {
+        fake.write(MAX, &format!("{quota} 100000\n"));
+        runtime.sched().update_procs();
+        assert_eq!(runtime.max_procs(), procs, "{quota}");
+    }
+}
+
+#[test]
+fn a_number_in_the_environment_precedes_the_quota() {
+    const MAX: &str = "sys/fs/cgroup/app/cpu.max";
+    let fake = Fake::v2("precedes", "/app", &[(MAX, "300000 100000\n")]);
+    let mut builder = Builder::new();
+    builder.config.machine = Machine { root: fake.0.clone(), affinity: || 64 };
+    let runtime = builder.build_with(&Env { procs: Some(5), ..Env::default() }).unwrap();
+    assert_eq!(runtime.max_procs(), 5);
+    fake.write(MAX, "400000 100000\n");
+    runtime.sched().update_procs();
+    assert_eq!(runtime.max_procs(), 5);
+}
+
 #[test]
 fn follows_a_real_group() {
     if let Some(group) = std::env::var_os(GROUP) {

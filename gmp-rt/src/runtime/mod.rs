@@ -14,6 +14,7 @@ mod machine_tests;
 pub use self::block_on::block_on;
 pub use self::builder::{BuildError, Builder};
 pub use self::handle::Handle;
+pub use crate::sched::event::{Event, Severity};
 pub use crate::sched::stall::{Stall, StallKind};
 pub use crate::sched::stats::Stats;
 pub use crate::sched::{PanicPolicy, ProcsError};
@@ -22,12 +23,14 @@ use crate::g::join::JoinHandle;
 use crate::g::origin::Origin;
 use crate::limits::DROP_GRACE;
 use crate::sched::Sched;
-use crate::throw::say;
+use crate::sched::event::{self, reporter};
+use crate::sched::shutdown::Left;
 use crate::util::large::box_future;
 use std::fmt;
+use std::io;
 use std::panic::Location;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Returns the counters of the current runtime.
 ///
@@ -62,9 +65,18 @@ pub fn dump() -> String {
 
 /// Sets the hook that the current runtime calls when a goroutine stalls its thread.
 ///
-/// A goroutine stalls its thread if it blocks outside of [`blocking`](crate::blocking()), or if it
-/// computes without an await for a time slice, and the runtime takes its P away. The hook runs on a
-/// thread that runs no goroutines. It should return quickly. A new hook replaces the previous one.
+/// That is the case if all of these hold:
+///
+/// - The goroutine blocks its thread outside of [`blocking`](crate::blocking()), or it computes
+///   without an await for a time slice of 10 ms.
+/// - No P is idle, and a goroutine or a timer that is due waits for this P.
+/// - So the runtime hands off the P to another thread.
+///
+/// A goroutine that sleeps in a system call while nothing else has to run is no stall.
+/// [`Stats::handoffs`] counts all hand-offs, [`Stats::stalls`] counts the stalls. Only Linux shows
+/// whether a thread sleeps, so elsewhere every stall counts as a computation.
+///
+/// The hook runs on its own thread, as that of [`on_event`]. A new hook replaces the previous one.
 ///
 /// # Examples
 ///
@@ -76,14 +88,65 @@ pub fn on_stall(hook: impl Fn(&Stall) + Send + Sync + 'static) {
     context::sched().on_stall(hook);
 }
 
+/// Sets the hook that gets what the runtimes of this process report.
+///
+/// Without a hook, stderr gets the text of each event. A hook can pass the events to a log instead.
+/// A new hook replaces the previous one.
+///
+/// The hook runs on a thread of its own, so it may block or panic. Events wait in a queue. If the
+/// hook is too slow, events are dropped, and [`Event::Lost`] has their number. The end of a runtime
+/// and of `#[gmp::main]` waits up to 200 ms for the queue.
+///
+/// Messages that end the process always go to stderr: a bug of gmp, `panic=abort`,
+/// `deadlock=fatal` and SIGQUIT.
+///
+/// # Writes to stderr
+///
+/// The runtime does not wait for the reader of stderr. If the pipe is full, it drops the message,
+/// and the next message that has room reports how many were dropped. Only dumps and messages that
+/// end the process wait for up to a second.
+///
+/// # Errors
+///
+/// If the OS refuses the thread.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// use gmp::runtime::Severity;
+///
+/// gmp::runtime::on_event(|event| match event.severity() {
+///     Severity::Info => println!("{event}"), // or log::info!("{event}")
+///     _ => eprintln!("{event}"),
+/// })?;
+/// # std::io::Result::Ok(())
+/// ```
+pub fn on_event(hook: impl Fn(&Event) + Send + Sync + 'static) -> io::Result<()> {
+    reporter::set_hook(hook)
+}
+
 /// A scheduler with its threads.
 ///
 /// Most programs need none: `#[gmp::main]` and [`spawn`](crate::spawn) use the default runtime,
 /// which starts by itself. A program may have several runtimes, and use one from inside another.
 ///
+/// A program that becomes a daemon, or closes all descriptors, does so before it starts a runtime.
+/// A runtime needs its threads, which a child of `fork` does not have, and its descriptors. If it
+/// finds one of its descriptors closed, it ends the process with a message.
+///
 /// Dropping a runtime aborts its goroutines and waits at most a second until they are dropped. A
 /// thread that is still inside a poll is left behind, and cleans up when the poll returns. On a
-/// thread of the runtime itself the drop does not wait.
+/// worker thread of the runtime itself the drop does not wait.
+///
+/// # Forks
+///
+/// The child of a `fork` has none of the threads of its parent's runtimes. A spawn, a timer, a
+/// `block_on` or a shutdown that needs such a runtime panics there. A socket returns an error
+/// instead of waiting. A drop of the runtime does nothing. If a goroutine calls `fork`, its child
+/// ends with a message and status 2 when the poll returns. `std::process::Command` works as usual.
+/// The child may build a runtime of its own. It should not wait for what only goroutines of the
+/// parent can do.
 ///
 /// # Examples
 ///
@@ -156,50 +219,101 @@ impl Runtime {
 
     /// Ends the runtime and waits at most `limit` for that.
     ///
-    /// No new goroutine starts, all others are dropped, and the threads exit. On a thread of this
-    /// runtime the call does not wait, because it would wait for itself. It then returns an error.
+    /// No new goroutine starts: [`Handle::spawn`] says what happens instead. A goroutine that waits
+    /// or is queued is dropped, and one that runs is dropped at its next await. Then the threads
+    /// exit. Pending calls of [`after_func`](crate::after_func()) are dropped. The limit covers all
+    /// of that, also destructors of thread-locals and a stall hook that runs.
+    ///
+    /// In a goroutine of this runtime the call is a blocking call and waits only until all other
+    /// goroutines have ended. The calling goroutine is dropped at its next await, and then the
+    /// threads exit.
     ///
     /// # Errors
     ///
-    /// [`ShutdownError`] names the goroutines that have not ended. A thread that is still inside a
-    /// poll is left behind, and cleans up when the poll returns.
+    /// [`ShutdownError`] names the goroutines and threads that have not ended. A thread that is
+    /// still inside a poll is left behind, and cleans up when the poll returns.
+    ///
+    /// # Panics
+    ///
+    /// In a fork of the process that built the runtime.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use gmp_rt as gmp;
+    /// use std::time::{Duration, Instant};
+    ///
+    /// let runtime = gmp::Runtime::new().unwrap();
+    /// let waits = runtime.spawn(std::future::pending::<()>());
+    /// runtime.shutdown(Duration::from_secs(10)).unwrap();
+    /// assert!(gmp::block_on(waits).unwrap_err().is_cancelled());
+    /// ```
     pub fn shutdown(mut self, limit: Duration) -> Result<(), ShutdownError> {
+        self.sched().assert_not_forked();
         self.end = End::Done;
-        self.sched().shutdown(limit).map_err(|stuck| ShutdownError { stuck })
+        let start = Instant::now();
+        let ended = self.sched().shutdown(limit);
+        reporter::flush_for(limit.saturating_sub(start.elapsed()));
+        ended.map_err(ShutdownError)
     }
 }
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        if self.end == End::Done {
+        if self.end == End::Done || self.sched().is_forked() {
             return;
         }
         if self.sched().is_own_thread() {
             return self.sched().close();
         }
-        for stuck in self.sched().shutdown(DROP_GRACE).err().into_iter().flatten() {
-            say!("gmp: runtime dropped, but still running: {stuck}");
+        if let Err(left) = self.sched().shutdown(DROP_GRACE) {
+            event::emit(Event::StillRunning { left: ShutdownError(left).to_string() });
         }
+        reporter::flush();
     }
 }
 
-/// Goroutines that did not end before the limit of [`Runtime::shutdown`].
+/// What has not ended before the limit of [`Runtime::shutdown`].
 #[derive(Clone, Debug)]
-pub struct ShutdownError {
-    stuck: Vec<String>,
-}
+pub struct ShutdownError(Left);
 
 impl ShutdownError {
-    /// Returns the goroutines, one line each: id, name and spawn site.
+    /// Returns the goroutines inside a poll or a destructor that has not returned, one line each:
+    /// id, name and spawn site.
     #[must_use]
     pub fn stuck(&self) -> &[String] {
-        &self.stuck
+        &self.0.stuck
+    }
+
+    /// Returns the number of goroutines that no thread has dropped yet: the limit was short, or no
+    /// thread is free.
+    #[must_use]
+    pub fn queued(&self) -> usize {
+        self.0.queued
+    }
+
+    /// Returns the names of the threads that have not ended, if all goroutines have. Such a thread
+    /// is inside the destructor of a goroutine's output or of a thread-local, or in the stall hook.
+    #[must_use]
+    pub fn threads(&self) -> &[String] {
+        &self.0.threads
     }
 }
 
 impl fmt::Display for ShutdownError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} still running: {}", self.stuck.len(), self.stuck.join("; "))
+        let Left { stuck, queued, threads } = &self.0;
+        f.write_str("the runtime has not ended")?;
+        if !stuck.is_empty() {
+            write!(f, "; {} inside a poll: {}", stuck.len(), stuck.join(", "))?;
+        }
+        if *queued > 0 {
+            write!(f, "; {queued} not dropped yet")?;
+        }
+        if !threads.is_empty() {
+            write!(f, "; threads that have not ended: {}", threads.join(", "))?;
+        }
+        Ok(())
     }
 }
 

@@ -104,7 +104,7 @@ pub(crate) fn begin_inner_poll() {
     current::with(|local| {
         let Some(local) = local else { return thread_budget::begin_poll() };
         let p = local.p();
-        let is_handed_off = p.status() == PStatus::Displaced;
+        let is_handed_off = p.status() == PStatus::HandedOff;
         if is_handed_off {
             // The thread may have slept since the last poll.
             p.own().stamp.set(clock::now());
@@ -159,7 +159,7 @@ impl Local {
         if yielding.is_refusal() {
             return Some(yielding);
         }
-        if p.status() == PStatus::Displaced {
+        if p.status() == PStatus::HandedOff {
             return Some(Yield::Global);
         }
         let now = clock::now();

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 const ZERO: Duration = Duration::ZERO;
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// A poll of a goroutine: the number of its P, and the number of polls of that P.
+/// A poll of a goroutine: the address of its P, and the number of polls of that P.
 #[derive(Debug, PartialEq, Eq)]
 struct PollId(usize, u64);
 
@@ -23,7 +23,7 @@ impl PollId {
     fn current() -> Self {
         current::with(|local| {
             let p = local.expect("a goroutine").p();
-            Self(p.id, p.counters.polls.get())
+            Self(std::sync::Arc::as_ptr(p.shared()).addr(), p.counters.polls.get())
         })
     }
 

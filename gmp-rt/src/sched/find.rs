@@ -2,6 +2,7 @@
 
 use super::Sched;
 use super::idle::{Recheck, Spinning};
+use super::progress::Progress;
 use super::ready::Place;
 use super::run::{Step, Worker};
 use crate::g::GRef;
@@ -12,6 +13,7 @@ use crate::tuning::{
     LOOKS, RUNNEXT_BACKOFF, RUNQ_CAP, SPIN_PAUSES, SPIN_ROUNDS, SPIN_ROUNDS_LEAST, STEAL_PASSES,
 };
 use crate::util::clock;
+use std::sync::Arc;
 
 /// Whether a goroutine begins a new time slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +65,7 @@ impl Worker<'_> {
     #[cold]
     fn find_elsewhere(&mut self) -> Option<Step> {
         if self.local.sched.must_retire(&self.local.p()) {
-            self.give_up_p();
+            self.retire_p();
             return self.sleep();
         }
         self.local.out_of_work(&mut self.ready);
@@ -123,7 +125,7 @@ impl Worker<'_> {
         if p.is_overtime() && p.is_slice_over(clock::now()) {
             p.begin_slice();
             self.local.sched.globq.put(gp);
-            self.local.wakep(p);
+            self.local.wakep();
             return p.runq().get_ring().map(Found::fresh);
         }
         Some(Found { gp, slice: Slice::Inherit })
@@ -147,7 +149,7 @@ impl Worker<'_> {
     /// when it stops.
     fn wake_for_batch(&self, p: &OwnedP) {
         if self.unit.is_none() && p.runq.len() > 0 {
-            self.local.wakep(p);
+            self.local.wakep();
         }
     }
 
@@ -171,7 +173,7 @@ impl Worker<'_> {
             self.unit = sched.idle.word.spin(sched.procs());
             self.unit.as_ref()?;
         }
-        let affordable = (LOOKS as u32 * SPIN_ROUNDS) / sched.ps.len() as u32;
+        let affordable = (LOOKS as u32 * SPIN_ROUNDS) / sched.procs() as u32;
         let rounds = self.patience.min(affordable).max(1);
         for round in 1..=rounds {
             let last = round == rounds;
@@ -194,7 +196,6 @@ impl Worker<'_> {
         for pass in 1..=passes {
             let last = last_round && pass == passes;
             if let Some(gp) = self.steal_pass(last) {
-                self.local.p().count_steal();
                 return Some(gp);
             }
         }
@@ -204,43 +205,33 @@ impl Worker<'_> {
     pub(super) fn steal_pass(&mut self, last: bool) -> Option<GRef> {
         let local = self.local;
         let (p, sched) = (local.p(), &local.sched);
+        self.ps.refresh(sched);
         if last && sched.next_timer() != clock::FOREVER {
             self.local.fire_all(clock::now(), Place::Newcomer);
             if let Some(gp) = p.runq().get_first() {
                 return Some(gp);
             }
         }
-        let n = sched.ps.len();
-        let mut order = StealOrder::new(n, p.own().rand.next_u32());
-        order.find_map(|id| {
-            let victim = sched.ps.get(id).filter(|victim| victim.id != p.id)?;
-            let next = if last { may_take_next(victim) } else { self.is_next_stale(victim) };
-            victim.runq.steal_into(&p.runq(), next)
+        let Self { ps, progress, .. } = self;
+        let mut order = StealOrder::new(ps.len(), p.own().rand.next_u32());
+        order.find_map(|number| {
+            let victim = ps.get(number).filter(|victim| !Arc::ptr_eq(victim, p.shared()))?;
+            let next = if last { may_take_next(victim) } else { is_next_stale(victim, progress) };
+            let stolen = victim.runq.steal_into(&p.runq(), next)?;
+            p.count_steal(stolen.len);
+            Some(stolen.first)
         })
-    }
-
-    /// Whether `victim` has a `runnext` and made no poll for [`RUNNEXT_BACKOFF`], as far as this
-    /// thief has seen in its rounds.
-    fn is_next_stale(&mut self, victim: &P) -> StealNext {
-        if !victim.runq.has_next() {
-            return StealNext::No;
-        }
-        let polls = victim.counters.polls.get();
-        match self.progress.has_stopped(victim.id, polls, clock::now(), RUNNEXT_BACKOFF) {
-            true => StealNext::Yes,
-            false => StealNext::No,
-        }
     }
 
     /// Stops spinning, because work was found. The last spinning M wakes another one if there is
     /// more work, because submitters relied on it.
-    pub(super) fn stop_spinning(&self, unit: Spinning) {
-        let sched = &self.local.sched;
-        let p = self.local.p();
-        if sched.idle.word.found(unit) == Recheck::AsLast
-            && (sched.any_work_but(&p) || p.runq.len() > 0)
+    pub(super) fn stop_spinning(&mut self, unit: Spinning) {
+        let local = self.local;
+        let p = local.p();
+        if local.sched.idle.word.found(unit) == Recheck::AsLast
+            && (p.runq.len() > 0 || self.any_work_but(Some(&p)))
         {
-            self.local.wakep(&p);
+            local.wakep();
         }
     }
 }
@@ -249,6 +240,19 @@ impl Sched {
     /// Returns how many of `len` queued goroutines one P takes (Go: `globrunqget`).
     pub(super) fn share(&self, len: usize) -> usize {
         (len / self.procs() + 1).min(RUNQ_CAP / 2)
+    }
+}
+
+/// Whether a thief may take the `runnext` of `victim`. It may if `victim` made no poll for
+/// [`RUNNEXT_BACKOFF`], as far as the thief has seen in its rounds.
+fn is_next_stale(victim: &P, progress: &mut Progress) -> StealNext {
+    if !victim.runq.has_next() {
+        return StealNext::No;
+    }
+    let polls = victim.counters.polls.get();
+    match progress.has_stopped(victim.number(), polls, clock::now(), RUNNEXT_BACKOFF) {
+        true => StealNext::Yes,
+        false => StealNext::No,
     }
 }
 
@@ -313,6 +317,10 @@ impl Iterator for StealOrder {
 fn gcd(a: usize, b: usize) -> usize {
     if b == 0 { a } else { gcd(b, a % b) }
 }
+
+#[cfg(all(test, not(gmp_loom)))]
+#[path = "rules_tests.rs"]
+mod rules;
 
 #[cfg(test)]
 mod tests {

@@ -9,7 +9,7 @@
 //! | `HELD` | the thread stands still as soon as the signal arrives | the pauser |
 //!
 //! Sysmon sets `HOG` under the lock of the idle lists, together with the hand-off of the P or while
-//! the P is displaced. The M
+//! the P is handed off. The M
 //! sets `FREE` after it has taken the same lock and seen the hand-off, and before it takes another
 //! P or parks. So an M that has a P or parks is `FREE`. A signal that arrives late finds `FREE`,
 //! and the handler returns at once.
@@ -41,7 +41,7 @@ impl Gate {
     }
 
     /// Marks the thread as a hog. Only with the lock of the idle lists, as the P is handed off or
-    /// while it is displaced. Does nothing if the thread is marked already: it may be held.
+    /// while it is handed off. Does nothing if the thread is marked already: it may be held.
     pub(super) fn mark(&self) {
         let _ = self.0.compare_exchange(FREE, HOG, AcqRel, Relaxed);
     }

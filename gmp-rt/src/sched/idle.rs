@@ -14,6 +14,8 @@
 //! | O1 | SeqCst fence in [`IdleWord::wake_wanted`], after work was published | SeqCst fence in [`IdleWord::parked`] and [`IdleWord::found`], before all queues are checked again | either the publisher sees the idle P, or the parker sees the work |
 
 use super::lull::{Lull, Watch};
+use super::pool::Pool;
+use super::ps::PTable;
 use super::wake::SYSMON;
 use crate::m::{M, MId};
 use crate::p::{OwnedP, PStatus, StatusKey};
@@ -143,11 +145,12 @@ impl IdleWord {
     }
 }
 
-/// The M that sleeps until the next timer.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sleeper {
-    pub(crate) m: MId,
-    pub(crate) until: u64,
+/// An idle P.
+#[derive(Debug)]
+struct IdleP {
+    p: OwnedP,
+    /// The M that ran it last. It is woken first for this P.
+    last_m: Option<Arc<M<Spinning>>>,
 }
 
 /// The idle Ps, the sleeping Ms, and how many there may be.
@@ -155,12 +158,12 @@ pub(crate) struct Sleeper {
 pub(crate) struct Lists {
     /// Permits changes of the status of a P.
     pub(crate) key: StatusKey,
+    /// All Ps.
+    pub(crate) ps: PTable,
     /// Idle Ps. The last one went idle last.
-    idle: Vec<OwnedP>,
-    /// Inactive Ps.
-    pub(crate) spare: Vec<OwnedP>,
-    /// Sleeping Ms. The last one went to sleep last.
-    pub(crate) pool: Vec<Arc<M<Spinning>>>,
+    idle: Vec<IdleP>,
+    /// Sleeping Ms.
+    pub(crate) pool: Pool,
     /// The number of active Ps: idle and running ones.
     pub(crate) rights: usize,
     /// The target for the number of active Ps.
@@ -171,11 +174,8 @@ pub(crate) struct Lists {
     pub(crate) auto_procs: bool,
     /// Threads that exist or are being started.
     pub(crate) threads: usize,
-    /// The M that sleeps until the next timer.
-    pub(crate) sleeper: Option<Sleeper>,
-    /// The M that waits in the netpoller, is about to, or is coming back. It gives up the role
-    /// itself, so that there are never two.
-    pub(crate) poller: Option<MId>,
+    /// Idle Ps that were given to a thread that was woken or started for it.
+    pub(crate) wakes: u64,
     /// Whether the Ms must exit.
     pub(crate) stopping: bool,
     /// The time at which a P last went idle.
@@ -201,16 +201,15 @@ impl Idle {
     pub(crate) fn new(procs: usize, auto_procs: bool) -> Self {
         let lists = Lists {
             key: StatusKey::new(),
+            ps: PTable::default(),
             idle: Vec::new(),
-            spare: Vec::new(),
-            pool: Vec::new(),
+            pool: Pool::default(),
             rights: 0,
             procs,
             limit: procs,
             auto_procs,
             threads: 0,
-            sleeper: None,
-            poller: None,
+            wakes: 0,
             stopping: false,
             idle_since: 0,
             watch: Watch::Awake,
@@ -275,37 +274,36 @@ impl Idle {
 
     #[cold]
     fn rouse_sysmon_now(&self) {
-        let (before, watch) = self.with(|lists| {
+        self.with(|lists| {
             let before = lists.watch;
-            if before.may_be_late() {
-                self.set_watch(lists, lists.watch_wanted());
+            if !before.may_be_late() {
+                return;
             }
-            (before, lists.watch)
+            let watch = lists.watch_wanted();
+            // Before other threads see the new state, and so under the lock: an M that sees it
+            // begins a poll that may block, and this thread may lose its CPU here.
+            match watch {
+                Watch::Called => self.lull.wake_soon(),
+                Watch::Hushable | Watch::Alarmed if before == Watch::Asleep => {
+                    self.lull.wake_later();
+                }
+                _ => {}
+            }
+            self.set_watch(lists, watch);
         });
-        // After the lock is released: a slightly later wake-up does no harm. No M can cancel it
-        // before it is set, because a P runs. If all Ps are idle by now, sysmon wakes without
-        // cause.
-        match watch {
-            Watch::Called if before != Watch::Called => self.lull.wake_soon(),
-            Watch::Hushable | Watch::Alarmed if before == Watch::Asleep => self.lull.wake_later(),
-            _ => {}
-        }
     }
 
     /// Wakes sysmon from deep sleep without delay: only sysmon can do the work, or the runtime
     /// stops.
     #[cold]
     pub(crate) fn call_sysmon(&self) {
-        let asleep = self.with(|lists| {
-            let asleep = lists.watch != Watch::Awake;
-            if asleep {
+        self.with(|lists| {
+            if lists.watch != Watch::Awake {
+                // Under the lock: see `rouse_sysmon_now`.
+                self.lull.wake_now();
                 self.set_watch(lists, Watch::Called);
             }
-            asleep
         });
-        if asleep {
-            self.lull.wake_now();
-        }
     }
 
     /// Cancels sysmon's scheduled wake-up, if all Ps are idle again and `tended`: Ms wait for the
@@ -318,20 +316,53 @@ impl Idle {
         }
     }
 
-    /// Puts a P on the idle list. `unit` is its M's spinning token, if it has one.
-    pub(crate) fn put_p(&self, lists: &mut Lists, p: OwnedP, unit: Option<Spinning>) {
+    /// Puts a P on the idle list. `last_m` is the M that ran it, and `unit` that M's spinning
+    /// token, if it has one.
+    pub(crate) fn put_p(
+        &self,
+        lists: &mut Lists,
+        p: OwnedP,
+        last_m: Option<Arc<M<Spinning>>>,
+        unit: Option<Spinning>,
+    ) {
         p.set_status(PStatus::Idle, &lists.key);
-        lists.idle.push(p);
+        lists.idle.push(IdleP { p, last_m });
         lists.idle_since = clock::now();
         self.word.park(unit);
     }
 
     /// Takes the P that went idle last and marks it as running.
     pub(crate) fn take_p(&self, lists: &mut Lists) -> Option<OwnedP> {
-        let p = lists.idle.pop()?;
+        let IdleP { p, .. } = lists.idle.pop()?;
+        self.mark_taken(lists, &p);
+        Some(p)
+    }
+
+    /// Takes the P that went idle last, and a sleeping M for it if there is one.
+    pub(crate) fn take_p_and_m(
+        &self,
+        lists: &mut Lists,
+    ) -> Option<(OwnedP, Option<Arc<M<Spinning>>>)> {
+        let IdleP { p, last_m } = lists.idle.pop()?;
+        self.mark_taken(lists, &p);
+        Some((p, lists.pool.take(last_m.as_ref())))
+    }
+
+    /// Takes an idle P with a number for which `wanted` returns `true`.
+    pub(crate) fn take_p_if(
+        &self,
+        lists: &mut Lists,
+        wanted: impl Fn(usize) -> bool,
+    ) -> Option<OwnedP> {
+        let at = lists.idle.iter().rposition(|idle| wanted(idle.p.number()))?;
+        let IdleP { p, .. } = lists.idle.remove(at);
+        self.mark_taken(lists, &p);
+        Some(p)
+    }
+
+    fn mark_taken(&self, lists: &Lists, p: &OwnedP) {
         self.word.unpark();
         p.set_status(PStatus::Running, &lists.key);
-        Some(p)
     }
 }
 
@@ -360,37 +391,5 @@ impl Lists {
     /// Whether no P runs.
     pub(crate) fn all_idle(&self) -> bool {
         self.idle.len() == self.rights
-    }
-
-    /// Takes a sleeping M out of the pool: `preferred` if it is there, else the latest. The M that
-    /// waits for the next timer is taken only if no other is left, and the one in the netpoller
-    /// after that.
-    pub(crate) fn take_m(&mut self, preferred: MId) -> Option<Arc<M<Spinning>>> {
-        let (sleeper, poller) = (self.sleeper.map(|sleeper| sleeper.m), self.poller);
-        let awaits_none = |m: &Arc<M<Spinning>>| Some(m.id) != sleeper && Some(m.id) != poller;
-        let at = (self.pool.iter().rposition(|m| m.id == preferred && awaits_none(m)))
-            .or_else(|| self.pool.iter().rposition(awaits_none))
-            .or_else(|| self.pool.iter().rposition(|m| Some(m.id) != poller))
-            .or_else(|| self.pool.len().checked_sub(1))?;
-        let m = self.pool.remove(at);
-        self.forget_sleeper(m.id);
-        Some(m)
-    }
-
-    /// Takes the M `id` out of the pool. Returns `false` if another thread took it before.
-    pub(crate) fn leave_pool(&mut self, id: MId) -> bool {
-        let Some(at) = self.pool.iter().rposition(|m| m.id == id) else {
-            return false;
-        };
-        self.pool.remove(at);
-        self.forget_sleeper(id);
-        true
-    }
-
-    /// Notes that the M `id` does not sleep until a timer any more.
-    pub(crate) fn forget_sleeper(&mut self, id: MId) {
-        if self.sleeper.is_some_and(|sleeper| sleeper.m == id) {
-            self.sleeper = None;
-        }
     }
 }

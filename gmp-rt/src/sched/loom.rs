@@ -14,7 +14,7 @@
 //! - The registry: a lock around `Weak` pointers of std, which loom does not see into. All models
 //!   look up their runtime there. The stress tests and the sanitizers cover it.
 //! - Sysmon's rounds: they depend on real time and on `/proc`. The models call what a round does:
-//!   `displace`, `start_spinning`, `sleep_deep`.
+//!   `handoffp`, `start_spinning`, `sleep_deep`.
 //! - Resizing: `set_procs` against an M that retires needs more preemptions than the time for a
 //!   model allows. The assertions of every model check that no P is lost.
 //! - [`GlobQ`](super::globq) without its lock: the length alone is read without it, and is
@@ -35,7 +35,7 @@
 //! | `Worker::sleep` does not check the queues | `external_spawn_vs_park` |
 //! | `Worker::sleep` does not check the queues | `external_wake_vs_park` |
 //! | `Worker::sleep` does not check the timers | `external_timer_vs_park` |
-//! | `tend` does not wake the M that it found | `external_timer_vs_park` |
+//! | `ensure_timer_sleeper` does not wake the M that it found | `external_timer_vs_park` |
 //! | `stop_spinning` does not check the queues | `external_spawn_vs_last_spinner_that_found_work` |
 //! | `put_outside` wakes before it queues | `external_spawn_vs_park` |
 //! | `put_outside` wakes before it queues | `close_vs_external_wake` |
@@ -50,22 +50,27 @@
 //! | `reap` does not stop the threads | `close_vs_last_end` |
 //! | `rouse_sysmon` does nothing | `sysmon_sleep_vs_first_p`, `sysmon_sleeps_on_vs_first_p` |
 //! | `park` does not notice that its P was handed off | `hand_off_vs_end_of_poll` |
-//! | `regain` leaves the status | `hand_off_vs_end_of_poll` |
+//! | `reactivate_p` leaves the status | `hand_off_vs_end_of_poll` |
 //! | `live` reads what was spawned before what has ended | `count_vs_spawn_and_end` |
-//! | `displace` wakes no M | `hand_off_vs_blocked_poll` |
-//! | `regain` loses the P that it replaces | `hand_off_vs_end_of_poll` |
+//! | `handoffp` wakes no M | `hand_off_vs_blocked_poll` |
+//! | `put` does not requeue after a hand-off | `hand_off_vs_push` |
+//! | `handoffp` steals before it changes the status | `hand_off_vs_push` |
+//! | `reactivate_p` loses the P that it replaces | `hand_off_vs_end_of_poll` |
 //! | sysmon sleeps deeply while a P runs | `sysmon_sleep_vs_first_p` |
 //! | sysmon sleeps deeply while a P runs | `sysmon_sleeps_on_vs_first_p` |
 //!
-//! These change nothing that a program can see. `give_up_p` without its `wakep`, or with the
+//! These change nothing that a program can see. `retire_p` without its `wakep`, or with the
 //! `wakep` first: the M checks all queues in `sleep` right after. `IdleWord::park` in two steps:
 //! the fence and the check of the queues come after both. `stop` without its second check of
 //! `live`: an M that is still in the pool takes the late goroutine. `hush_sysmon` without its check
 //! of `all_idle`: the M that takes the P schedules sysmon's wake-up again in `acquire_p`.
 //!
-//! No model finds these: `start_spinning` gives up its token without a check of the queues, and
-//! `hush_sysmon` clears the alarm without a change of the state. They need more preemptions than
-//! the time for a model allows.
+//! No model finds a missing barrier in `handoffp`: here the lock of the idle lists, which it has
+//! just released, has a fence.
+//!
+//! No model finds these either: `start_spinning` gives up its token without a check of the queues,
+//! and `hush_sysmon` clears the alarm without a change of the state. They need more preemptions
+//! than the time for a model allows.
 
 use super::current;
 use super::lull::Watch;
@@ -123,10 +128,10 @@ impl Runtime {
     /// Makes a runtime of `procs` Ps without Ms.
     fn new(procs: usize) -> Self {
         // No thread of the OS is ever started: the thread limit is reached from the beginning.
-        let config = Config { procs, max_threads: 0, ..Config::default() };
+        let config = Config { procs, thread_limit: 0, ..Config::default() };
         let sched = registry::register(|id| Sched::new(id, config)).unwrap();
         // The limit is not reported in each execution of a model.
-        sched.threads.failure_reported.0.call_once(|| {});
+        *sched.threads.refusal_reported.lock() = true;
         Self { sched, ms: Vec::new() }
     }
 
@@ -160,6 +165,12 @@ impl Runtime {
         self.sched.spawn_outside(f, origin())
     }
 
+    /// Returns a running P.
+    fn running_p(&self) -> Option<Arc<P>> {
+        let is_running = |p: &&Arc<P>| p.status() == PStatus::Running;
+        self.sched.idle.with(|lists| lists.ps.active().find(is_running).cloned())
+    }
+
     /// Closes the runtime and waits for its Ms.
     fn end(self) {
         self.sched.close();
@@ -170,12 +181,19 @@ impl Runtime {
     fn join(self) {
         self.ms.into_iter().for_each(|m| m.join().unwrap());
         assert_eq!(self.sched.live(), 0, "goroutines are left");
-        let (rights, procs, spare) =
-            self.sched.idle.with(|lists| (lists.rights, lists.procs, lists.spare.len()));
+        let (rights, procs, active, handed_off) = self.sched.idle.with(|lists| {
+            let ps = &lists.ps;
+            (
+                lists.rights,
+                lists.procs,
+                ps.active().count(),
+                ps.owned().count() - ps.active().count(),
+            )
+        });
         let counts = self.sched.idle.word.counts();
         assert_eq!(counts, (rights, 0), "an active P or a spinning token is lost");
         assert_eq!(rights, procs, "the number of active Ps is wrong");
-        assert_eq!(rights + spare, self.sched.ps.len(), "a spare P is lost");
+        assert_eq!((active, handed_off), (rights, 0), "a number or a handed-off P is lost");
     }
 }
 
@@ -469,9 +487,8 @@ fn loom_hand_off_vs_end_of_poll() {
             explore();
         });
         started.wait();
-        let is_running = |p: &&Arc<P>| p.status() == PStatus::Running;
-        if let Some(p) = runtime.sched.ps.iter().find(is_running) {
-            runtime.sched.displace(p, || true);
+        if let Some(p) = runtime.running_p() {
+            runtime.sched.handoffp(&p, || true);
         }
         let queued = std::mem::take(&mut *queued.lock().unwrap());
         queued.into_iter().for_each(|handle| block_on(handle).unwrap());
@@ -501,9 +518,38 @@ fn loom_hand_off_vs_blocked_poll() {
             ran.wait();
         });
         started.wait();
-        let is_running = |p: &&Arc<P>| p.status() == PStatus::Running;
-        let p = runtime.sched.ps.iter().find(is_running).unwrap();
-        assert!(runtime.sched.displace(p, || true));
+        let p = runtime.running_p().unwrap();
+        assert!(runtime.sched.handoffp(&p, || true));
+        block_on(main).unwrap();
+        stop_exploring();
+        runtime.end();
+    });
+}
+
+/// Sysmon hands off the P of a goroutine that queues another one and blocks its thread until that
+/// one runs.
+#[test]
+fn loom_hand_off_vs_push() {
+    model(1, || {
+        let mut runtime = Runtime::new(2);
+        let (started, ran) = (Event::default(), Event::default());
+        let starts = started.clone();
+        runtime.start_sleeping_m();
+        runtime.start_sleeping_m();
+        // One M has no P.
+        runtime.sched.set_procs(1).unwrap();
+        let main = runtime.go(async move {
+            starts.set();
+            explore();
+            let first = ran.clone();
+            go(async move { first.set() });
+            // Moves the first from `runnext` to the ring.
+            go(async {});
+            ran.wait();
+        });
+        started.wait();
+        let p = runtime.running_p().unwrap();
+        assert!(runtime.sched.handoffp(&p, || true));
         block_on(main).unwrap();
         stop_exploring();
         runtime.end();

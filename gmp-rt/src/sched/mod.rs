@@ -1,19 +1,23 @@
 #![doc = include_str!("README.md")]
 
-pub(crate) mod block;
+pub(crate) mod blocking_calls;
 pub(crate) mod budget;
 #[expect(unsafe_code, reason = "a thread-local pointer to the stack, I1 of the module")]
 pub(crate) mod current;
 pub(crate) mod dead;
 pub(crate) mod dump;
+pub(crate) mod event;
 mod find;
+pub(crate) mod forked;
 #[cfg(any(target_os = "linux", gmp_loom))]
 #[cfg_attr(gmp_loom, allow(dead_code, reason = "under loom it is seen by its own models only"))]
 mod gate;
 pub(crate) mod globq;
 pub(crate) mod goid;
+pub(crate) mod handoff;
 pub(crate) mod idle;
 pub(crate) mod inbox;
+mod join;
 mod live;
 mod lull;
 pub(crate) mod net;
@@ -25,18 +29,21 @@ mod pause;
 #[cfg(not(all(target_os = "linux", not(gmp_loom))))]
 #[path = "pause_none.rs"]
 mod pause;
+mod pool;
 #[cfg(feature = "dev-hooks")]
 pub(crate) mod probe;
 pub(crate) mod procs;
 mod progress;
+pub(crate) mod ps;
 pub(crate) mod ready;
 pub(crate) mod registry;
 mod run;
 mod serve;
-mod shutdown;
+pub(crate) mod shutdown;
 pub(crate) mod spawn;
 pub(crate) mod stall;
 pub(crate) mod stats;
+mod stuck;
 mod sysmon;
 pub(crate) mod thread_budget;
 pub(crate) mod trace;
@@ -48,17 +55,19 @@ mod loom;
 
 pub use self::procs::ProcsError;
 
+use self::blocking_calls::BlockingCalls;
 use self::globq::GlobQ;
-use self::idle::Idle;
+use self::idle::{Idle, Lists};
 use self::inbox::Inbox;
 use self::live::Live;
 use self::net::Net;
-use crate::limits::{KEEP_ALIVE, MAX_PROCS};
-use crate::p::{OwnedP, P};
-use crate::prim::Ordering::{Acquire, Release};
+use self::ps::Ps;
+use crate::limits::{KEEP_ALIVE, MAX_BLOCKING_THREADS, THREAD_LIMIT};
+use crate::prim::CachePadded;
 use crate::prim::fixed::OnceLock;
-use crate::prim::{AtomicUsize, CachePadded};
 use crate::sys::cpu_limit::Machine;
+use crate::sys::fork;
+use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -80,7 +89,12 @@ pub(crate) struct Config {
     /// Whether `procs` follows the number of CPUs of the machine.
     pub(crate) auto_procs: bool,
     pub(crate) machine: Machine,
-    pub(crate) max_threads: usize,
+    /// The maximum number of running `spawn_blocking` closures.
+    pub(crate) max_blocking: usize,
+    /// The maximum number of threads. Tests lower it.
+    pub(crate) thread_limit: usize,
+    /// How many name lookups may run at a time. Used by the crate that has the network.
+    pub(crate) max_lookups: usize,
     /// How long a thread beyond `procs` stays without work.
     pub(crate) keep_alive: Duration,
     pub(crate) stack_size: Option<usize>,
@@ -102,7 +116,9 @@ impl Default for Config {
             procs: 1,
             auto_procs: false,
             machine: Machine::default(),
-            max_threads: 1,
+            max_blocking: MAX_BLOCKING_THREADS,
+            thread_limit: THREAD_LIMIT,
+            max_lookups: 1,
             keep_alive: KEEP_ALIVE,
             stack_size: None,
             name: "gmp".to_owned(),
@@ -116,67 +132,29 @@ impl Default for Config {
     }
 }
 
-/// All Ps of a runtime, by number. A P is not freed before its runtime, so a thief needs no lock to
-/// read one.
-#[derive(Debug)]
-pub(crate) struct Ps {
-    runtime: u16,
-    table: Box<[OnceLock<Arc<P>>]>,
-    /// The number of Ps. Written under the idle lists' lock. The Release store pairs with the
-    /// Acquire load in [`Ps::len`], which makes the P visible.
-    len: AtomicUsize,
-}
-
-impl Ps {
-    fn new(runtime: u16, max_threads: usize) -> Self {
-        // At most one for each active P, and one for each thread whose P is handed off.
-        let table = (0..MAX_PROCS + max_threads).map(|_| OnceLock::new()).collect();
-        Self { runtime, table, len: AtomicUsize::new(0) }
-    }
-
-    /// Returns the number of Ps.
-    #[inline]
-    pub(crate) fn len(&self) -> usize {
-        self.len.load(Acquire)
-    }
-
-    /// Iterates over all Ps.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<P>> {
-        self.table[..self.len()].iter().filter_map(OnceLock::get)
-    }
-
-    /// Returns the P with the number `id`, if there is one.
-    pub(crate) fn get(&self, id: usize) -> Option<&Arc<P>> {
-        self.table[..self.len()].get(id)?.get()
-    }
-
-    /// Makes a spare P. Under the idle lists' lock, so that numbers have no gaps.
-    fn grow(&self) -> Option<OwnedP> {
-        let id = self.len();
-        let (p, owned) = P::new(id, self.runtime);
-        self.table.get(id)?.set(p).ok()?;
-        self.len.store(id + 1, Release);
-        Some(owned)
-    }
-}
-
 /// A runtime's scheduler.
 #[derive(Debug)]
 pub(crate) struct Sched {
     /// Its number in the [`registry`].
     pub(crate) id: u16,
+    /// How many forks lie between the first process of gmp and the one that started this runtime.
+    forks: u32,
     pub(crate) config: Config,
     pub(crate) ps: Ps,
     pub(crate) globq: CachePadded<GlobQ>,
     pub(crate) inbox: CachePadded<Inbox>,
     pub(crate) idle: Idle,
+    pub(crate) blocking_calls: BlockingCalls,
     counts: procs::ProcCounts,
     /// Padded: external threads write it, and every P reads what is beside it.
     live: CachePadded<Live>,
     /// Padded: each sleep in the netpoller writes it, and every P reads what is beside it.
     pub(crate) net: CachePadded<Net>,
+    /// The name lookups, whose type only the crate that has the network knows.
+    lookups: OnceLock<Arc<dyn Any + Send + Sync>>,
     pub(crate) exit: shutdown::Exit,
     stalls: stall::Stalls,
+    main: dead::MainGoroutine,
     threads: wake::Threads,
 }
 
@@ -185,31 +163,41 @@ impl Sched {
     pub(crate) fn new(id: u16, config: Config) -> Arc<Self> {
         let sched = Arc::new(Self {
             id,
-            ps: Ps::new(id, config.max_threads),
+            forks: fork::forks(),
+            ps: Ps::new(id),
             globq: CachePadded(GlobQ::new()),
             inbox: CachePadded(Inbox::new()),
             idle: Idle::new(config.procs, config.auto_procs),
+            blocking_calls: BlockingCalls::new(config.max_blocking),
             counts: procs::ProcCounts::new(config.procs),
             live: CachePadded(Live::new()),
             net: CachePadded(Net::default()),
+            lookups: OnceLock::new(),
             exit: shutdown::Exit::default(),
             stalls: stall::Stalls::default(),
+            main: dead::MainGoroutine::default(),
             threads: wake::Threads::default(),
             config,
         });
-        sched.idle.with(|lists| sched.settle_procs(lists));
+        let _none = sched.idle.with(|lists| sched.settle_procs(lists));
         sched
     }
 
-    /// Whether any queue has work for an M that has none. The `runnext` of a P counts only if the P
-    /// is handed off.
-    pub(crate) fn any_work(&self) -> bool {
-        self.has_queued() || self.ps.iter().any(|p| p.has_loot())
+    /// Returns the name lookups of this runtime. Builds them by `make` with `max_lookups` if there
+    /// are none yet.
+    pub(crate) fn lookups(
+        &self,
+        make: impl FnOnce(usize) -> Arc<dyn Any + Send + Sync>,
+    ) -> Arc<dyn Any + Send + Sync> {
+        self.lookups.get_or_init(|| make(self.config.max_lookups)).clone()
     }
 
-    /// The same without the queue of `p`.
-    pub(crate) fn any_work_but(&self, p: &P) -> bool {
-        self.has_queued() || self.ps.iter().any(|other| other.id != p.id && other.has_loot())
+    /// Whether any queue has work for an M that has none. The `runnext` of a P does not count.
+    ///
+    /// It takes the lock of the idle lists. An M uses its view of the Ps instead.
+    pub(crate) fn any_work(&self) -> bool {
+        let has_work = || self.idle.with(|lists| lists.ps.active().any(|p| p.runq.len() > 0));
+        self.has_queued() || has_work()
     }
 
     /// Whether the global queue or the inbox has work.
@@ -218,17 +206,20 @@ impl Sched {
         self.globq.len() > 0 || !self.inbox.is_empty()
     }
 
-    /// Returns the earliest time at which a timer of any P may be due.
+    /// Returns the earliest time at which a timer may be due.
     pub(crate) fn next_timer(&self) -> u64 {
-        self.ps.iter().map(|p| p.timers.next_when()).min().unwrap_or(u64::MAX)
+        self.ps.all_timers().map(|timers| timers.next_when()).min().unwrap_or(u64::MAX)
     }
 
     /// Returns the number of goroutines that were spawned and have not finished. Never too small.
     pub(crate) fn live(&self) -> u64 {
-        let finished =
-            self.live.finished() + self.ps.iter().map(|p| p.counters.finished.get()).sum::<u64>();
-        let spawned =
-            self.live.spawned() + self.ps.iter().map(|p| p.counters.spawned.get()).sum::<u64>();
+        self.idle.with(|lists| self.live_of(lists))
+    }
+
+    /// [`live`](Self::live) for a thread that holds the lock of the idle lists.
+    pub(super) fn live_of(&self, lists: &Lists) -> u64 {
+        let finished = self.live.finished() + lists.ps.finished();
+        let spawned = self.live.spawned() + lists.ps.spawned();
         spawned - finished
     }
 }
@@ -237,6 +228,6 @@ impl Drop for Sched {
     fn drop(&mut self) {
         // The caches of the Ps give back their cells when they are dropped, after this. Cells in
         // transfer are given back here.
-        crate::g::heap::trim();
+        crate::g::heap::trim(|| true);
     }
 }

@@ -25,6 +25,7 @@
 
 use super::Sched;
 use super::current::Local;
+use super::forked::FORKED;
 use super::ready::Place;
 use super::run::Worker;
 use crate::g::stored::StoredWaker;
@@ -183,6 +184,9 @@ impl Sched {
         &self,
         make: impl FnOnce() -> io::Result<Arc<dyn Netpoll>>,
     ) -> io::Result<Arc<dyn Netpoll>> {
+        if self.is_forked() {
+            return Err(io::Error::other(FORKED));
+        }
         if self.is_closing() {
             return Err(io::Error::other(
                 "the gmp runtime is shutting down: it takes no new sockets",
@@ -202,9 +206,9 @@ impl Sched {
     /// run out of work.
     fn send_to_netpoll(&self) {
         // The netpoller is set: an M that enters the pool from now on sees it.
-        let m = self.idle.with(|lists| match lists.poller {
+        let m = self.idle.with(|lists| match lists.pool.poller {
             Some(_) => None,
-            None => lists.pool.last().cloned(),
+            None => lists.pool.iter().next().cloned(),
         });
         if let Some(m) = m {
             m.note.wake();
@@ -244,7 +248,7 @@ impl Worker<'_> {
     pub(super) fn sleep_in_netpoll(&mut self, until: u64) {
         let sched = &self.local.sched;
         sched.net.sleep(&self.local.m.note, until, &mut self.ready);
-        sched.idle.with(|lists| lists.poller = None);
+        sched.idle.with(|lists| lists.pool.poller = None);
     }
 
     /// Wakes goroutines whose events have come, on a thread without a P: they go to the inbox.

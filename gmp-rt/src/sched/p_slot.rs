@@ -77,16 +77,15 @@ impl Drop for PRef<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::p::P;
 
     #[test]
     fn it_holds_one() {
         let slot = PSlot::default();
         assert!(slot.get().is_none() && slot.take().is_none());
-        assert!(slot.put(P::new(7, 0).1).is_none());
-        assert_eq!(slot.get().map(|p| p.id), Some(7));
-        assert_eq!(slot.put(P::new(8, 0).1).map(|p| p.id), Some(7));
-        assert_eq!(slot.take().map(|p| p.id), Some(8));
+        assert!(slot.put(OwnedP::new(7)).is_none());
+        assert_eq!(slot.get().map(|p| p.number()), Some(7));
+        assert_eq!(slot.put(OwnedP::new(8)).map(|p| p.number()), Some(7));
+        assert_eq!(slot.take().map(|p| p.number()), Some(8));
         assert!(slot.get().is_none());
     }
 
@@ -94,7 +93,7 @@ mod tests {
     #[should_panic(expected = "I2")]
     fn a_borrow_that_outlives_its_p_is_noticed() {
         let slot = PSlot::default();
-        let _none = slot.put(P::new(7, 0).1);
+        let _none = slot.put(OwnedP::new(7));
         let _p = slot.get();
         let _taken = slot.take();
     }

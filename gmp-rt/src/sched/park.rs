@@ -4,15 +4,16 @@
 //! timers again, and whether the runtime closes. Then it sleeps. The README has the proof.
 
 use super::Sched;
-use super::idle::{Lists, Sleeper, Spinning};
+use super::idle::{Lists, Spinning};
 use super::net::Network;
 use super::pause;
+use super::pool::Sleeper;
 use super::ready::Place;
 use super::run::{Step, Worker};
 use super::wake::Started;
 use crate::g::heap;
+use crate::m::M;
 use crate::m::note::Slept;
-use crate::m::{M, MId};
 use crate::p::PStatus;
 use crate::util::clock;
 use std::sync::Arc;
@@ -58,30 +59,31 @@ impl Worker<'_> {
     pub(super) fn park(&mut self) -> Option<Step> {
         let sched = &self.local.sched;
         if let Some(p) = self.local.release_p() {
-            p.counters.parks.add(1);
             let unit = self.unit.take();
-            let all_idle = sched.idle.with(|lists| {
-                if p.status() == PStatus::Displaced {
+            let (all_idle, _surplus) = sched.idle.with(|lists| {
+                if p.status() == PStatus::HandedOff {
                     // Sysmon handed off the P before: it is not active any more.
                     pause::leave();
-                    p.set_status(PStatus::Spare, &lists.key);
-                    lists.spare.push(p);
+                    lists.ps.remove_handed_off(&p);
+                    lists.ps.retire(p, &lists.key);
                     sched.idle.word.unspin(unit);
                 } else {
-                    sched.idle.put_p(lists, p, unit);
+                    p.counters.parks.add(1);
+                    sched.idle.put_p(lists, p, Some(self.local.m.clone()), unit);
                 }
                 lists.pool.push(self.local.m.clone());
-                lists.all_idle()
+                (lists.all_idle(), lists.trim_spare())
             });
             if all_idle {
-                heap::trim();
+                // A goroutine that becomes runnable meanwhile does not wait for the rest.
+                heap::trim(|| !sched.any_work() && sched.next_timer() > clock::now());
             }
         }
         self.sleep()
     }
 
     /// Retires the handed-off P and enters the pool. Moves the P's queue to the shared queues.
-    pub(super) fn give_up_p(&mut self) {
+    pub(super) fn retire_p(&mut self) {
         let sched = &self.local.sched;
         // Before the queue is drained: a pause with the goroutines in hand would delay them.
         pause::leave();
@@ -90,10 +92,11 @@ impl Worker<'_> {
         };
         // The P is handed off, so nothing more is queued on it, even before the lock is taken.
         let left = p.runq().drain();
-        sched.idle.with(|lists| {
-            p.set_status(PStatus::Spare, &lists.key);
-            lists.spare.push(p);
+        let _surplus = sched.idle.with(|lists| {
+            lists.ps.remove_handed_off(&p);
+            lists.ps.retire(p, &lists.key);
             lists.pool.push(self.local.m.clone());
+            lists.trim_spare()
         });
         sched.requeue_all(left);
         sched.idle.word.unspin(self.unit.take());
@@ -112,7 +115,7 @@ impl Worker<'_> {
                 local.outside(|| sched.reap());
             }
             let next = sched.next_timer();
-            let nothing = next > clock::now() && !sched.any_work() && self.ready.is_empty();
+            let nothing = next > clock::now() && !self.any_work() && self.ready.is_empty();
             let awake = if nothing {
                 self.nap(next)
             } else {
@@ -137,12 +140,12 @@ impl Worker<'_> {
                 self.begin();
                 return None;
             }
-            if sched.idle.with(|lists| lists.may_exit(m.id, awake)) {
+            if sched.idle.with(|lists| lists.may_exit(m, awake)) {
                 self.wake_ready_outside();
                 // A thread that set a timer may have relied on this M.
                 let next = sched.next_timer();
                 if next != clock::FOREVER {
-                    let _ = sched.tend(next);
+                    let _ = sched.ensure_timer_sleeper(next);
                 }
                 return Some(Step::Exit);
             }
@@ -161,8 +164,8 @@ impl Worker<'_> {
         let sched = &self.local.sched;
         let (network, keep_alive) = (sched.net.network(), sched.config.keep_alive);
         let nap = sched.idle.with(|lists| {
-            let nap = lists.nap(m.id, next, network, keep_alive);
-            let timed = lists.sleeper.is_some();
+            let nap = lists.nap(m, next, network, keep_alive);
+            let timed = lists.pool.sleeper.is_some();
             sched.idle.hush_sysmon(lists, timed && lists.is_polled(network));
             nap
         });
@@ -176,10 +179,14 @@ impl Worker<'_> {
                 let _ = m.note.sleep_until(until);
                 Awake::Fresh
             }
-            Nap::Surplus(until) => match m.note.sleep_until(until) {
-                Slept::Woken => Awake::Fresh,
-                Slept::TimedOut => Awake::Tired,
-            },
+            Nap::Surplus(until) => {
+                // One of many threads after a burst of blocking calls: it keeps no P alive.
+                self.ps.clear();
+                match m.note.sleep_until(until) {
+                    Slept::Woken => Awake::Fresh,
+                    Slept::TimedOut => Awake::Tired,
+                }
+            }
             Nap::Poll(until) => {
                 self.sleep_in_netpoll(until);
                 Awake::Fresh
@@ -192,7 +199,7 @@ impl Worker<'_> {
         let sched = &self.local.sched;
         let m = &self.local.m;
         let risen = sched.idle.with(|lists| {
-            if !lists.leave_pool(m.id) {
+            if !lists.pool.leave(m) {
                 return Err(Rise::Taken);
             }
             match sched.idle.take_p(lists) {
@@ -215,29 +222,35 @@ impl Worker<'_> {
 }
 
 impl Lists {
-    /// Decides how long the M `id` in the pool sleeps, if the next timer is at `next`.
+    /// Decides how long `m`, which is in the pool, sleeps, if the next timer is at `next`.
     ///
     /// One M sleeps until the next timer on behalf of all. An M with an earlier timer replaces it.
     /// If there is a netpoller, one M sleeps in it, also for the timer if it is the one that does
     /// so.
-    fn nap(&mut self, id: MId, next: u64, network: Network, keep_alive: Duration) -> Nap {
+    fn nap(
+        &mut self,
+        m: &Arc<M<Spinning>>,
+        next: u64,
+        network: Network,
+        keep_alive: Duration,
+    ) -> Nap {
         if self.stopping {
             return Nap::Skip;
         }
-        // From the end, where the M was just added.
-        if !self.pool.iter().rev().any(|m| m.id == id) {
+        let pool = &mut self.pool;
+        if !pool.contains(m) {
             // Another thread took it out of the pool. Its grant ends the sleep.
             return Nap::Forever;
         }
-        let earlier = self.sleeper.is_none_or(|sleeper| sleeper.until > next || sleeper.m == id);
-        let timed = next != clock::FOREVER && earlier;
+        let until = pool.sleeper.as_ref().map_or(clock::FOREVER, |sleeper| sleeper.until);
+        let timed = next != clock::FOREVER && (until > next || pool.is_sleeper(m));
         if timed {
-            self.sleeper = Some(Sleeper { m: id, until: next });
+            pool.sleeper = Some(Sleeper { m: m.clone(), until: next });
         } else {
-            self.forget_sleeper(id);
+            pool.forget_sleeper(m);
         }
-        if network == Network::There && self.poller.is_none_or(|poller| poller == id) {
-            self.poller = Some(id);
+        if network == Network::There && pool.poller.is_none_or(|poller| poller == m.id) {
+            pool.poller = Some(m.id);
             return Nap::Poll(if timed { next } else { clock::FOREVER });
         }
         if timed {
@@ -252,18 +265,18 @@ impl Lists {
 
     /// Whether an M waits in the netpoller, or there is no netpoller.
     pub(super) fn is_polled(&self, network: Network) -> bool {
-        self.poller.is_some() || network == Network::None
+        self.pool.poller.is_some() || network == Network::None
     }
 
-    /// Whether the M `id`, which is awake, must exit. If so, takes it out of the pool and out of
-    /// the count of threads.
+    /// Whether `m`, which is awake, must exit. If so, takes it out of the pool and out of the count
+    /// of threads.
     ///
     /// From here on the M sleeps for no timer. A thread that sets one wakes this M or another one,
     /// until this M has read the timers again.
-    fn may_exit(&mut self, id: MId, awake: Awake) -> bool {
-        self.forget_sleeper(id);
+    fn may_exit(&mut self, m: &M<Spinning>, awake: Awake) -> bool {
+        self.pool.forget_sleeper(m);
         let surplus = awake == Awake::Tired && self.threads > self.limit;
-        let exits = (self.stopping || surplus) && self.leave_pool(id);
+        let exits = (self.stopping || surplus) && self.pool.leave(m);
         if exits {
             self.threads -= 1;
         }
@@ -272,7 +285,7 @@ impl Lists {
 }
 
 /// The M that is to wake for a timer.
-enum Tender {
+enum TimerSleeper {
     /// An M sleeps until this timer or an earlier one.
     Found,
     /// This M is in the pool. Woken, it reads the timers and sleeps again.
@@ -284,19 +297,19 @@ enum Tender {
 impl Sched {
     /// Ensures that a thread wakes for a timer at `when` that no running P serves. That is an M of
     /// the pool, another M if a P is idle, or sysmon if no thread can be started.
-    pub(crate) fn tend(self: &Arc<Self>, when: u64) -> Started {
+    pub(crate) fn ensure_timer_sleeper(self: &Arc<Self>, when: u64) -> Started {
         // An M enters the pool, and stops to be the sleeper, under the same lock, and reads the
         // timers after that. So either that M sees the timer, or this thread sees the M in the
         // pool.
-        let tender = self.idle.with(|lists| match lists.sleeper {
-            Some(sleeper) if sleeper.until <= when => Tender::Found,
-            Some(sleeper) => lists.pool.iter().find(|m| m.id == sleeper.m).cloned().into(),
-            None => lists.pool.last().cloned().into(),
+        let tender = self.idle.with(|lists| match &lists.pool.sleeper {
+            Some(sleeper) if sleeper.until <= when => TimerSleeper::Found,
+            Some(sleeper) => TimerSleeper::Wake(sleeper.m.clone()),
+            None => lists.pool.iter().next().cloned().into(),
         });
         match tender {
-            Tender::Found => {}
-            Tender::Wake(m) => m.note.wake(),
-            Tender::Start => {
+            TimerSleeper::Found => {}
+            TimerSleeper::Wake(m) => m.note.wake(),
+            TimerSleeper::Start => {
                 let started = self.start_spinning(self.idle.word.spin_anyway());
                 if started == Started::Refused {
                     // No thread is available: only sysmon is left.
@@ -309,7 +322,7 @@ impl Sched {
     }
 }
 
-impl From<Option<Arc<M<Spinning>>>> for Tender {
+impl From<Option<Arc<M<Spinning>>>> for TimerSleeper {
     fn from(m: Option<Arc<M<Spinning>>>) -> Self {
         m.map_or(Self::Start, Self::Wake)
     }

@@ -18,15 +18,14 @@ impl Seat {
     }
 }
 
-pub(super) fn own(_p: Option<&P>) {}
+pub(super) fn own() {}
+
+pub(super) fn disown() {}
 
 pub(super) fn leave() {}
 
-pub(super) fn mark(_sched: &Sched, _p: &P) {}
-
-/// Returns `false`: no thread is known as a hog.
-pub(super) fn is_hog(_sched: &Sched, _p: &P) -> bool {
-    false
+pub(super) fn mark(p: &P) {
+    p.note_computes();
 }
 
 /// Returns `false`: no thread is paused.

@@ -10,6 +10,7 @@ use super::Sched;
 use super::current::Local;
 use super::goid;
 use super::progress::Progress;
+use super::ps::PsView;
 use super::ready::Gmp;
 use super::run::Worker;
 use super::sysmon::Sysmon;
@@ -20,6 +21,7 @@ use crate::netpoll::Ready;
 use crate::p::OwnedP;
 use crate::p::runq::Got;
 use crate::util::clock;
+use std::cell::RefCell;
 use std::panic::Location;
 use std::sync::Arc;
 use std::task::Waker;
@@ -42,11 +44,13 @@ pub(crate) fn unqueued() -> GRef {
 #[derive(Debug)]
 pub struct Probe {
     local: Local,
+    ps: RefCell<PsView>,
 }
 
 /// The other Ps. One thread runs all of them.
 #[derive(Debug)]
 pub struct Crowd {
+    sched: Arc<Sched>,
     ps: Vec<OwnedP>,
 }
 
@@ -57,9 +61,9 @@ impl Probe {
         let sched = Sched::new(NO_RUNTIME, Config { procs, ..Config::default() });
         let mut ps: Vec<OwnedP> =
             sched.idle.with(|lists| std::iter::from_fn(|| sched.idle.take_p(lists)).collect());
-        let local = Local::new(sched, Arc::new(M::for_this_thread(1)));
+        let local = Local::new(sched.clone(), Arc::new(M::for_this_thread(1)));
         local.acquire_p(ps.pop().expect("at least one P"));
-        (Self { local }, Crowd { ps })
+        (Self { local, ps: RefCell::default() }, Crowd { sched, ps })
     }
 
     /// Scans the timers, as an M does when it takes a P and before it sleeps.
@@ -69,7 +73,7 @@ impl Probe {
 
     /// Scans the queues, as an M does before it sleeps.
     pub fn any_work(&self) -> bool {
-        self.local.sched.any_work()
+        self.with_worker(|worker| worker.any_work())
     }
 
     /// Makes the whole check before a sleep.
@@ -80,9 +84,16 @@ impl Probe {
 
     /// Makes one round of a thief. Returns whether it found work.
     pub fn steal_pass(&self) -> bool {
+        self.with_worker(|worker| worker.steal_pass(false).map(GRef::into_raw).is_some())
+    }
+
+    fn with_worker<R>(&self, f: impl FnOnce(&mut Worker<'_>) -> R) -> R {
+        let (local, ps) = (&self.local, self.ps.take());
         let (ready, progress) = (Ready::default(), Progress::default());
-        let mut worker = Worker { local: &self.local, unit: None, ready, progress, patience: 1 };
-        worker.steal_pass(false).map(GRef::into_raw).is_some()
+        let mut worker = Worker { local, unit: None, ready, ps, progress, patience: 1 };
+        let result = f(&mut worker);
+        self.ps.replace(worker.ps);
+        result
     }
 
     /// Returns a sysmon that makes a round at each call.
@@ -116,8 +127,11 @@ impl Crowd {
     pub fn set_timers(&self) {
         let now = clock::now();
         for p in &self.ps {
-            let (key, _) = p.timers.insert(now, now + clock::nanos(HOUR), Waker::noop());
-            p.timers.remove(key);
+            let timers = self.sched.ps.timers(p.number());
+            let set = timers.insert(now, now + clock::nanos(HOUR), Waker::noop());
+            if let Some((key, _)) = set {
+                timers.remove(key);
+            }
         }
     }
 

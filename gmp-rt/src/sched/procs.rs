@@ -2,13 +2,14 @@
 //!
 //! There is no stop of the world. Growing makes spare Ps idle. Shrinking makes idle Ps spare at
 //! once. If those are not enough, it requests a service of the running Ps. At its next search an M
-//! then moves its queue to the global queue, retires its P and sleeps. Timers stay with their P,
-//! and all other Ps serve them.
+//! then moves its queue to the global queue, retires its P and sleeps. Timers stay with the number
+//! of their P, and all other Ps serve them.
 
 use super::Sched;
 use super::idle::Lists;
+use super::ps::Surplus;
 use crate::limits::MAX_PROCS;
-use crate::p::{OwnedP, P, PStatus};
+use crate::p::{P, PStatus};
 use crate::prim::Ordering::Relaxed;
 use crate::prim::fixed::AtomicUsize;
 use crate::sys::cpu_limit::Machine;
@@ -109,9 +110,9 @@ impl Sched {
 
     /// Sets the target for the number of active Ps, at most to the maximum.
     pub(super) fn set_width(self: &Arc<Self>, width: usize) {
-        self.idle.with(|lists| {
+        let _surplus = self.idle.with(|lists| {
             lists.procs = width.clamp(1, lists.limit);
-            self.settle_procs(lists);
+            self.settle_procs(lists)
         });
         self.idle.word.parked();
         if self.any_work() {
@@ -120,16 +121,18 @@ impl Sched {
     }
 
     fn change_procs(self: &Arc<Self>, procs: usize, may: impl FnOnce(&mut Lists) -> bool) -> usize {
-        let (before, surplus) = self.idle.with(|lists| {
+        let (before, sleeping, _surplus) = self.idle.with(|lists| {
             let before = lists.limit;
-            if may(lists) {
+            let surplus = may(lists).then(|| {
                 (lists.limit, lists.procs) = (procs, procs);
-                self.settle_procs(lists);
-            }
-            (before, if lists.limit < before { lists.pool.clone() } else { Vec::new() })
+                self.settle_procs(lists)
+            });
+            let shrinks = lists.limit < before;
+            let sleeping: Vec<_> = lists.pool.iter().filter(|_| shrinks).cloned().collect();
+            (before, sleeping, surplus)
         });
         // Ms beyond the new maximum sleep again, now for the keep-alive time.
-        surplus.iter().for_each(|m| m.note.wake());
+        sleeping.iter().for_each(|m| m.note.wake());
         self.limit_hogs();
         self.idle.word.parked();
         if self.any_work() {
@@ -140,25 +143,40 @@ impl Sched {
 
     /// Activates or deactivates Ps until the target is met, as far as there are idle Ps. Requests a
     /// service of the running Ps if there are still too many.
-    pub(super) fn settle_procs(&self, lists: &mut Lists) {
+    pub(super) fn settle_procs(&self, lists: &mut Lists) -> Surplus {
         while lists.rights < lists.procs {
-            let Some(p) = self.spare_p(lists) else { break };
-            self.idle.put_p(lists, p, None);
+            self.activate_spare(lists, lists.rights);
             lists.rights += 1;
         }
         while lists.rights > lists.procs {
             let Some(p) = self.idle.take_p(lists) else {
                 break;
             };
-            p.set_status(PStatus::Spare, &lists.key);
-            lists.spare.push(p);
-            lists.rights -= 1;
+            let _ = self.deactivate(lists, &p);
+            lists.ps.retire(p, &lists.key);
         }
         self.counts.publish(lists);
         if lists.rights > lists.procs {
-            let running = self.ps.iter().filter(|p| p.status() == PStatus::Running);
+            let running = lists.ps.active().filter(|p| p.status() == PStatus::Running);
             running.for_each(|p| p.ask_attention());
         }
+        lists.trim_spare()
+    }
+
+    /// Gives `number` to a spare P and makes it idle.
+    fn activate_spare(&self, lists: &mut Lists, number: usize) {
+        let spare = lists.ps.take_spare(number);
+        lists.ps.install(&self.ps, number, &spare, &lists.key);
+        self.idle.put_p(lists, spare, None, None);
+    }
+
+    /// Takes the number of `p` away, so that one P less is active.
+    fn deactivate(&self, lists: &mut Lists, p: &P) -> Arc<P> {
+        let shared = lists.ps.vacate(&self.ps, p);
+        lists.ps.close_gap(&self.ps, p.number(), &lists.key);
+        lists.rights -= 1;
+        self.counts.publish(lists);
+        shared
     }
 
     /// Whether more Ps are active than the target.
@@ -174,29 +192,24 @@ impl Sched {
             return false;
         }
         self.idle.with(|lists| {
-            let must = lists.rights > lists.procs && p.displace(&lists.key);
+            let must = lists.rights > lists.procs && p.hand_off(&lists.key);
             if must {
-                lists.rights -= 1;
-                self.counts.publish(lists);
+                self.replace_p(lists, p);
             }
             must
         })
     }
 
-    /// Activates a spare P in place of one that was handed off. If there are more active Ps than
-    /// the target, or no spare P, there is one active P less.
-    pub(super) fn pass_right(&self, lists: &mut Lists) {
-        let spare = if lists.rights > lists.procs { None } else { self.spare_p(lists) };
-        match spare {
-            Some(spare) => self.idle.put_p(lists, spare, None),
-            None => {
-                lists.rights -= 1;
-                self.counts.publish(lists);
-            }
-        }
-    }
-
-    fn spare_p(&self, lists: &mut Lists) -> Option<OwnedP> {
-        lists.spare.pop().or_else(|| self.ps.grow())
+    /// Activates a spare P in place of `p`, which was handed off. If there are more active Ps than
+    /// the target, there is one less instead.
+    pub(super) fn replace_p(&self, lists: &mut Lists, p: &P) {
+        let shared = if lists.rights > lists.procs {
+            self.deactivate(lists, p)
+        } else {
+            let shared = lists.ps.vacate(&self.ps, p);
+            self.activate_spare(lists, p.number());
+            shared
+        };
+        lists.ps.add_handed_off(shared);
     }
 }

@@ -7,8 +7,8 @@ use crate::g::list::GList;
 use crate::g::status::Cause;
 use crate::g::stored::StoredWaker;
 use crate::g::{G, GRef, Schedule};
+use crate::p::OwnedP;
 use crate::p::runq::{Full, Queued};
-use crate::p::{OwnedP, PStatus};
 use crate::prim::debug_assert_no_lock_held;
 use crate::throw::throw;
 use crate::tuning::NEXT_WAKE;
@@ -113,26 +113,19 @@ impl Local {
     #[inline]
     pub(crate) fn put(&self, gp: GRef, place: Place) {
         let p = self.p();
-        if p.status() == PStatus::Displaced {
-            // This thread may be blocked for long: another M has to run it.
-            match place {
-                Place::RunNext | Place::Tail => self.sched.globq.put(gp),
-                Place::Newcomer => self.sched.inbox.put(gp),
-            }
-            return self.wakep(&p);
+        match place {
+            Place::RunNext => match p.runq().swap_next(gp) {
+                Some(gp) => {
+                    self.put_tail(&p, gp);
+                    self.wakep();
+                }
+                None => self.wake_for_next(&p),
+            },
+            Place::Tail => self.put_tail(&p, gp),
+            Place::Newcomer => self.put_newcomer(&p, gp),
         }
-        let kicked = match place {
-            Place::RunNext => p.runq().swap_next(gp),
-            Place::Tail => return self.put_tail(&p, gp),
-            Place::Newcomer => return self.put_newcomer(&p, gp),
-        };
-        match kicked {
-            Some(gp) => {
-                self.put_tail(&p, gp);
-                self.wakep(&p);
-            }
-            None => self.wake_for_next(&p),
-        }
+        // The poll may block later: then another M has to run it.
+        self.requeue_if_handed_off(&p);
     }
 
     /// Wakes an M for a lone `runnext` if a P is idle, at most once in [`NEXT_WAKE`].
@@ -150,7 +143,7 @@ impl Local {
         // The stamp is at most one service old when a poll begins.
         if own.stamp.get() - own.next_wake.get() >= clock::nanos(NEXT_WAKE) {
             own.next_wake.set(own.stamp.get());
-            self.wakep(p);
+            self.wakep();
         }
     }
 
@@ -168,10 +161,11 @@ impl Local {
         let result = f();
         drop(before);
         let p = self.p();
+        self.requeue_if_handed_off(&p);
         let local = p.runq.len() + usize::from(p.runq.has_next());
         // More than the goroutine that runs next.
         if local > 1 || self.sched.globq.len() > 0 {
-            self.wakep(&p);
+            self.wakep();
         }
         result
     }
@@ -203,12 +197,9 @@ impl Local {
         self.sched.globq.put_batch(batch);
     }
 
-    /// Calls [`Sched::wakep`] and counts the wake-up.
+    /// Calls [`Sched::wakep`].
     #[inline]
-    pub(crate) fn wakep(&self, p: &OwnedP) {
-        if let Some(unit) = self.sched.idle.word.wake_wanted() {
-            p.counters.wakes.add(1);
-            let _ = self.sched.start_spinning(unit);
-        }
+    pub(crate) fn wakep(&self) {
+        self.sched.wakep();
     }
 }

@@ -1,17 +1,20 @@
 //! The main loop of an M: finds a goroutine, polls it once, and queues, parks or completes it.
 
 use super::Sched;
-use super::current::{Local, Yield};
+use super::current::{self, Local, Yield};
 use super::find::{Found, Slice};
 use super::idle::Spinning;
 use super::pause::Seat;
 use super::progress::Progress;
+use super::ps::PsView;
 use super::ready::Place;
 use crate::g::status::{AfterPoll, ToRunning};
 use crate::g::{GRef, cell, waker};
 use crate::m::{Grant, M, MId};
 use crate::netpoll::Ready;
-use crate::p::PStatus;
+use crate::p::{P, PStatus};
+use crate::sys::overflow;
+use crate::sys::own_threads::OwnThread;
 use crate::throw::AbortOnUnwind;
 use crate::tuning::SPIN_ROUNDS;
 use std::sync::Arc;
@@ -24,6 +27,8 @@ pub(super) struct Worker<'a> {
     pub(super) unit: Option<Spinning>,
     /// Wakers that the netpoller returned and that are not woken yet.
     pub(super) ready: Ready,
+    /// The active Ps, for its searches as a thief and before it sleeps.
+    pub(super) ps: PsView,
     /// The progress of Ps with a `runnext`, as this M has seen it as a thief.
     pub(super) progress: Progress,
     /// The maximum of rounds it spins before it sleeps. It doubles after a success and halves after
@@ -44,17 +49,13 @@ pub(super) enum Step {
 pub(super) fn m_main(sched: Arc<Sched>, id: MId, grant: Grant<Spinning>) {
     // No user code runs between polls. A panic here is a bug of gmp, and the P would be lost.
     let _bomb = AbortOnUnwind("scheduling");
+    overflow::watch_this_thread(current::find_culprit);
     let _seat = Seat::for_m(sched.id);
+    let _own = OwnThread::enter();
     let local = Local::new(sched, Arc::new(M::for_this_thread(id)));
     local.enter(|| {
         local.acquire_p(grant.p);
-        let mut worker = Worker {
-            local: &local,
-            unit: Some(grant.unit),
-            ready: Ready::default(),
-            progress: Progress::default(),
-            patience: SPIN_ROUNDS,
-        };
+        let mut worker = Worker::new(&local, Some(grant.unit));
         while let Step::Run(found) = worker.schedule() {
             worker.local.execute(found);
         }
@@ -62,16 +63,37 @@ pub(super) fn m_main(sched: Arc<Sched>, id: MId, grant: Grant<Spinning>) {
     local.sched.thread_exits(id);
 }
 
-impl Worker<'_> {
+impl<'a> Worker<'a> {
+    /// Makes the state of an M that has a P.
+    pub(super) fn new(local: &'a Local, unit: Option<Spinning>) -> Self {
+        let (ready, ps, progress) = Default::default();
+        Self { local, unit, ready, ps, progress, patience: SPIN_ROUNDS }
+    }
+
+    /// Whether any queue has work for an M that has none. The `runnext` of a P does not count.
+    pub(super) fn any_work(&mut self) -> bool {
+        self.any_work_but(None)
+    }
+
+    /// The same without the queue of `own`.
+    pub(super) fn any_work_but(&mut self, own: Option<&P>) -> bool {
+        let sched = &self.local.sched;
+        if sched.has_queued() {
+            return true;
+        }
+        self.ps.refresh(sched);
+        let is_own = |p: &P| own.is_some_and(|own| std::ptr::eq(own, p));
+        self.ps.iter().any(|p| !is_own(p) && p.runq.len() > 0)
+    }
+
     /// Returns the next goroutine to run (Go: `schedule`). Waits until there is one.
     #[inline]
     fn schedule(&mut self) -> Step {
         let status = self.local.p().status();
-        if status == PStatus::Displaced && !self.local.regain() {
-            self.give_up_p();
-            if let Some(exit) = self.sleep() {
-                return exit;
-            }
+        if status == PStatus::HandedOff
+            && let Some(exit) = self.after_hand_off()
+        {
+            return exit;
         }
         let step = self.find_runnable();
         if let Some(unit) = self.unit.take() {
@@ -81,11 +103,25 @@ impl Worker<'_> {
     }
 }
 
+impl Worker<'_> {
+    /// Reactivates the handed-off P, or retires it and sleeps until this M has another. Returns
+    /// [`Step::Exit`] if the thread ends.
+    #[cold]
+    fn after_hand_off(&mut self) -> Option<Step> {
+        self.local.sched.exit_if_forked();
+        if self.local.reactivate_p() {
+            return None;
+        }
+        self.retire_p();
+        self.sleep()
+    }
+}
+
 impl Local {
     /// Polls a goroutine once, then queues, parks or completes it (Go: `execute`, and what its
     /// callees `goexit0`, `park_m` and `goyield_m` do).
     #[inline]
-    fn execute(&self, found: Found) {
+    pub(super) fn execute(&self, found: Found) {
         let Found { gp, slice } = found;
         {
             let p = self.p();
@@ -93,16 +129,18 @@ impl Local {
                 p.begin_slice();
             }
             p.counters.polls.add(1);
-            p.set_goid(gp.goid());
+            p.set_running(&gp);
+            // The poll may block, and thieves do not visit the queue of a handed-off P.
+            self.requeue_if_handed_off(&p);
         }
         if gp.status.to_running() == ToRunning::Cancelled {
             return self.cancel(gp);
         }
-        self.goid.set(gp.goid());
+        self.poll_begins(&gp);
         self.yielding.set(Yield::No);
         let waker = waker::borrowed(&gp);
         let polled = cell::poll(&gp, &mut Context::from_waker(&waker));
-        self.goid.set(0);
+        self.poll_ends();
         self.p().set_goid(0);
         match polled {
             cell::Polled::Done(output) => self.complete(gp, output),
@@ -146,12 +184,12 @@ impl Local {
         let alone = p.runq.len() == 0 && !p.runq.has_next();
         if yielding == Yield::Global || (alone && self.sched.has_queued()) {
             self.sched.globq.put(gp);
-            return self.wakep(&p);
+            return self.wakep();
         }
         // This M looks for its next goroutine now, so a single goroutine is no work for two.
         self.put(gp, Place::Tail);
         if !alone {
-            self.wakep(&p);
+            self.wakep();
         }
     }
 
@@ -161,14 +199,14 @@ impl Local {
         let alone = p.runq.len() == 0 && !p.runq.has_next();
         self.put(gp, Place::Newcomer);
         if !alone {
-            self.wakep(&p);
+            self.wakep();
         }
     }
 
     fn cancel(&self, gp: GRef) {
-        self.goid.set(gp.goid());
+        self.poll_begins(&gp);
         let output = cell::cancel(&gp);
-        self.goid.set(0);
+        self.poll_ends();
         self.complete(gp, output);
     }
 

@@ -22,6 +22,7 @@ impl Worker<'_> {
     /// this P. `None` also if the P has to give up its right to run, which `find_elsewhere` does.
     #[cold]
     pub(super) fn look(&mut self) -> Option<Found> {
+        self.local.sched.exit_if_forked();
         let p = self.local.p();
         let asked = p.take_attention();
         if asked && self.local.sched.is_surplus() {
@@ -110,7 +111,7 @@ impl Local {
         let was_newcomers_turn = service.is_newcomers_turn();
         let now = self.begin_service(&p);
         let admission = service.begin(now);
-        if p.status() == PStatus::Displaced {
+        if p.status() == PStatus::HandedOff {
             // Other Ps serve newcomers. Sysmon asks this poll to yield only once, but it may go on
             // in `block_on`, which ends the refusals of each of its polls.
             return p.is_slice_over(now).then_some(Yield::Global);
@@ -149,7 +150,7 @@ impl Local {
         p.begin_slice();
         if let Some(gp) = p.runq().take_next() {
             self.sched.globq.put(gp);
-            self.wakep(p);
+            self.wakep();
         }
     }
 
@@ -224,23 +225,24 @@ impl Local {
 
     /// Runs the due timers of all Ps. What they wake is queued at `place`.
     pub(super) fn fire_all(&self, now: u64, place: Place) {
-        for p in self.sched.ps.iter() {
-            self.fire_due(&p.timers, now, place);
+        for timers in self.sched.ps.all_timers() {
+            self.fire_due(timers, now, place);
         }
     }
 
     /// Runs the due timers of this P. With many Ps it also runs those of some other Ps, in turn.
     fn fire_some(&self, now: u64, place: Place) {
-        let (p, n) = (self.p(), self.sched.ps.len());
+        let ps = &self.sched.ps;
+        let n = ps.timers_len();
         if n <= LOOKS {
             return self.fire_all(now, place);
         }
-        self.fire_due(&p.timers, now, place);
-        let start = p.counters.services.get() as usize * LOOKS;
-        for id in start..start + LOOKS {
-            if let Some(other) = self.sched.ps.get(id % n) {
-                self.fire_due(&other.timers, now, place);
-            }
+        let p = self.p();
+        let (number, start) = (p.number(), p.counters.services.get() as usize * LOOKS);
+        drop(p);
+        self.fire_due(ps.timers(number), now, place);
+        for at in start..start + LOOKS {
+            self.fire_due(ps.timers(at % n), now, place);
         }
     }
 
@@ -253,8 +255,7 @@ impl Local {
 
     #[cold]
     fn fire(&self, timers: &Timers, now: u64, place: Place) {
-        let fired = self.in_batch(place, || timers.fire(now));
-        self.p().counters.timers_fired.add(fired as u64);
+        let _fired = self.in_batch(place, || timers.fire(now));
     }
 }
 

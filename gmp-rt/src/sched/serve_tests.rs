@@ -6,6 +6,7 @@ use super::super::current::Yield;
 use super::super::find::Slice;
 use super::super::goid;
 use super::super::progress::Progress;
+use super::super::ps::PsView;
 use super::super::ready::{Gmp, wake_all};
 use super::super::run::Step;
 use super::{Local, Place, Worker};
@@ -16,6 +17,7 @@ use crate::m::M;
 use crate::netpoll::Ready;
 use crate::p::OwnedP;
 use crate::p::runq::Queued;
+use crate::timer::Timers;
 use crate::tuning::{GLOBAL_TICK, NEWCOMER_TURN, SLICE};
 use crate::util::clock::{self, stopped};
 use std::panic::Location;
@@ -60,7 +62,7 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         stopped::stop();
-        let config = Config { procs: 2, max_threads: 0, ..Config::default() };
+        let config = Config { procs: 2, thread_limit: 0, ..Config::default() };
         let sched = Sched::new(RUNTIME, config);
         let take = || sched.idle.with(|lists| sched.idle.take_p(lists)).expect("a P");
         let (own, other) = (take(), take());
@@ -78,6 +80,10 @@ impl Bench {
             id
         };
         (0..n).map(|_| put(goroutine())).collect()
+    }
+
+    fn timers_of_other(&self) -> &Timers {
+        self.local.sched.ps.timers(self.other.number())
     }
 
     fn put_inbox(&self, n: usize) -> Vec<u64> {
@@ -144,11 +150,18 @@ impl Bench {
         ids(std::iter::from_fn(|| self.local.sched.inbox.get()).collect())
     }
 
+    /// Returns how many steals were counted, and how many stolen goroutines.
+    fn steals(&self) -> (u64, u64) {
+        let stats = self.local.sched.stats();
+        (stats.steals, stats.stolen)
+    }
+
     fn worker(&self) -> Worker<'_> {
         Worker {
             local: &self.local,
             unit: None,
             ready: Ready::default(),
+            ps: PsView::default(),
             progress: Progress::default(),
             patience: 1,
         }
@@ -202,7 +215,7 @@ fn newcomers_of_a_handed_off_p_go_to_the_inbox() {
     let bench = Bench::new();
     let ring = bench.put(300, Place::Tail);
     let newcomers = bench.put(200, Place::Newcomer);
-    assert!(bench.local.sched.displace(&bench.local.p(), || true));
+    assert!(bench.local.sched.handoffp(&bench.local.p(), || true));
     assert_eq!(bench.inbox(), newcomers);
     assert_eq!(bench.local.sched.globq.len(), ring.len());
     assert_eq!(bench.local.p().runq.len(), 0);
@@ -219,8 +232,8 @@ fn newcomers_that_an_idle_p_finds_run_before_those_that_they_wake() {
     bench.settle();
     let (early, late) = (waiting(), waiting());
     let now = clock::now();
-    let _ = bench.other.timers.insert(now - 1, now, &early.0);
-    let _ = bench.other.timers.insert(now, now, &late.0);
+    let _ = bench.timers_of_other().insert(now - 1, now, &early.0);
+    let _ = bench.timers_of_other().insert(now, now, &late.0);
     assert_eq!(bench.find_anywhere(), early.1);
     let next = bench.put(1, Place::RunNext);
     assert_eq!(bench.find(2), [late.1, next[0]]);
@@ -236,7 +249,7 @@ fn timers_do_not_starve_the_inbox_and_the_global_queue() {
     for _ in 0..8 {
         for (waker, _) in [waiting(), waiting()] {
             let now = clock::now();
-            let _ = bench.other.timers.insert(now, now, &waker);
+            let _ = bench.timers_of_other().insert(now, now, &waker);
         }
         found.push(bench.find_anywhere());
         stopped::advance(NEWCOMER_TURN / 2);
@@ -276,11 +289,12 @@ fn a_thief_runs_what_a_timer_has_put_on_its_ring() {
     // The first timer is on the second P, so the timer that it sets is fired by the steal.
     let sets_timer = Waker::from(Arc::new(Call(move || {
         let now = clock::now();
-        let _ = sched.ps.get(0).expect("a P").timers.insert(now, now, &wakes_as_batch);
+        let _ = sched.ps.timers(0).insert(now, now, &wakes_as_batch);
     })));
     let now = clock::now();
-    let _ = bench.local.sched.ps.get(1).expect("a P").timers.insert(now, now, &sets_timer);
+    let _ = bench.local.sched.ps.timers(1).insert(now, now, &sets_timer);
     assert_eq!(bench.find_anywhere(), id);
+    assert_eq!(bench.steals(), (0, 0), "a timer of another P is no goroutine of it");
 }
 
 #[test]
@@ -295,6 +309,7 @@ fn stolen_newcomers_run_before_those_that_they_wake() {
         })
         .collect();
     assert_eq!(bench.find_anywhere(), newcomers[0]);
+    assert_eq!(bench.steals(), (1, 2), "half of four");
     let next = bench.put(1, Place::RunNext);
     assert_eq!(bench.find(2), [newcomers[1], next[0]]);
 }
@@ -315,8 +330,8 @@ fn due_timers_of_all_ps_are_served() {
     let ring = bench.put(1, Place::Tail);
     let (own, other) = (waiting(), waiting());
     let now = clock::now();
-    let _ = bench.local.p().timers.insert(now, now, &own.0);
-    let _ = bench.other.timers.insert(now, now, &other.0);
+    let _ = bench.local.timers().insert(now, now, &own.0);
+    let _ = bench.timers_of_other().insert(now, now, &other.0);
     let found = bench.find(3);
     assert!(found[..2].contains(&own.1) && found[..2].contains(&other.1));
     assert_eq!(found[2], ring[0]);

@@ -6,21 +6,27 @@
 //!    drop them. A goroutine inside a poll is dropped when the poll returns. Before an M sleeps it
 //!    makes a SeqCst fence and reaps again if the runtime closes. So either this M or `close`,
 //!    which has the same fence, sees a goroutine that was spawned or ended as the runtime closed.
-//! 3. *Stop*: the thread that ends the last goroutine makes all Ms exit.
+//!    An external thread that spawns has that fence too, and aborts the goroutine itself. An M that
+//!    spawns has no fence, and may not sleep while the goroutine yields all the time. So sysmon
+//!    reaps again ([`LateReaps`]).
+//! 3. *Stop*: the thread that ends the last goroutine makes all Ms exit. Sysmon exits after them,
+//!    because the destructor of an output may still wait for a timer.
 //!
-//! No thread has to wait for that. [`Sched::shutdown`] waits up to a limit. Goroutines that are
-//! left then are inside a poll that has not returned. Their threads finish the shutdown when it
-//! does.
+//! No thread has to wait for that. [`Sched::shutdown`] waits up to a limit, also for the ends of
+//! the threads. Goroutines that are left then are inside a poll that has not returned. Their
+//! threads finish the shutdown when it does.
 
-use super::Sched;
-use super::current;
+use super::{Sched, current, handoff};
 use crate::g::status::Phase;
-use crate::g::{cell, heap};
+use crate::g::{G, GoId, cell, heap};
 use crate::m::MId;
 use crate::prim::AtomicBool;
 use crate::prim::Ordering::{Relaxed, SeqCst};
 use crate::prim::fixed::{Condvar, Mutex};
+use crate::tuning::{SLICE, SYSMON_MAX_NAP};
+use crate::util::clock;
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// The progress of the end of a runtime.
@@ -89,8 +95,9 @@ impl Sched {
     #[cold]
     pub(super) fn stop(&self) {
         let (pool, over) = self.idle.with(|lists| {
-            lists.stopping |= self.live() == 0;
-            (if lists.stopping { lists.pool.clone() } else { Vec::new() }, lists.is_over())
+            lists.stopping |= self.live_of(lists) == 0;
+            let woken = lists.stopping.then(|| lists.pool.iter().cloned().collect());
+            (woken.unwrap_or_else(Vec::new), lists.is_over())
         });
         pool.iter().for_each(|m| m.note.wake());
         self.idle.call_sysmon();
@@ -113,9 +120,7 @@ impl Sched {
     /// Reports that all threads have ended. Wakes the threads that wait for that, and everything
     /// that still waits for a timer or the network of this runtime.
     pub(super) fn tell_gone(&self) {
-        for p in self.ps.iter() {
-            p.timers.end();
-        }
+        self.ps.all_timers().for_each(|timers| timers.end());
         self.net.shut();
         *self.exit.gone.lock() = true;
         self.exit.changed.notify_all();
@@ -123,15 +128,16 @@ impl Sched {
 
     /// Closes the runtime and waits for its end, at most for `limit`.
     ///
-    /// On a worker thread of the runtime it does not wait, because the caller would wait for
-    /// itself. It then returns an error.
-    pub(crate) fn shutdown(self: &Arc<Self>, limit: Duration) -> Result<(), Vec<String>> {
+    /// A worker thread of the runtime waits only for the ends of the other goroutines, because it
+    /// cannot wait for itself.
+    pub(crate) fn shutdown(self: &Arc<Self>, limit: Duration) -> Result<(), Left> {
+        let deadline = Instant::now().checked_add(limit);
         self.close();
-        if !self.is_own_thread() && self.wait_gone(limit) {
-            self.join_threads();
-            return Ok(());
-        }
-        Err(self.stuck())
+        // Hands off the P of a goroutine, which may be one of another runtime.
+        handoff::block_on(|| match self.is_own_thread() {
+            true => self.wait_alone(deadline),
+            false => self.wait_joined(deadline),
+        })
     }
 
     /// Whether the calling thread is a worker thread of this runtime.
@@ -139,8 +145,29 @@ impl Sched {
         current::with(|local| local.is_some_and(|local| std::ptr::eq(&*local.sched, self)))
     }
 
-    fn wait_gone(&self, limit: Duration) -> bool {
-        let deadline = Instant::now().checked_add(limit);
+    /// Waits until no goroutine but the calling one is left.
+    fn wait_alone(&self, deadline: Option<Instant>) -> Result<(), Left> {
+        let own = u64::from(own_goid() != 0);
+        while self.live() > own {
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return Err(self.left());
+            }
+            // Rare: a wake-up by each goroutine that ends would cost every shutdown more.
+            thread::sleep(SYSMON_MAX_NAP);
+        }
+        Ok(())
+    }
+
+    /// Waits until all goroutines and threads have ended.
+    fn wait_joined(&self, deadline: Option<Instant>) -> Result<(), Left> {
+        if !self.wait_gone(deadline) {
+            return Err(self.left());
+        }
+        let threads = self.threads.join_until(deadline);
+        if threads.is_empty() { Ok(()) } else { Err(Left { threads, ..Left::default() }) }
+    }
+
+    fn wait_gone(&self, deadline: Option<Instant>) -> bool {
         let mut gone = self.exit.gone.lock();
         while !*gone {
             match deadline {
@@ -154,15 +181,79 @@ impl Sched {
         true
     }
 
-    /// Describes the goroutines that are not dead, one line each.
-    fn stuck(&self) -> Vec<String> {
-        let mut stuck = Vec::new();
+    /// Returns what is left of the runtime, without the calling goroutine.
+    fn left(&self) -> Left {
+        let mut left = Left::default();
+        let own = own_goid();
         heap::for_each(|g| {
-            if g.runtime() == self.id && g.status.phase() != Phase::Dead {
-                let name = g.name().map(|name| format!(" \"{name}\"")).unwrap_or_default();
-                stuck.push(format!("goroutine {}{name}, spawned at {}", g.goid(), g.site()));
+            if g.runtime() != self.id || g.goid() == own {
+                return;
+            }
+            match g.status.phase() {
+                Phase::Running => left.stuck.push(describe(g)),
+                Phase::Runnable | Phase::Waiting => left.queued += 1,
+                Phase::Dead | Phase::Free => {}
             }
         });
-        stuck
+        if self.live() == 0 {
+            left.threads = self.threads.unfinished();
+        }
+        left
     }
 }
+
+/// What is left of a runtime when the limit of its shutdown is over.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Left {
+    /// Goroutines inside a poll or a destructor, one line each.
+    pub(crate) stuck: Vec<String>,
+    /// The number of goroutines that no thread has dropped yet.
+    pub(crate) queued: usize,
+    /// If all goroutines have ended: the names of the threads that have not.
+    pub(crate) threads: Vec<String>,
+}
+
+/// Returns the id, the name and the spawn site of a goroutine.
+fn describe(g: &G) -> String {
+    let name = g.name().map(|name| format!(" \"{name}\"")).unwrap_or_default();
+    format!("goroutine {}{name}, spawned at {}", g.goid(), g.site())
+}
+
+/// Returns the id of the goroutine that this thread polls; 0 if it polls none.
+fn own_goid() -> GoId {
+    current::with(|local| local.map_or(0, |local| local.goid.get()))
+}
+
+/// Sysmon's reaps of a runtime that is closing.
+///
+/// An M that spawns a goroutine as the runtime closes may not see that it closes, and `close` may
+/// not see the goroutine. Some time later the next walk sees it. The time between two walks
+/// doubles, because a walk over many goroutines takes long.
+#[derive(Debug, Default)]
+pub(super) struct LateReaps {
+    next: u64,
+    /// The time between two walks; 0 before the runtime closes.
+    pause: u64,
+}
+
+impl LateReaps {
+    /// Reaps if the runtime is closing and it is time. Called in each round of sysmon.
+    pub(super) fn round(&mut self, sched: &Sched, now: u64) {
+        if !sched.is_closing() || now < self.next {
+            return;
+        }
+        match self.pause {
+            // `close` makes the first walk.
+            0 => self.pause = clock::nanos(SLICE),
+            _ => {
+                sched.reap();
+                self.pause *= 2;
+            }
+        }
+        self.next = now + self.pause;
+    }
+}
+
+#[cfg(all(test, not(gmp_loom)))]
+#[path = "shutdown_tests.rs"]
+mod tests;

@@ -2,6 +2,8 @@
 
 use super::Sched;
 use super::current::{self, Local};
+use super::dump::Heading;
+use super::event::{self, Event};
 use super::goid;
 use super::ready::{Gmp, Place};
 use super::{PanicPolicy, registry};
@@ -9,7 +11,6 @@ use crate::g::cell::{self, Newborn};
 use crate::g::join::{JoinHandle, panic_message};
 use crate::g::origin::Origin;
 use crate::g::{Birth, G, Ids};
-use crate::throw::say;
 use std::any::Any;
 use std::sync::Arc;
 
@@ -35,6 +36,7 @@ impl Local {
 
 impl Sched {
     /// Spawns a goroutine from a thread without a P of this runtime.
+    #[track_caller]
     pub(crate) fn spawn_outside<F>(
         self: &Arc<Self>,
         future: F,
@@ -43,11 +45,21 @@ impl Sched {
     where
         F: Future<Output: Send + 'static> + Send + 'static,
     {
+        self.assert_not_forked();
         let ids = Ids::new(goid::single(), self.id);
         let parent = current::with(|local| local.map_or(0, |local| local.goid.get()));
         let Newborn { gp, handle } = cell::spawn::<F, Gmp>(future, Birth { ids, parent, origin });
         self.live.add_spawned();
+        if self.is_closing() {
+            // Its future is dropped without a poll.
+            handle.abort();
+        }
         self.put_outside(gp);
+        // After the fence in `put_outside`: either `close` sees this goroutine, or this thread sees
+        // that the runtime is closing.
+        if self.is_closing() {
+            handle.abort();
+        }
         handle
     }
 }
@@ -58,21 +70,23 @@ pub(super) fn panicked(g: &G, payload: &(dyn Any + Send)) {
     if policy == PanicPolicy::Abort {
         // The panic hook has printed the message and the place. This is Go's line for the
         // goroutine.
-        say!("\npanic: {}\n\ngoroutine {} [running]:", panic_message(payload), g.goid());
-        say!("created by goroutine {}\n\t{}", g.parent(), g.site());
+        event::last_words(&format!(
+            "\npanic: {}\n\n{}",
+            panic_message(payload),
+            Heading { g, state: "running", minutes: 0 }
+        ));
         std::process::exit(2);
     }
 }
 
 /// Reports a panic that no `JoinHandle` returns.
 pub(super) fn unjoined_panic(g: &G, payload: &(dyn Any + Send)) {
-    let name = g.name().map(|name| format!(" \"{name}\"")).unwrap_or_default();
-    say!(
-        "gmp: goroutine {}{name} panicked and nobody joined it: {}\n\tspawned at {} by goroutine {}; last wait: {}",
-        g.goid(),
-        panic_message(payload),
-        g.site(),
-        g.parent(),
-        g.wait().0.reason,
-    );
+    event::emit(Event::UnjoinedPanic {
+        goid: g.goid(),
+        name: g.name().map(str::to_owned),
+        spawned_at: g.site(),
+        parent: g.parent(),
+        message: panic_message(payload).to_owned(),
+        last_wait: g.wait().0.reason,
+    });
 }

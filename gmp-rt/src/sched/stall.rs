@@ -1,11 +1,16 @@
-//! Stalls: goroutines that block or occupy their thread. They are counted, passed to a hook and
-//! printed on request.
+//! Stalls: goroutines that block or occupy their thread while others wait for its P. They are
+//! counted, passed to a hook and reported on request. Hand-offs are counted separately: most of
+//! them delay no goroutine.
+//!
+//! Sysmon finds a stall. It looks up one cell, not all goroutines, and the hook runs on the
+//! [reporter thread](super::event::reporter). So a report delays no hand-off.
 
 use super::Sched;
-use crate::g::heap;
+use super::event::{self, Event, reporter};
+use crate::g::GoId;
+use crate::p::P;
+use crate::prim::contain;
 use crate::prim::fixed::Mutex;
-use crate::prim::{contain, debug_assert_no_lock_held};
-use crate::throw::say;
 use std::collections::HashSet;
 use std::fmt;
 use std::panic::Location;
@@ -31,9 +36,12 @@ impl fmt::Display for StallKind {
     }
 }
 
-/// A goroutine that blocked its thread, or computed without an await, for too long.
+/// A goroutine that blocked its thread, or computed without an await, while others waited.
 ///
-/// The runtime continues the other goroutines on another thread.
+/// The runtime continues the other goroutines on another thread. [`on_stall`] says what counts as a
+/// stall.
+///
+/// [`on_stall`]: crate::runtime::on_stall
 #[derive(Clone, Debug)]
 pub struct Stall {
     goid: u64,
@@ -44,8 +52,10 @@ pub struct Stall {
 }
 
 impl Stall {
-    pub(super) fn new(goid: u64, kind: StallKind, duration: Duration) -> Self {
-        Self { goid, name: None, site: None, kind, duration }
+    fn new(p: &P, goid: GoId, kind: StallKind, duration: Duration) -> Self {
+        let g = p.goroutine(goid);
+        let name = g.as_ref().and_then(|g| Some(g.name()?.to_owned()));
+        Self { goid, name, site: g.map(|g| g.site()), kind, duration }
     }
 
     /// The goroutine's id.
@@ -101,6 +111,7 @@ pub(crate) struct Stalls {
     hook: Mutex<Option<Hook>>,
     told: Mutex<HashSet<(&'static str, u32)>>,
     count: Mutex<u64>,
+    handoffs: Mutex<u64>,
 }
 
 impl Drop for Stalls {
@@ -119,8 +130,10 @@ impl fmt::Debug for Stalls {
 }
 
 impl Sched {
-    /// Sets the hook that sysmon's thread calls for each stall.
+    /// Sets the hook that the reporter thread calls for each stall.
     pub(crate) fn on_stall(&self, hook: impl Fn(&Stall) + Send + Sync + 'static) {
+        // If the OS refuses the thread, sysmon calls the hook.
+        let _ = reporter::start();
         let hook: Hook = Arc::new(hook);
         let replaced = self.stalls.hook.lock().replace(hook);
         // After the lock is released, because the drop is user code.
@@ -132,29 +145,33 @@ impl Sched {
         *self.stalls.count.lock()
     }
 
-    /// Counts a stall, prints it if configured, and calls the hook.
-    pub(super) fn report_stall(&self, stall: &Stall) {
+    /// Counts a hand-off of a P.
+    pub(super) fn count_handoff(&self) {
+        *self.stalls.handoffs.lock() += 1;
+    }
+
+    /// Returns the number of hand-offs.
+    pub(super) fn handoff_count(&self) -> u64 {
+        *self.stalls.handoffs.lock()
+    }
+
+    /// Counts the stall of the goroutine `goid` of `p`, reports it if configured, and has the hook
+    /// called.
+    pub(super) fn report_stall(&self, p: &P, goid: GoId, kind: StallKind, duration: Duration) {
         let hook = self.stalls.hook.lock().clone();
         let is_shown = hook.is_some() || self.config.print_stalls;
-        let mut stall = stall.clone();
         // Before the stall is counted: a goroutine that waits for the count may then end.
-        if is_shown {
-            heap::for_each(|g| {
-                if g.goid() == stall.goid {
-                    stall.name = g.name().map(str::to_owned);
-                    stall.site = Some(g.site());
-                }
-            });
-        }
+        let stall = is_shown.then(|| Stall::new(p, goid, kind, duration));
         *self.stalls.count.lock() += 1;
+        let Some(stall) = stall else { return };
         if self.config.print_stalls && self.is_news(&stall) {
-            say!("gmp: stall: {stall}");
+            event::emit(Event::Stall(stall.clone()));
         }
-        if let Some(hook) = hook {
-            debug_assert_no_lock_held("calls the stall hook");
-            contain(|| hook(&stall));
+        let Some(hook) = hook else { return };
+        if let Err(mut job) = reporter::post(Box::new(move || hook(&stall))) {
+            contain(&mut job);
             // This is the last reference if the hook was replaced meanwhile.
-            contain(|| drop(hook));
+            contain(|| drop(job));
         }
     }
 

@@ -1,7 +1,8 @@
 //! `block_on` interrupts a future that never waits.
 
 use super::{BUDGET, Budget, enter, poll_go_on, was_refused};
-use crate::tuning::SERVICE_OPS;
+use crate::tuning::{SERVICE_OPS, SLICE};
+use crate::util::clock;
 use crate::{block_on, checkpoint, sleep, timeout};
 use futures::future::{Either, FutureExt, join, poll_fn, select, select_all};
 use std::pin::pin;
@@ -10,6 +11,10 @@ use std::time::Duration;
 
 /// Ends the slice of the calling thread, which is in `block_on`.
 pub(in crate::sched) fn end_slice() {
+    // The clock begins with the process, so a slice may not have passed yet.
+    while clock::now() <= clock::nanos(SLICE) {
+        std::thread::sleep(SLICE);
+    }
     BUDGET.set(Budget { left: 1, began: 1, ..Budget::NONE });
 }
 

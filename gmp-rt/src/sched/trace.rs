@@ -4,12 +4,14 @@
 //! As in Go, the values are read while the runtime runs, so they need not be consistent.
 
 use super::Sched;
+use super::dump::running;
+use super::event::{self, Event};
+use super::ps::Ticks;
 use super::wake::SYSMON;
 use crate::g::status::Phase;
 use crate::g::{GoId, heap};
 use crate::m::MId;
 use crate::p::{P, PStatus};
-use crate::throw::say;
 use crate::util::clock;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -45,15 +47,21 @@ impl Trace {
         }
         self.next = now + clock::nanos(config.every);
         let ms = (now - self.start) / 1_000_000;
-        say!("{}", if config.detail { sched.detail(ms) } else { sched.line(ms) });
+        let text = if config.detail { sched.detail(ms) } else { sched.line(ms) };
+        event::emit(Event::Trace { text });
     }
 }
 
 impl Sched {
-    /// Returns the beginning of both formats. Sysmon counts as a thread, as in Go.
+    /// Returns the beginning of both formats. Sysmon counts as a thread, as in Go. A P that
+    /// adaptive procs have deactivated counts as idle.
     fn trace_head(&self, ms: u64) -> String {
         let (idle, spinning) = self.idle.word.counts();
-        let (threads, pool) = self.idle.with(|lists| (lists.threads + 1, lists.pool.len()));
+        let (threads, pool, inactive) = self.idle.with(|lists| {
+            let inactive = lists.limit.saturating_sub(lists.rights);
+            (lists.threads + 1, lists.pool.len(), inactive)
+        });
+        let idle = idle + inactive;
         format!(
             "SCHED {ms}ms: gomaxprocs={} idleprocs={idle} threads={threads} \
              spinningthreads={spinning} needspinning=0 idlethreads={pool} runqueue={}",
@@ -62,17 +70,23 @@ impl Sched {
         )
     }
 
-    fn line(&self, ms: u64) -> String {
+    /// Returns the line of `schedtrace`. It has a column for each P number below `max_procs`, so
+    /// the same column always shows the same number.
+    pub(super) fn line(&self, ms: u64) -> String {
         let mut text = self.trace_head(ms);
-        let has_right = |status| matches!(status, PStatus::Idle | PStatus::Running);
-        let ps: Vec<_> = self.ps.iter().filter(|p| has_right(p.status())).collect();
+        let limit = self.max_procs();
+        let ps: Vec<_> = self.idle.with(|lists| {
+            let queued = |p: &Arc<P>| p.runq.len() + usize::from(p.runq.has_next());
+            let numbers = lists.ps.numbers(limit);
+            numbers.map(|(p, ticks)| (p.map_or(0, queued), ticks)).collect()
+        });
         text.push_str(" [");
-        for p in &ps {
-            let _ = write!(text, " {}", p.runq.len());
+        for (queued, _) in &ps {
+            let _ = write!(text, " {queued}");
         }
         text.push_str(" ] schedticks=[");
-        for p in &ps {
-            let _ = write!(text, " {}", p.counters.slices.get());
+        for (_, ticks) in &ps {
+            let _ = write!(text, " {}", ticks.slices);
         }
         text.push_str(" ]");
         text
@@ -85,8 +99,10 @@ impl Sched {
     fn detail(&self, ms: u64) -> String {
         let mut text = self.trace_head(ms);
         text.push_str(" gcwaiting=false nmidlelocked=0 stopwait=0 sysmonwait=false");
-        self.ps.iter().for_each(|p| p_line(&mut text, p));
-        for (id, m) in self.ms().into_iter().rev() {
+        self.p_lines(&mut text);
+        let ps = self.owned_ps();
+        let running = running(&ps);
+        for (id, m) in self.ms(&ps).into_iter().rev() {
             let _ = write!(
                 text,
                 "\n  M{id}: p={} curg={} mallocing=0 throwing=0 preemptoff= locks=0 dying=0 \
@@ -99,7 +115,7 @@ impl Sched {
         }
         heap::for_each(|g| {
             if g.runtime() == self.id {
-                let p = self.ps.iter().find(|p| p.goid() == g.goid());
+                let p = running.get(&g.goid());
                 let status = match g.status.phase() {
                     Phase::Free | Phase::Dead => 6,
                     Phase::Runnable => 1,
@@ -115,17 +131,43 @@ impl Sched {
         text
     }
 
+    /// Appends a line for each P number below `max_procs`. A number without an active P is shown as
+    /// idle: adaptive procs have deactivated it.
+    fn p_lines(&self, text: &mut String) {
+        let limit = self.max_procs();
+        let lines: Vec<_> = self.idle.with(|lists| {
+            let line = |(number, (p, ticks)): (usize, (Option<&Arc<P>>, Ticks))| {
+                let m = p.filter(|p| p.status() == PStatus::Running).map(|p| p.m());
+                (number, m, ticks, p.map_or(0, |p| p.runq.len()))
+            };
+            lists.ps.numbers(limit).enumerate().map(line).collect()
+        });
+        for (number, m, ticks, queued) in lines {
+            let timers =
+                if number < self.ps.timers_len() { self.ps.timers(number).len() } else { 0 };
+            let _ = write!(
+                text,
+                "\n  P{number}: status={} schedtick={} syscalltick={} m={} runqsize={queued} \
+                 gfreecnt=0 timerslen={timers}",
+                u8::from(m.is_some()),
+                ticks.slices,
+                ticks.calls,
+                Nil(m),
+            );
+        }
+    }
+
     /// Returns all Ms by number: those that own a P, those that sleep, and sysmon, which prints
     /// this.
-    fn ms(&self) -> BTreeMap<MId, MLine> {
+    fn ms(&self, ps: &[Arc<P>]) -> BTreeMap<MId, MLine> {
         let line = |p: &Arc<P>| {
             let has_right = p.status() == PStatus::Running;
             let curg = Some(p.goid()).filter(|goid| *goid != 0);
             let spinning = has_right && curg.is_none() && p.runq.len() == 0;
-            MLine { p: has_right.then_some(p.id), curg, spinning, blocked: false }
+            MLine { p: has_right.then_some(p.number()), curg, spinning, blocked: false }
         };
         let mut ms: BTreeMap<MId, MLine> =
-            self.ps.iter().filter(|p| p.is_owned()).map(|p| (p.m(), line(p))).collect();
+            ps.iter().filter(|p| p.is_owned()).map(|p| (p.m(), line(p))).collect();
         let asleep = MLine { blocked: true, ..MLine::default() };
         // Added last: a sleeping M may be the last owner of a P that was just granted to another M.
         self.idle.with(|lists| ms.extend(lists.pool.iter().map(|m| (m.id, asleep))));
@@ -153,26 +195,4 @@ impl<T: fmt::Display> fmt::Display for Nil<T> {
             None => f.write_str("nil"),
         }
     }
-}
-
-/// Appends a line for an active P. An inactive P is shown only if it has goroutines or timers, as
-/// Go shows a dead one.
-fn p_line(text: &mut String, p: &P) {
-    let (status, m) = match p.status() {
-        PStatus::Idle => (0, None),
-        PStatus::Running => (1, Some(p.m())),
-        PStatus::Displaced | PStatus::Spare if p.runq.len() + p.timers.len() == 0 => return,
-        PStatus::Displaced => (4, Some(p.m())),
-        PStatus::Spare => (4, None),
-    };
-    let _ = write!(
-        text,
-        "\n  P{}: status={status} schedtick={} syscalltick={} m={} runqsize={} gfreecnt=0 timerslen={}",
-        p.id,
-        p.counters.slices.get(),
-        p.calls.get().begun(),
-        Nil(m),
-        p.runq.len(),
-        p.timers.len(),
-    );
 }

@@ -1,16 +1,20 @@
 //! Waking and starting threads (Go: `wakep` and `startm`).
 
 use super::Sched;
+use super::event::{self, Event};
+use super::forked;
 use super::idle::{Lists, Recheck, Spinning};
+use super::join;
 use super::run::m_main;
 use super::sysmon::sysmon_main;
+use crate::limits::MANY_THREADS;
 use crate::m::{Grant, MId};
 use crate::prim::fixed::Mutex;
-use crate::throw::say;
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Once};
+use std::sync::Arc;
 use std::thread;
+use std::time::Instant;
 
 /// The number of sysmon among the threads: 0, because it starts first.
 pub(super) const SYSMON: MId = 0;
@@ -29,24 +33,18 @@ pub(crate) enum Started {
 #[derive(Debug, Default)]
 pub(crate) struct Threads {
     handles: Mutex<HashMap<MId, thread::JoinHandle<()>>>,
-    /// Set once a refused thread is reported.
-    pub(super) failure_reported: ReportOnce,
-}
-
-#[derive(Debug)]
-pub(super) struct ReportOnce(pub(super) Once);
-
-impl Default for ReportOnce {
-    fn default() -> Self {
-        Self(Once::new())
-    }
+    /// Whether a refused thread was reported.
+    pub(super) refusal_reported: Mutex<bool>,
+    /// Whether [`MANY_THREADS`] were reported.
+    many_reported: Mutex<bool>,
 }
 
 impl Threads {
     /// Starts a thread and keeps its handle.
     ///
     /// The lock is held until the handle is in the map. So a thread that ends at once finds its
-    /// handle there, and [`join`](Self::join) waits for the thread. No code of gmp runs in between.
+    /// handle there, and [`join_until`](Self::join_until) waits for the thread. No code of gmp runs
+    /// in between.
     fn start(
         &self,
         id: MId,
@@ -64,15 +62,21 @@ impl Threads {
         drop(handle);
     }
 
-    /// Waits for all threads except the calling one.
-    pub(super) fn join(&self) {
-        let handles = std::mem::take(&mut *self.handles.lock());
-        for (_, handle) in handles {
-            if handle.thread().id() != thread::current().id() {
-                // A panic of a thread aborts the process, so there is no error to report.
-                let _ = handle.join();
-            }
-        }
+    /// Waits for all threads except the calling one, at most until `deadline`. Returns the names of
+    /// those that have not ended.
+    pub(super) fn join_until(&self, deadline: Option<Instant>) -> Vec<String> {
+        let handles = std::mem::take(&mut *self.handles.lock()).into_values();
+        let me = thread::current().id();
+        let others = handles.filter(|handle| handle.thread().id() != me).collect();
+        join::join_until(others, deadline)
+    }
+
+    /// Returns the names of the threads that have not ended.
+    pub(super) fn unfinished(&self) -> Vec<String> {
+        let handles = self.handles.lock();
+        let names = join::unfinished(handles.values()).collect();
+        drop(handles);
+        names
     }
 }
 
@@ -88,11 +92,15 @@ impl Sched {
     /// work.
     #[cold]
     pub(crate) fn start_spinning(self: &Arc<Self>, unit: Spinning) -> Started {
+        if self.is_forked() {
+            self.idle.word.unspin(Some(unit));
+            return Started::Enough;
+        }
         let taken = self.idle.with(|lists| {
-            let p = self.idle.take_p(lists)?;
-            let m = lists.take_m(p.own().last_m.get());
+            let (p, m) = self.idle.take_p_and_m(lists)?;
+            lists.wakes += u64::from(m.is_some());
             let new =
-                if m.is_none() { reserve_thread(lists, self.config.max_threads) } else { None };
+                if m.is_none() { reserve_thread(lists, self.config.thread_limit) } else { None };
             Some((p, m, new))
         });
         let Some((p, m, new)) = taken else {
@@ -112,11 +120,14 @@ impl Sched {
                 return Started::Enough;
             }
             (None, Some(id)) => match self.start_thread(id, grant) {
-                Ok(()) => return Started::Enough,
+                Ok(()) => {
+                    self.report_many_threads();
+                    return Started::Enough;
+                }
                 Err((grant, error)) => (grant, error.to_string()),
             },
             (None, None) => {
-                let why = format!("the limit of {} threads is reached", self.config.max_threads);
+                let why = format!("the limit of {} threads is reached", self.config.thread_limit);
                 (grant, why)
             }
         };
@@ -126,10 +137,11 @@ impl Sched {
 
     /// Starts sysmon and the first M, so that a runtime that cannot start a thread fails at once.
     pub(crate) fn start_first(self: &Arc<Self>) -> io::Result<()> {
+        forked::watch()?;
         let unit = self.idle.word.spin_anyway();
         let first = self.idle.with(|lists| {
             let p = self.idle.take_p(lists)?;
-            Some((p, reserve_thread(lists, self.config.max_threads)?))
+            Some((p, reserve_thread(lists, self.config.thread_limit)?))
         });
         let Some((p, id)) = first else {
             let _ = self.idle.word.found(unit);
@@ -170,6 +182,9 @@ impl Sched {
                 m_main(sched, id, grant);
             }
         });
+        if started.is_ok() {
+            self.idle.with(|lists| lists.wakes += 1);
+        }
         started.map_err(|error| {
             let grant = slot.lock().take();
             self.uncount_thread();
@@ -195,9 +210,17 @@ impl Sched {
         if self.take_back(grant) {
             return;
         }
-        self.threads.failure_reported.0.call_once(|| {
-            say!("gmp: cannot start another thread ({why}); going on with those there are");
-        });
+        if is_first(&self.threads.refusal_reported) {
+            event::emit(Event::ThreadRefused { cause: why.to_owned() });
+        }
+    }
+
+    /// Reports once that the runtime has more than [`MANY_THREADS`].
+    fn report_many_threads(&self) {
+        let threads = self.idle.with(|lists| lists.threads);
+        if threads > MANY_THREADS && is_first(&self.threads.many_reported) {
+            event::emit(Event::ManyThreads { threads });
+        }
     }
 
     /// Puts the P of an unused grant back on the idle list. Returns `true` if the runtime stops,
@@ -205,7 +228,7 @@ impl Sched {
     /// spinning token.
     fn take_back(self: &Arc<Self>, grant: Grant<Spinning>) -> bool {
         let (asleep, stopping) = self.idle.with(|lists| {
-            self.idle.put_p(lists, grant.p, Some(grant.unit));
+            self.idle.put_p(lists, grant.p, None, Some(grant.unit));
             (!lists.pool.is_empty(), lists.stopping)
         });
         self.idle.word.parked();
@@ -218,10 +241,11 @@ impl Sched {
     pub(super) fn forget_thread(&self, id: MId) {
         self.threads.forget(id);
     }
+}
 
-    pub(super) fn join_threads(&self) {
-        self.threads.join();
-    }
+/// Sets `reported`. Returns whether it was not set. No thread waits for the report of another one.
+fn is_first(reported: &Mutex<bool>) -> bool {
+    !std::mem::replace(&mut *reported.lock(), true)
 }
 
 /// Counts a thread before it exists, so that two threads cannot pass the limit together.

@@ -1,11 +1,14 @@
 //! Threads that the OS refuses, without a runtime.
 
 use super::super::Config;
+use super::super::registry;
 use super::{Grant, Sched};
 use crate::g::Ids;
+use crate::g::origin::Origin;
 use crate::util::clock;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
+use std::panic::Location;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, Weak};
 use std::task::{Wake, Waker};
 
 /// A number that no runtime has.
@@ -37,11 +40,11 @@ impl Wake for CallsBack {
 /// that takes the lock of the thread handles must not find it held.
 #[test]
 fn a_refused_thread_wakes_timers_without_a_lock() {
-    let config = Config { stack_size: Some(NO_THREAD), max_threads: 1, ..Config::default() };
+    let config = Config { stack_size: Some(NO_THREAD), thread_limit: 1, ..Config::default() };
     let sched = Sched::new(RUNTIME, config);
     let waker = Arc::new(CallsBack { sched: Arc::downgrade(&sched), was_free: false.into() });
     let hour = clock::now() + 3_600_000_000_000;
-    let timers = &sched.ps.get(0).unwrap().timers;
+    let timers = sched.ps.timers(0);
     let _ = timers.insert(clock::now(), hour, &Waker::from(waker.clone()));
     // As `start_spinning` does; then the runtime stops before the thread is there.
     let unit = sched.idle.word.spin_anyway();
@@ -61,10 +64,41 @@ fn a_refused_thread_wakes_timers_without_a_lock() {
 /// A refused thread leaves the runtime unchanged: the P is idle again, and no thread is counted.
 #[test]
 fn a_refused_thread_gives_its_p_back() {
-    let config = Config { stack_size: Some(NO_THREAD), max_threads: 1, ..Config::default() };
+    let config = Config { stack_size: Some(NO_THREAD), thread_limit: 1, ..Config::default() };
     let sched = Sched::new(RUNTIME, config);
     let started = sched.start_spinning(sched.idle.word.spin_anyway());
     assert_eq!(started, super::Started::Refused);
     assert_eq!(sched.idle.word.counts(), (1, 0), "idle Ps and spinning Ms");
     assert_eq!(sched.idle.with(|lists| lists.threads), 0);
+}
+
+/// Five goroutines block their threads, but only three threads can be had. All goroutines end.
+#[test]
+fn blocked_goroutines_beyond_the_thread_limit_run_later() {
+    let config = Config { thread_limit: 3, ..Config::default() };
+    let sched = registry::register(|id| Sched::new(id, config)).unwrap();
+    sched.start_first().unwrap();
+    let (started, gate) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(())));
+    let closed = gate.lock().unwrap();
+    let blocked: Vec<_> = (0..5)
+        .map(|_| {
+            let (started, gate) = (started.clone(), gate.clone());
+            let goroutine = async move {
+                started.fetch_add(1, Ordering::Relaxed);
+                crate::blocking(|| drop(gate.lock().unwrap()));
+            };
+            sched.spawn_outside(goroutine, Origin::site_only(Location::caller()))
+        })
+        .collect();
+    while !*sched.threads.refusal_reported.lock() {
+        std::thread::yield_now();
+    }
+    assert_eq!(started.load(Ordering::Relaxed), 3);
+    drop(closed);
+    for handle in blocked {
+        crate::block_on(handle).unwrap();
+    }
+    assert!(sched.stats().threads <= 3);
+    sched.close();
+    assert!(sched.threads.join_until(None).is_empty());
 }

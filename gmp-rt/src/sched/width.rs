@@ -27,7 +27,7 @@ use crate::tuning::{
 use crate::util::clock;
 use std::time::Duration;
 
-/// Sums of the counters of all Ps.
+/// Counters of a P, or their sums over the active Ps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) polls: u64,
@@ -41,13 +41,24 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// Adds the counters of one P.
-    pub(super) fn add(&mut self, p: &Counters) {
-        self.polls += p.polls.get();
-        self.ops += p.ops.get();
-        self.steals += p.steals.get();
-        self.moved += p.stolen.get() + p.taken.get();
-        self.contended += p.contended.get();
+    /// Returns the counters of one P.
+    pub(super) fn of(p: &Counters) -> Self {
+        Self {
+            polls: p.polls.get(),
+            ops: p.ops.get(),
+            steals: p.steals.get(),
+            moved: p.stolen.get() + p.taken.get(),
+            contended: p.contended.get(),
+        }
+    }
+
+    /// Adds other counts to these.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.polls += other.polls;
+        self.ops += other.ops;
+        self.steals += other.steals;
+        self.moved += other.moved;
+        self.contended += other.contended;
     }
 
     /// Returns the work done: polls and operations.
@@ -55,7 +66,8 @@ impl Counts {
         self.polls + self.ops
     }
 
-    fn since(&self, before: &Self) -> Self {
+    /// Returns what was counted since `before`.
+    pub(super) fn since(&self, before: &Self) -> Self {
         Self {
             polls: self.polls.saturating_sub(before.polls),
             ops: self.ops.saturating_sub(before.ops),

@@ -4,6 +4,7 @@
 //! Setting it is one system call without a thread switch, which is cheaper than a wake-up of the
 //! thread. Nothing else changes the deadline of a thread that already sleeps.
 
+use crate::throw::lost_descriptor;
 use rustix::io::Errno;
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
@@ -37,13 +38,21 @@ impl Alarm {
         let once = Timespec { tv_sec: 0, tv_nsec: 0 };
         let value = Timespec::try_from(time).unwrap_or(once);
         let spec = Itimerspec { it_interval: once, it_value: value };
-        let changed = timerfd_settime(&self.0, TimerfdTimerFlags::empty(), &spec);
-        debug_assert!(changed.is_ok(), "a timer of ours: {changed:?}");
+        if let Err(error) = timerfd_settime(&self.0, TimerfdTimerFlags::empty(), &spec) {
+            // The call has no other error for a timer and a valid time.
+            lost_descriptor("timerfd_settime", &error.into());
+        }
     }
 
     /// Sleeps until the timer expires. Returns at once if it expired since the last call.
     pub(crate) fn wait(&self) {
-        while rustix::io::read(&self.0, &mut [0; 8]) == Err(Errno::INTR) {}
+        loop {
+            match rustix::io::read(&self.0, &mut [0; 8]) {
+                Err(Errno::INTR) => {}
+                Err(error) => lost_descriptor("read of a timerfd", &error.into()),
+                Ok(_) => return,
+            }
+        }
     }
 }
 

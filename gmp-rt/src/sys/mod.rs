@@ -10,13 +10,45 @@ pub(crate) mod pages;
 #[path = "pages_std.rs"]
 pub(crate) mod pages;
 
+#[cfg(any(target_os = "linux", target_os = "android"))]
+#[expect(unsafe_code, reason = "madvise, I1 of the module")]
+#[path = "page_release_linux.rs"]
+pub(crate) mod page_release;
+
+#[cfg(all(unix, not(any(target_os = "linux", target_os = "android"))))]
+#[expect(unsafe_code, reason = "mmap, I1 of the module")]
+#[path = "page_release_unix.rs"]
+pub(crate) mod page_release;
+
+#[cfg(not(unix))]
+#[expect(unsafe_code, reason = "has the signature of the other versions")]
+#[path = "page_release_none.rs"]
+pub(crate) mod page_release;
+
 #[cfg(unix)]
 #[expect(unsafe_code, reason = "sigaction and its handler, I1 and I2 of the module")]
 pub(crate) mod quit;
 
+#[cfg(unix)]
+#[expect(unsafe_code, reason = "pthread_atfork, I1 and I2 of the module")]
+pub(crate) mod fork;
+
+#[cfg(not(unix))]
+#[path = "fork_none.rs"]
+pub(crate) mod fork;
+
 #[cfg(not(unix))]
 #[path = "quit_none.rs"]
 pub(crate) mod quit;
+
+pub(crate) mod own_threads;
+
+#[cfg(unix)]
+pub(crate) mod stderr;
+
+#[cfg(not(unix))]
+#[path = "stderr_std.rs"]
+pub(crate) mod stderr;
 
 #[cfg(all(target_os = "linux", not(gmp_loom)))]
 pub(crate) mod alarm;
@@ -40,6 +72,14 @@ pub(crate) mod futex;
 #[cfg(all(target_os = "linux", not(gmp_loom)))]
 #[expect(unsafe_code, reason = "sigaction and its handler, I1 to I3 of the module")]
 pub(crate) mod thread_signal;
+
+#[cfg(all(target_os = "linux", not(gmp_loom)))]
+#[expect(unsafe_code, reason = "sigaction and its handler, I1 to I3 of the module")]
+pub(crate) mod overflow;
+
+#[cfg(any(not(target_os = "linux"), gmp_loom))]
+#[path = "overflow_none.rs"]
+pub(crate) mod overflow;
 
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "clock_gettime, I1 of the module")]

@@ -1,8 +1,9 @@
 //! Serves SIGQUIT on a dedicated thread (Unix).
 //!
-//! The handler writes a byte to a socket, and the dedicated thread reads it. So the action runs
+//! The handler writes the time to a socket, and the dedicated thread reads it. So the action runs
 //! outside of signal context, and needs no P, no goroutine and no sysmon. Until the signal arrives
-//! the thread sleeps in one read.
+//! the thread sleeps in one read. The time is that of the signal, because the thread may run much
+//! later on a busy machine.
 //!
 //! A handler of the program takes precedence. If the program has a handler already, gmp installs
 //! none. If the program installs one later, the thread ignores the signal, also if that handler
@@ -13,13 +14,14 @@
 //!
 //! - I1: `sigaction` accesses nothing but the structs that it gets.
 //! - I2: [`on_quit`] does only what a handler may do. It reads a cell that was filled before it was
-//!   installed, and calls `getpid`, `write`, `signal` and `raise`. None of them changes `errno`
-//!   unless it fails. `write` fails only if the socket is full of unread bytes.
+//!   installed, and calls `getpid`, `clock_gettime`, `write`, `signal` and `raise`. None of them
+//!   changes `errno` unless it fails. `write` fails only if the socket is full of unread times.
 
+use super::own_threads::OwnThread;
 use crate::prim::fixed::OnceLock;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::{mem, process, ptr, thread};
 
 /// What the handler needs to wake the thread.
@@ -55,15 +57,16 @@ pub(crate) fn watch(act: fn()) -> io::Result<()> {
 
 /// The body of the dedicated thread.
 fn wait(told: &UnixStream, act: fn()) {
-    let mut since: Option<Instant> = None;
-    while next(told) {
-        match (since, disposition()) {
-            (_, Ok(Disposition::Theirs | Disposition::Nobodys) | Err(_)) => {}
-            (Some(since), _) if since.elapsed() >= INSIST => exit(),
-            // The action is running.
-            (Some(_), _) => {}
-            (None, _) => {
-                since = Some(Instant::now());
+    let _own = OwnThread::enter();
+    let mut first = None;
+    while let Some(sent) = next(told) {
+        if !matches!(disposition(), Ok(Disposition::Ours)) {
+            continue;
+        }
+        match answer(&mut first, sent) {
+            Answer::Exit => exit(),
+            Answer::Wait => {}
+            Answer::Act => {
                 let acts = move || {
                     let _ends = Exit;
                     act();
@@ -77,15 +80,46 @@ fn wait(told: &UnixStream, act: fn()) {
     }
 }
 
-/// Waits for a signal. Returns `false` if the socket fails.
-fn next(mut told: &UnixStream) -> bool {
-    loop {
-        match told.read(&mut [0]) {
-            Ok(n) => return n > 0,
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(_) => return false,
+/// What a signal causes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    /// The action, then the end of the process.
+    Act,
+    /// Nothing: the action is running.
+    Wait,
+    /// The end of the process at once.
+    Exit,
+}
+
+/// Decides about a signal of the time `sent`, after one of the time `first`, if there was one.
+fn answer(first: &mut Option<Duration>, sent: Duration) -> Answer {
+    match *first {
+        None => {
+            *first = Some(sent);
+            Answer::Act
         }
+        Some(first) if sent.saturating_sub(first) >= INSIST => Answer::Exit,
+        Some(_) => Answer::Wait,
     }
+}
+
+/// Waits for a signal and returns its time. Returns `None` if the socket fails.
+fn next(mut told: &UnixStream) -> Option<Duration> {
+    let mut nanos = [0; 8];
+    // The handler writes all bytes of a time or none.
+    told.read_exact(&mut nanos).ok()?;
+    Some(Duration::from_nanos(u64::from_ne_bytes(nanos)))
+}
+
+/// Returns the time of a clock that does not jump. A signal handler may call it.
+fn now() -> Duration {
+    // SAFETY: a struct of integers, for which zero is a value. A failure leaves it zero.
+    let now = unsafe {
+        let mut now: libc::timespec = mem::zeroed();
+        libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now);
+        now
+    };
+    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
 /// Ends the process when it is dropped, also by a panic.
@@ -147,8 +181,8 @@ fn install() -> io::Result<()> {
 extern "C" fn on_quit(signal: libc::c_int) {
     let Some(watch) = WATCH.get() else { return };
     if watch.process == process::id() {
-        // Fails only if the socket is full. Then another byte would change nothing.
-        let _ = (&watch.thread).write(&[0]);
+        // Fails only if the socket is full of unread times. Then the next signal counts.
+        let _ = (&watch.thread).write(&(now().as_nanos() as u64).to_ne_bytes());
     } else {
         // SAFETY: a handler may call both. The signal stays pending until the handler returns. Then
         // the default action applies.
@@ -173,5 +207,34 @@ pub(crate) fn write_stderr(text: &str) {
             }
             Err(_) => return,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Answer, INSIST, answer, next, now};
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+    use std::time::Duration;
+
+    #[test]
+    fn the_time_of_the_signal_decides_and_not_that_of_its_reader() {
+        let start = now();
+        let mut first = None;
+        assert_eq!(answer(&mut first, start), Answer::Act);
+        // The reader gets both late, at the same time.
+        assert_eq!(answer(&mut first, start + INSIST / 2), Answer::Wait);
+        assert_eq!(answer(&mut first, start + INSIST), Answer::Exit);
+    }
+
+    #[test]
+    fn times_pass_through_the_socket_until_it_closes() {
+        let (told, mut thread) = UnixStream::pair().unwrap();
+        let times = [Duration::from_nanos(1), now()];
+        for time in times {
+            thread.write_all(&(time.as_nanos() as u64).to_ne_bytes()).unwrap();
+        }
+        drop(thread);
+        assert_eq!([next(&told), next(&told), next(&told)], [Some(times[0]), Some(times[1]), None]);
     }
 }

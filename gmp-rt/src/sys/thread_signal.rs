@@ -44,7 +44,7 @@ struct Info {
     errno: libc::c_int,
     code: libc::c_int,
     sender: Sender,
-    rest: [usize; 16],
+    rest: [u64; 16],
 }
 
 #[repr(C)]

@@ -3,7 +3,8 @@
 //! There are two functions that read it, because their costs differ. [`cpu`] is one system call.
 //! [`sleep`] reads a file in `/proc`, which takes about ten times as long.
 //!
-//! Neither allocates. The pauser of `sched/pause` relies on that.
+//! Neither allocates. The pauser of `sched/pause` relies on that. [`call`] and
+//! [`threads`] do: they are for reports.
 //!
 //! # Invariants
 //!
@@ -44,7 +45,8 @@ pub(crate) fn sleep_exactly() {
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
 }
 
-/// Returns whether and why another thread of this process sleeps. `None` if it has exited.
+/// Returns whether and why another thread of this process sleeps. `None` if it has exited, or if
+/// the OS does not say, as without free descriptors or without `/proc`.
 pub(crate) fn sleep(thread: u32) -> Option<Sleep> {
     // `syscall` also shows whether the thread sleeps, and is cheaper than `stat`. Not every kernel
     // has it.
@@ -55,6 +57,62 @@ pub(crate) fn sleep(thread: u32) -> Option<Sleep> {
             .map(|asleep| if asleep { Sleep::Lock } else { Sleep::No }),
     }
 }
+
+/// Returns the numbers of all threads of this process. `None` if the OS does not list them.
+pub(crate) fn threads() -> Option<Vec<u32>> {
+    let entries = std::fs::read_dir("/proc/self/task").ok()?;
+    entries.map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// Describes the system call in which a thread sleeps, by its name, and the file of its descriptor.
+/// `None` if it does not sleep in a call.
+pub(crate) fn call(thread: u32) -> Option<String> {
+    let mut head = [0; HEAD];
+    let mut words = read(thread, "syscall", &mut head)?.split(' ');
+    let number: libc::c_long = words.next()?.parse().ok()?;
+    let known = CALLS.iter().find(|(call, ..)| *call == number);
+    let Some((_, name, Takes::Descriptor)) = known else {
+        let name =
+            known.map_or_else(|| format!("call {number}"), |(_, name, _)| (*name).to_owned());
+        return (number >= 0).then(|| format!("in {name}, thread {thread}"));
+    };
+    let fd = i64::from_str_radix(words.next()?.trim_start_matches("0x"), 16).ok()?;
+    let file = std::fs::read_link(format!("/proc/self/fd/{fd}"));
+    let file = file.map(|file| format!(" → {}", file.display())).unwrap_or_default();
+    Some(format!("in {name}({fd}{file}), thread {thread}"))
+}
+
+/// Whether the first argument of a call is a descriptor.
+#[derive(Clone, Copy, Debug)]
+enum Takes {
+    Descriptor,
+    Other,
+}
+
+/// The calls in which threads sleep most often.
+const CALLS: [(libc::c_long, &str, Takes); 21] = [
+    (libc::SYS_read, "read", Takes::Descriptor),
+    (libc::SYS_write, "write", Takes::Descriptor),
+    (libc::SYS_readv, "readv", Takes::Descriptor),
+    (libc::SYS_writev, "writev", Takes::Descriptor),
+    (libc::SYS_pread64, "pread", Takes::Descriptor),
+    (libc::SYS_pwrite64, "pwrite", Takes::Descriptor),
+    (libc::SYS_fsync, "fsync", Takes::Descriptor),
+    (libc::SYS_fdatasync, "fdatasync", Takes::Descriptor),
+    (libc::SYS_flock, "flock", Takes::Descriptor),
+    (libc::SYS_fcntl, "fcntl", Takes::Descriptor),
+    (libc::SYS_accept4, "accept", Takes::Descriptor),
+    (libc::SYS_connect, "connect", Takes::Descriptor),
+    (libc::SYS_recvfrom, "recv", Takes::Descriptor),
+    (libc::SYS_sendto, "send", Takes::Descriptor),
+    (libc::SYS_epoll_pwait, "epoll_wait", Takes::Descriptor),
+    (libc::SYS_ppoll, "poll", Takes::Other),
+    (libc::SYS_wait4, "wait", Takes::Other),
+    (libc::SYS_waitid, "wait", Takes::Other),
+    (libc::SYS_nanosleep, "nanosleep", Takes::Other),
+    (libc::SYS_clock_nanosleep, "nanosleep", Takes::Other),
+    (libc::SYS_futex, "futex", Takes::Other),
+];
 
 /// Number of bytes that are read of a file about a thread.
 const HEAD: usize = 512;
@@ -177,6 +235,29 @@ mod tests {
             while sleep(thread) != Some(why) {}
             drop(stop);
         });
+    }
+
+    #[test]
+    fn the_call_of_a_thread_has_name_and_descriptor() {
+        use std::os::fd::AsRawFd;
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let fd = reader.as_raw_fd();
+        std::thread::scope(|scope| {
+            let (tx, rx) = channel();
+            scope.spawn(move || {
+                tx.send(this_thread()).unwrap();
+                assert_eq!(reader.read(&mut [0]).unwrap(), 0);
+            });
+            let thread = rx.recv().unwrap();
+            let start = format!("in read({fd} → pipe:[");
+            let end = format!("]), thread {thread}");
+            while !call(thread).is_some_and(|call| call.starts_with(&start) && call.ends_with(&end))
+            {
+                std::thread::yield_now();
+            }
+            drop(writer);
+        });
+        assert_eq!(call(u32::MAX), None);
     }
 
     #[test]

@@ -23,6 +23,16 @@ pub(crate) fn sleep(_thread: u32) -> Option<Sleep> {
     Some(Sleep::No)
 }
 
+/// Returns `None`: the threads are not known.
+pub(crate) fn threads() -> Option<Vec<u32>> {
+    None
+}
+
+/// Returns `None`: the call is not known.
+pub(crate) fn call(_thread: u32) -> Option<String> {
+    None
+}
+
 /// Returns the time: the thread counts as running on a CPU all the time.
 pub(crate) fn cpu(_thread: u32) -> Option<u64> {
     Some(crate::util::clock::now())

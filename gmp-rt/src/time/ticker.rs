@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 
 /// Ticks at a fixed period (Go: `time.Ticker`).
 ///
-/// A tick that nobody waited for is not made up for: the ticker skips what was missed and keeps
-/// its phase. It is also a [`Stream`] that does not end.
+/// If several ticks are due when the next one is awaited, the ticker returns the first of them at
+/// once, with its own time, and skips the others. The tick after it is the next one in the phase of
+/// the ticker that is not due yet. So a late receiver gets one tick, as from Go's channel, and no
+/// burst. A ticker is also a [`Stream`] that does not end.
 ///
 /// # Examples
 ///
@@ -33,7 +35,7 @@ pub struct Ticker {
 }
 
 impl Ticker {
-    /// A ticker whose first tick is one `period` from now.
+    /// Creates a ticker whose first tick is one `period` from now.
     ///
     /// # Panics
     ///
@@ -45,11 +47,12 @@ impl Ticker {
         Self { period: clock::nanos(period), sleep: sleep(period) }
     }
 
-    /// Waits for the next tick; returns the moment it was due.
+    /// Waits for the next tick and returns the time at which it was due. That time may be long past
+    /// if ticks were missed.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future loses no tick.
+    /// Cancel-safe. A dropped wait loses no tick.
     pub async fn tick(&mut self) -> Instant {
         std::future::poll_fn(|cx| self.poll_tick(cx)).await
     }
@@ -64,7 +67,7 @@ impl Ticker {
         Poll::Ready(clock::instant(due).unwrap_or_else(Instant::now))
     }
 
-    /// Ticks every `period` from now on, the first time one `period` from now.
+    /// Sets the period. The next tick is one `period` from now. Ticks that are due are skipped.
     ///
     /// # Panics
     ///
@@ -76,7 +79,7 @@ impl Ticker {
         self.sleep.reset_to(clock::after(period));
     }
 
-    /// Ticks no more, until [`reset`](Self::reset).
+    /// Stops the ticks, also one that is due, until [`reset`](Self::reset).
     pub fn stop(&mut self) {
         self.sleep.reset_to(clock::FOREVER);
     }

@@ -20,7 +20,7 @@ fn loom_what_is_past_is_gone() {
                     let _ = timers.fire(fired_at);
                 })
             };
-            let (key, _) = timers.insert(0, 5, Waker::noop());
+            let (key, _) = timers.insert(0, 5, Waker::noop()).unwrap();
             if timers.is_past(5) {
                 assert!(!timers.remove(key), "it was still there");
             }
@@ -37,7 +37,7 @@ fn loom_what_is_past_is_gone() {
 fn loom_what_is_moved_is_not_past() {
     loom::model(|| {
         let timers = Arc::new(Timers::new(0));
-        let (key, _) = timers.insert(0, 20, Waker::noop());
+        let (key, _) = timers.insert(0, 20, Waker::noop()).unwrap();
         let other = {
             let timers = timers.clone();
             loom::thread::spawn(move || {

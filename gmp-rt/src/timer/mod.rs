@@ -6,6 +6,9 @@
 //! next timer of all Ps. Sysmon fires late timers if no M is available. Cancelling takes the same
 //! lock, which is almost always uncontended, and removes the timer from the wheel.
 //!
+//! When the runtime of the P has ended, no thread fires these timers. The end wakes all pending
+//! ones early, and later insertions are refused. The caller then sets its timer on another runtime.
+//!
 //! A sleep that is over needs neither the lock nor the clock to know it: `past` is the time up to
 //! which all timers have been fired.
 //!
@@ -15,16 +18,16 @@
 //! |----|----|-----------|----------------|
 //! | O1 | SeqCst store of `next` in [`Timers::publish`] | load in `next_when` | the deadline |
 //!
-//! O1 relies on the lock of the idle lists. `Sched::tend` takes it after the store. An M takes it
-//! to enter the pool, and loads after that. So either the M sees the earlier timer, or the thread
-//! that set the timer sees the M in the pool.
+//! O1 relies on the lock of the idle lists. `Sched::ensure_timer_sleeper` takes it after the store.
+//! An M takes it to enter the pool, and loads after that. So either the M sees the earlier timer,
+//! or the thread that set the timer sees the M in the pool.
 
 pub(crate) mod wheel;
 
 use self::wheel::{Key, Wheel};
 use crate::g::stored::StoredWaker;
 use crate::prim::Ordering::{Relaxed, SeqCst};
-use crate::prim::{AtomicU64, AtomicUsize, Mutex};
+use crate::prim::{AtomicBool, AtomicU64, AtomicUsize, Mutex, fixed};
 use crate::tuning::FETCH_AHEAD;
 use crate::util::clock;
 use crate::util::prefetch::prefetch;
@@ -55,6 +58,11 @@ pub(crate) struct Timers {
     past: AtomicU64,
     /// The number of pending timers, for statistics. Written under the lock.
     len: AtomicUsize,
+    /// The number of timers that [`fire`](Self::fire) has woken, for statistics. Written under the
+    /// lock.
+    fired: fixed::AtomicU64,
+    /// Whether the runtime has ended. Read and written under the lock.
+    ended: AtomicBool,
     wheel: Mutex<Wheel>,
 }
 
@@ -66,6 +74,8 @@ impl Timers {
             next: AtomicU64::new(u64::MAX),
             past: AtomicU64::new(0),
             len: AtomicUsize::new(0),
+            fired: fixed::AtomicU64::new(0),
+            ended: AtomicBool::new(false),
             wheel: Mutex::new(Wheel::new()),
         }
     }
@@ -97,6 +107,11 @@ impl Timers {
         self.len.load(Relaxed) // Relaxed: a statistic
     }
 
+    /// Returns the number of timers that have fired, on any thread.
+    pub(crate) fn fired(&self) -> u64 {
+        self.fired.load(Relaxed) // Relaxed: a statistic
+    }
+
     fn publish(&self, wheel: &Wheel) -> Earliest {
         let next = wheel.next_when();
         let before = self.next.load(Relaxed); // Relaxed: written under the lock we hold
@@ -107,13 +122,20 @@ impl Timers {
         if next < before { Earliest::Yes } else { Earliest::No }
     }
 
-    /// Sets a timer that wakes `waker` at `when`.
-    pub(crate) fn insert(&self, now: u64, when: u64, waker: &Waker) -> (Key, Earliest) {
+    /// Sets a timer that wakes `waker` at `when`, or earlier if the runtime ends before. Returns
+    /// `None` if the runtime has ended: no thread would fire the timer.
+    pub(crate) fn insert(&self, now: u64, when: u64, waker: &Waker) -> Option<(Key, Earliest)> {
+        // Cloned before and dropped after the lock: a foreign waker may run any code.
         let waker = waker.clone().into();
         let mut wheel = self.wheel.lock();
+        // Relaxed: written under the lock we hold.
+        if self.ended.load(Relaxed) {
+            drop(wheel);
+            return None;
+        }
         let key = wheel.insert(now, when, waker);
         self.forget_past(when);
-        (key, self.publish(&wheel))
+        Some((key, self.publish(&wheel)))
     }
 
     /// Moves a pending timer. Returns `None` if it has fired.
@@ -151,22 +173,35 @@ impl Timers {
 
     /// Wakes all timers due at `now`, a time that has passed. Returns their number.
     pub(crate) fn fire(&self, now: u64) -> usize {
-        self.wake_until(now, || self.past.store(now, Relaxed)) // Relaxed: see `is_past`
+        let count = |due: usize| {
+            // Relaxed: a statistic, written under the lock.
+            self.fired.store(self.fired.load(Relaxed) + due as u64, Relaxed);
+        };
+        self.wake_until(now, count, || self.past.store(now, Relaxed)) // Relaxed: see `is_past`
     }
 
-    /// Wakes all timers, also those that are not due: the runtime will not fire them any more.
+    /// Whether the timer `key` is pending.
+    pub(crate) fn contains(&self, key: Key) -> bool {
+        self.wheel.lock().contains(key)
+    }
+
+    /// Wakes all timers, also those that are not due, and refuses new ones: the runtime has ended.
     pub(crate) fn end(&self) {
-        self.wake_until(clock::FOREVER - 1, || {});
+        let wheel = self.wheel.lock();
+        self.ended.store(true, Relaxed); // Relaxed: under the lock
+        drop(wheel);
+        self.wake_until(clock::FOREVER - 1, |_| {}, || {});
     }
 
-    /// Wakes all timers up to `until`. Calls `all_out` under the lock when they are out of the
-    /// wheel.
-    fn wake_until(&self, until: u64, all_out: impl Fn()) -> usize {
+    /// Wakes all timers up to `until`. Under the lock it calls `count` with the number of each
+    /// batch, and `all_out` when all are out of the wheel.
+    fn wake_until(&self, until: u64, count: impl Fn(usize), all_out: impl Fn()) -> usize {
         let mut fired = 0;
         let mut due = Vec::new();
         while self.next_when() <= until {
             let mut wheel = self.wheel.lock();
             wheel.expire(until, &mut due, FIRE_BATCH);
+            count(due.len());
             if wheel.next_when() > until {
                 all_out();
             }

@@ -5,6 +5,26 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Wake;
 
+/// The end wakes what is pending, and refuses a timer that a waker sets meanwhile.
+#[test]
+fn the_end_wakes_all_and_refuses_new_timers() {
+    struct SetsAgain(Arc<Timers>, Arc<AtomicUsize>);
+    impl Wake for SetsAgain {
+        fn wake(self: Arc<Self>) {
+            let Self(timers, refused) = &*self;
+            let set = timers.insert(0, 7, Waker::noop());
+            refused.fetch_add(usize::from(set.is_none()), Ordering::Relaxed);
+        }
+    }
+    let (timers, refused) = (Arc::new(Timers::new(0)), Arc::default());
+    let waker = Waker::from(Arc::new(SetsAgain(timers.clone(), Arc::clone(&refused))));
+    let keys = [5, u64::MAX - 1].map(|when| timers.insert(0, when, &waker).unwrap().0);
+    timers.end();
+    assert_eq!(refused.load(Ordering::Relaxed), 2);
+    assert_eq!((timers.len(), timers.next_when()), (0, u64::MAX));
+    assert!(keys.iter().all(|&key| !timers.contains(key) && timers.reset(key, 9).is_none()));
+}
+
 /// `past` advances when all due timers are out of the wheel, not after the first batch.
 #[test]
 fn the_past_begins_when_all_are_out() {

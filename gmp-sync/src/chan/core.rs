@@ -116,7 +116,17 @@ pub(super) enum Present<T> {
     Closed,
 }
 
+/// Bytes of a buffer below which it does not shrink. Chosen: a channel of this size is no leak.
+const KEPT_BYTES: usize = 64 * 1024;
+
 impl<T> Core<T> {
+    /// Slots of a buffer that does not shrink. A value without size needs no memory.
+    const KEPT_CAPACITY: usize = match size_of::<T>() {
+        0 => usize::MAX,
+        bytes if bytes * 4 > KEPT_BYTES => 4,
+        bytes => KEPT_BYTES / bytes,
+    };
+
     pub(super) fn new(cap: usize) -> Self {
         Self {
             buf: VecDeque::new(),
@@ -265,9 +275,26 @@ impl<T> Core<T> {
     #[inline(always)]
     pub(super) fn take_quickly(&mut self) -> Result<T, ()> {
         if self.sendq.is_empty() && self.sinks.is_empty() && self.returned.is_empty() {
-            return self.buf.pop_front().ok_or(());
+            return self.pop_buffered().ok_or(());
         }
         Err(())
+    }
+
+    /// Removes the first value of the buffer. Returns memory that a burst of values has left.
+    #[inline(always)]
+    fn pop_buffered(&mut self) -> Option<T> {
+        let value = self.buf.pop_front();
+        if self.buf.capacity() > Self::KEPT_CAPACITY && self.buf.len() < self.buf.capacity() / 4 {
+            self.shrink();
+        }
+        value
+    }
+
+    /// Halves the buffer's memory or more. Each value pays for a constant number of moves: a buffer
+    /// that is shrunk to twice its length shrinks or grows again after as many changes.
+    #[cold]
+    fn shrink(&mut self) {
+        self.buf.shrink_to((2 * self.buf.len()).max(Self::KEPT_CAPACITY));
     }
 
     /// Whether there is a value, or a sender that waits, or the channel is closed.
@@ -300,7 +327,7 @@ impl<T> Core<T> {
     /// Takes the first value of the buffer.
     #[inline(always)]
     fn take_buffered(&mut self) -> Option<(T, Fired)> {
-        let value = self.buf.pop_front()?;
+        let value = self.pop_buffered()?;
         self.returned.pop_front();
         self.ring_sinks();
         Some((value, self.refill()))

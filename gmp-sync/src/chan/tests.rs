@@ -1,9 +1,10 @@
-//! `recv_timeout` against senders that run just before its limit, on one thread.
+//! `recv_timeout` against senders that run just before its limit, on one thread. The memory of the
+//! buffer.
 //!
 //! The waker runs a hook when a clone of it is dropped. No two clones are equal. So a receive that
 //! is polled again replaces its clone, and the hook runs between two steps of the receive.
 
-use super::{Receiver, RecvTimeoutError, Sender, TryRecvError, chan};
+use super::{Receiver, RecvTimeoutError, Sender, TryRecvError, chan, unbounded_chan};
 use std::cell::RefCell;
 use std::pin::pin;
 use std::rc::Rc;
@@ -115,4 +116,44 @@ fn recv_timeout_leaves_no_value_behind_a_close() {
     assert!(seen.told_closed);
     assert_eq!(rx.try_recv(), Err(TryRecvError::Closed), "a value after the end");
     assert_eq!(seen.received.len() + usize::from(got.is_ok()), seen.sent.len());
+}
+
+/// Returns the bytes of the buffer's memory.
+fn buffer_bytes<T>(tx: &Sender<T>) -> usize {
+    tx.chan.with(|core| core.buf.capacity() * size_of::<T>())
+}
+
+#[test]
+fn a_drained_channel_returns_the_memory_of_a_burst() {
+    let (tx, rx) = unbounded_chan::<[u64; 8]>();
+    let send = |n: u64| tx.try_send([n; 8]).unwrap();
+    (0..100_000).for_each(send);
+    assert!(buffer_bytes(&tx) >= 6_400_000);
+    // While values leave, the buffer is at most four times as large as they are.
+    for n in 0..99_000 {
+        assert_eq!(rx.try_recv(), Ok([n; 8]));
+        assert!(buffer_bytes(&tx) <= 4 * 64 * (rx.len() + 1), "{} values left", rx.len());
+    }
+    for n in 99_000..100_000 {
+        assert_eq!(rx.try_recv(), Ok([n; 8]));
+    }
+    assert!(buffer_bytes(&tx) <= 64 << 10, "{} bytes", buffer_bytes(&tx));
+    send(7);
+    assert_eq!(rx.try_recv(), Ok([7; 8]));
+}
+
+#[test]
+fn a_small_buffer_keeps_its_memory() {
+    let (tx, rx) = chan::<u64>(1000);
+    (0..1000).for_each(|n| tx.try_send(n).unwrap());
+    let bytes = buffer_bytes(&tx);
+    assert_eq!(rx.try_iter().count(), 1000);
+    assert_eq!(buffer_bytes(&tx), bytes);
+}
+
+#[test]
+fn values_without_size_pass_through_an_unbounded_channel() {
+    let (tx, rx) = unbounded_chan::<()>();
+    (0..100_000).for_each(|_| tx.try_send(()).unwrap());
+    assert_eq!(rx.try_iter().count(), 100_000);
 }

@@ -85,7 +85,7 @@ impl Context {
     ///
     /// It ends at once if the deadline has passed. An earlier deadline of the parent takes
     /// precedence. The timer runs on the runtime of the caller, or on the default one outside of
-    /// any.
+    /// any. If that runtime shuts down first, the default runtime ends the context.
     pub fn with_deadline(&self, deadline: Instant) -> (Self, Canceller) {
         self.limited(Some(deadline), None)
     }
@@ -264,8 +264,8 @@ impl Context {
     ///
     /// If the context has ended already, the call is made now. The goroutine runs on the runtime of
     /// the caller, or on the default one outside of any. The call is made even if all clones of the
-    /// context are dropped, once its deadline has passed or its parent has ended. Dropping the
-    /// [`AfterDone`] does not stop it.
+    /// context are dropped, once its deadline has passed or its parent has ended. If the runtime
+    /// shuts down first, the call is dropped. Dropping the [`AfterDone`] does not stop it.
     ///
     /// # Examples
     ///

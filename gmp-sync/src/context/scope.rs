@@ -22,6 +22,7 @@ use super::error::{Cause, ContextError};
 use crate::waitq::Queue;
 use crate::wakers::Wakers;
 use gmp_rt::AfterFunc;
+use gmp_rt::park::after_func_always;
 use gmp_rt::prim::{AtomicU8, Mutex, Ordering};
 use slab::Slab;
 use std::fmt;
@@ -291,7 +292,7 @@ impl Scope {
         let timer = match hold {
             Hold::Weak => {
                 let scope = Arc::downgrade(self);
-                gmp_rt::after_func(left, move || {
+                after_func_always(left, move || {
                     if let Some(scope) = scope.upgrade() {
                         scope.end(end.clone());
                     }
@@ -299,7 +300,7 @@ impl Scope {
             }
             Hold::Strong => {
                 let scope = self.clone();
-                gmp_rt::after_func(left, move || scope.end(end.clone()))
+                after_func_always(left, move || scope.end(end.clone()))
             }
         };
         let fuse = Fuse { timer, hold, cause };
@@ -315,7 +316,7 @@ impl Scope {
     /// Makes the timer hold the scope strongly if there are calls to make, weakly otherwise.
     ///
     /// With a strong timer, scope and timer refer to each other until the deadline, the end of the
-    /// scope, or the stop of the last call. If the timer's runtime shuts down first, they leak.
+    /// scope, or the stop of the last call.
     fn tend_fuse(self: &Arc<Self>) {
         loop {
             let (fuse, wanted) = self.with(|state| {

@@ -10,7 +10,7 @@ pub(crate) const CALLS: &[&str] = &[
     "Async::read_with",
     "Barrier::wait",
     "Builder::build",
-    "Builder::max_threads exceeded",
+    "Builder::max_blocking_threads exceeded",
     "Canceller::cancel",
     "Canceller::cancel_cause, drop_guard",
     "Cond::broadcast",

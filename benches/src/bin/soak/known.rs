@@ -13,28 +13,7 @@ pub(crate) struct Known {
 }
 
 /// The table.
-pub(crate) const KNOWN: &[Known] = &[
-    Known {
-        point: "23.1",
-        reason: "blocked threads count against max_threads, so blocked goroutines stop all others",
-        left_out: &["block_past_max_threads"],
-    },
-    Known {
-        point: "23.17",
-        reason: "more than four tasks on one side of a socket wake each other for ever",
-        left_out: &["many_readers"],
-    },
-    Known {
-        point: "23.19",
-        reason: "timers made on a runtime that has ended never fire",
-        left_out: &["sleep_on_ended_runtime"],
-    },
-    Known {
-        point: "23.21",
-        reason: "a spawn that races shutdown can leave a goroutine that runs for ever",
-        left_out: &["spawn_during_shutdown"],
-    },
-];
+pub(crate) const KNOWN: &[Known] = &[];
 
 /// Operations that a sanitizer does not support, with the reason.
 pub(crate) const UNDER_SANITIZER: &[(&str, &str)] = &[

@@ -68,7 +68,7 @@ pub(crate) const TABLE: &[Operation] = operations! {
     "stall_hog" 6 Anywhere stall::hog;
     "stall_spawn_blocking" 8 Anywhere stall::spawn_blocking;
     "stall_beside_work" 6 Anywhere stall::block_beside_work;
-    "block_past_max_threads" 2 Lasting stall::block_past_max_threads;
+    "block_past_max_blocking_threads" 2 Lasting stall::block_past_max_blocking_threads;
     "busy_timeout_in_block_on" 2 Lasting stall::busy_timeout_in_block_on;
     "wait_group" 20 Anywhere wait::wait_group;
     "wait_cond" 10 Anywhere wait::cond;

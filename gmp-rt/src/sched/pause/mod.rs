@@ -33,9 +33,9 @@
 //! - A goroutine that a hog is about to wake waits until the hog has its next turn, if the pause
 //!   hits the few instructions between the unlock of a channel and the wake-up.
 //! - Threads beyond [`SLOTS`] are not paused. Where the system refuses the signal, or the program
-//!   installs its own handler for SIGURG later, no thread is. A lower priority is no substitute:
-//!   without privileges it cannot be raised again, so a later goroutine on that thread would
-//!   suffer.
+//!   installs its own handler for SIGURG later and that one does not call ours, no thread is. A
+//!   lower priority is no substitute: without privileges it cannot be raised again, so a later
+//!   goroutine on that thread would suffer.
 //! - A child of `fork` has no pauser, so no signal of gmp arrives there.
 
 mod turns;
@@ -51,6 +51,7 @@ use crate::p::P;
 use crate::prim;
 use crate::prim::Ordering::{Acquire, Relaxed, Release};
 use crate::prim::fixed::{AtomicBool, AtomicU32, AtomicUsize, Mutex};
+use crate::sys::own_threads::OwnThread;
 use crate::sys::thread_signal::{self, Reason};
 use crate::sys::thread_state;
 use std::cell::Cell;
@@ -68,21 +69,18 @@ struct Slot {
     /// The OS thread; 0 if the slot is not in use. Written under the lock of [`USED`].
     thread: AtomicU32,
     runtime: AtomicUsize,
-    /// The number of the P that its M owns plus one; 0 if it has none. [`SYSMON`] for a sysmon.
-    p: AtomicUsize,
+    /// Whether its M owns a P, or it is a sysmon.
+    serves: AtomicBool,
     /// Whether the thread stands still in the handler. A hint.
     stands: AtomicBool,
 }
-
-/// Stands for the P of a sysmon.
-const SYSMON: usize = usize::MAX;
 
 static TABLE: [Slot; SLOTS] = [const {
     Slot {
         gate: Gate::over(prim::AtomicU32::new(0)),
         thread: AtomicU32::new(0),
         runtime: AtomicUsize::new(0),
-        p: AtomicUsize::new(0),
+        serves: AtomicBool::new(false),
         stands: AtomicBool::new(false),
     }
 }; SLOTS];
@@ -116,20 +114,21 @@ pub(super) struct Seat;
 impl Seat {
     /// Gives the calling M a slot, if one is left.
     pub(super) fn for_m(runtime: u16) -> Self {
-        Self::take(runtime, 0)
+        Self::take(runtime)
     }
 
     /// Gives the calling sysmon a slot: the pauser notices if it waits for a lock.
     pub(super) fn for_sysmon(runtime: u16) -> Self {
-        Self::take(runtime, SYSMON)
+        let seat = Self::take(runtime);
+        set_serves(true);
+        seat
     }
 
-    fn take(runtime: u16, p: usize) -> Self {
+    fn take(runtime: u16) -> Self {
         let _claim = CLAIM.lock();
         if let Some(at) = TABLE.iter().position(|slot| slot.thread.load(Relaxed) == 0) {
             let slot = &TABLE[at];
             slot.runtime.store(runtime.into(), Relaxed);
-            slot.p.store(p, Relaxed);
             slot.thread.store(thread_state::this_thread(), Relaxed);
             USED.store(USED.load(Relaxed).max(at + 1), Release); // pairs with `slots`
             SLOT.set(Some(slot));
@@ -143,18 +142,26 @@ impl Drop for Seat {
         // A signal that arrives from here on finds no slot.
         if let Some(slot) = SLOT.take() {
             let _claim = CLAIM.lock();
-            slot.p.store(0, Relaxed);
+            slot.serves.store(false, Relaxed);
             slot.gate.leave();
             slot.thread.store(0, Relaxed);
         }
     }
 }
 
-/// The calling M owns this P from now on, or none.
-pub(super) fn own(p: Option<&P>) {
+/// The calling M owns a P from now on.
+pub(super) fn own() {
+    set_serves(true);
+}
+
+/// The calling M owns no P any more.
+pub(super) fn disown() {
+    set_serves(false);
+}
+
+fn set_serves(serves: bool) {
     if let Some(slot) = SLOT.get() {
-        // Relaxed: read under the lock of the idle lists, through which a P changes its owner.
-        slot.p.store(p.map_or(0, |p| p.id + 1), Relaxed);
+        slot.serves.store(serves, Relaxed); // Relaxed: a hint for the pauser
     }
 }
 
@@ -167,24 +174,18 @@ pub(super) fn leave() {
 }
 
 /// Marks the M that owns `p` as a hog. Only with the lock of the idle lists, as `p` is handed
-/// off or while it is displaced.
-pub(super) fn mark(sched: &Sched, p: &P) {
-    if let Some(slot) = slot_of(sched, p) {
+/// off or later while it stays so.
+pub(super) fn mark(p: &P) {
+    p.note_computes();
+    if let Some(slot) = slot_of(p) {
         slot.gate.mark();
     }
 }
 
-/// Whether the M that owns `p` is a hog. A hint.
-pub(super) fn is_hog(sched: &Sched, p: &P) -> bool {
-    slot_of(sched, p).is_some_and(|slot| slot.gate.is_marked())
-}
-
-/// Returns the slot of the M that owns `p`.
-fn slot_of(sched: &Sched, p: &P) -> Option<&'static Slot> {
-    let owns = |slot: &&Slot| {
-        slot.p.load(Relaxed) == p.id + 1 && slot.runtime.load(Relaxed) == usize::from(sched.id)
-    };
-    slots().iter().find(owns)
+/// Returns the slot of the M that owns `p`. It is exact while `p` is in a poll and the caller holds
+/// the lock of the idle lists.
+fn slot_of(p: &P) -> Option<&'static Slot> {
+    slots().iter().find(|slot| slot.thread.load(Relaxed) == p.thread())
 }
 
 /// Whether the hogs of this runtime are paused.
@@ -200,7 +201,12 @@ pub(super) fn call(sched: &Sched) {
     let mut runs = PAUSER.lock();
     if !*runs && thread_signal::install(Reason::Pause, on_signal) {
         // Without a thread to be had, the hogs run on. The next hog tries again.
-        *runs = thread::Builder::new().name("gmp-pauser".to_owned()).spawn(turns::run).is_ok();
+        let pauser = thread::Builder::new().name("gmp-pauser".to_owned());
+        let run = || {
+            let _own = OwnThread::enter();
+            turns::run();
+        };
+        *runs = pauser.spawn(run).is_ok();
     }
     drop(runs);
     CALLS.call();

@@ -14,9 +14,6 @@ use std::thread;
 /// Runtimes whose hogs never have a turn: only relief lets them run.
 const RUNTIME: u16 = (Ids::MAX_RUNTIMES - 4) as u16;
 
-/// A P that no runtime of these numbers has.
-const P: usize = 7;
-
 /// The slot of the calling thread.
 fn slot() -> &'static Slot {
     SLOT.get().expect("a slot is free")
@@ -35,16 +32,16 @@ fn send_to_this_thread() {
 }
 
 /// Runs `f` on a thread of its own that has a slot.
-fn with_slot(p: usize, f: impl FnOnce() + Send + 'static) -> thread::JoinHandle<()> {
+fn with_slot(f: impl FnOnce() + Send + 'static) -> thread::JoinHandle<()> {
     thread::spawn(move || {
-        let _seat = Seat::take(RUNTIME, p);
+        let _seat = Seat::for_m(RUNTIME);
         f();
     })
 }
 
 #[test]
 fn a_late_signal_has_no_effect() {
-    let m = with_slot(0, || {
+    let m = with_slot(|| {
         send_to_this_thread();
         slot().gate.mark();
         assert!(slot().gate.hold());
@@ -56,7 +53,7 @@ fn a_late_signal_has_no_effect() {
 
 #[test]
 fn a_thread_that_holds_a_lock_of_gmp_is_not_paused() {
-    let m = with_slot(0, || {
+    let m = with_slot(|| {
         slot().gate.mark();
         assert!(slot().gate.hold());
         for lock in [&crate::prim::Mutex::new(()), &crate::prim::Mutex::new(())] {
@@ -72,7 +69,7 @@ fn a_thread_that_holds_a_lock_of_gmp_is_not_paused() {
 
 #[test]
 fn a_child_of_fork_is_not_paused() {
-    let m = with_slot(0, || {
+    let m = with_slot(|| {
         assert!(thread_signal::install(Reason::Pause, on_signal));
         slot().gate.mark();
         assert!(slot().gate.hold());
@@ -94,14 +91,15 @@ fn a_child_of_fork_is_not_paused() {
 }
 
 /// A thread waits for a std lock of a hog that is paused and never has a turn.
-fn relief(waiter_p: usize) {
+fn relief(seat_of_waiter: fn() -> Seat) {
     LIMITS[usize::from(RUNTIME)].store(0, Relaxed);
     let lock = Arc::new(Mutex::new(()));
     let may_unlock = Arc::new(AtomicBool::new(false));
     let (tx, rx) = channel();
     let hog = {
         let (lock, may_unlock) = (lock.clone(), may_unlock.clone());
-        with_slot(P + 1, move || {
+        with_slot(move || {
+            super::own();
             let guard = lock.lock().unwrap();
             slot().gate.mark();
             tx.send(slot()).unwrap();
@@ -114,18 +112,26 @@ fn relief(waiter_p: usize) {
     call(&Sched::new(RUNTIME, Config::default()));
     until(|| slot.stands.load(Relaxed));
     may_unlock.store(true, Relaxed);
-    with_slot(waiter_p, move || drop(lock.lock().unwrap())).join().unwrap();
+    let waiter = thread::spawn(move || {
+        let _seat = seat_of_waiter();
+        drop(lock.lock().unwrap());
+    });
+    waiter.join().unwrap();
     hog.join().unwrap();
 }
 
 #[test]
 fn a_paused_thread_releases_a_lock_that_an_m_waits_for() {
-    relief(P + 2);
+    relief(|| {
+        let seat = Seat::for_m(RUNTIME);
+        super::own();
+        seat
+    });
 }
 
 #[test]
 fn a_paused_thread_releases_a_lock_that_sysmon_waits_for() {
-    relief(super::SYSMON);
+    relief(|| Seat::for_sysmon(RUNTIME));
 }
 
 #[test]
@@ -139,7 +145,8 @@ fn the_pauser_ends_without_hogs_and_starts_again() {
         let hog = {
             let stop = stop.clone();
             thread::spawn(move || {
-                let _seat = Seat::take(RUNTIME - 1, P + 1);
+                let _seat = Seat::for_m(RUNTIME - 1);
+                super::own();
                 slot().gate.mark();
                 tx.send(slot()).unwrap();
                 until(|| stop.load(Relaxed));

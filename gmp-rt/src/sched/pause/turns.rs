@@ -17,8 +17,8 @@ use crate::util::clock;
 use std::thread;
 use std::time::Duration;
 
-/// CPU time of a turn. Chosen: two slices of a goroutine that has a P. At the end of a turn a CPU is
-/// idle for a moment, so shorter turns cost throughput.
+/// CPU time of a turn. Chosen: two slices of a goroutine that has a P. At the end of a turn a CPU
+/// is idle for a moment, so shorter turns cost throughput.
 const TURN: Duration = Duration::from_millis(20);
 
 /// Between two rounds while a thread is paused.
@@ -100,7 +100,7 @@ impl View {
 
     /// Compares with what the thread and its gate say now.
     fn check(&mut self, slot: &Slot, now: u64) {
-        let (marked, owns) = (slot.gate.is_marked(), slot.p.load(Relaxed) != 0);
+        let (marked, owns) = (slot.gate.is_marked(), slot.serves.load(Relaxed));
         if !marked && !owns {
             *self = Self::NEW;
         }

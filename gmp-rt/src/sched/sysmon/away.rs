@@ -1,7 +1,7 @@
-//! A poll that was displaced because it blocked, and that may compute later.
+//! A poll whose P was handed off because it blocked, and that may compute later.
 //!
-//! Its thread then computes without a P, and has to be paused like a thread that was displaced
-//! because it computed ([`super::pause`]). Sysmon detects this by the CPU clock of the thread.
+//! Its thread then computes without a P, and has to be paused like a thread whose P was handed
+//! off because it computed ([`super::pause`]). Sysmon detects this by the CPU clock of the thread.
 
 use crate::tuning::{COMPUTING_AFTER, SLICE, SLOW_CHECK};
 use crate::util::clock;

@@ -11,7 +11,7 @@
 //!   after 100 µs if the thread sleeps in a system call, after a millisecond if it sleeps for a
 //!   lock, after 5 ms of CPU time if it computes (1 ms if a timer or an event waits, see [`Hog`]).
 //!   It never hands off a P whose thread only waits for a CPU,
-//! - moves goroutines from the queue of a handed-off P to the inbox and the global queue,
+//! - has the thread of a handed-off P paused if it computes ([`handed_off`]),
 //! - wakes a thief for a `runnext` that its M does not reach, or for queued work while a P is idle,
 //! - sends an M to a netpoller that no M has polled for a while, or polls it,
 //! - changes the number of running Ps if that increases throughput ([`super::width`]).
@@ -33,21 +33,25 @@
 
 mod away;
 mod classify;
+mod handed_off;
 mod suspect;
 
-use self::away::Away;
 use self::classify::Locked;
+use self::handed_off::{HandedOffs, Hog, Report};
 use self::suspect::Suspect;
 use super::Sched;
+use super::dead::Verdict;
 use super::idle::Lists;
 use super::pause::{self, Seat};
-use super::stall::{Stall, StallKind};
+use super::ps::PsView;
+use super::shutdown::LateReaps;
+use super::stall::StallKind;
 use super::trace::Trace;
 use super::wake::Started;
 use super::width::{Counts, Sample, Width};
-use crate::g::GoId;
 use crate::p::call::Call;
 use crate::p::{P, PStatus};
+use crate::sys::own_threads::OwnThread;
 use crate::sys::thread_state::{self, Sleep};
 use crate::throw::AbortOnUnwind;
 use crate::tuning::{
@@ -58,22 +62,28 @@ use crate::util::clock;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What sysmon remembers of a P between rounds.
+/// What sysmon remembers of an active P between rounds.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     marks: Marks,
-    suspect: Option<Suspect>,
-    /// If it was seen asleep for a lock.
-    locked: Option<Locked>,
-    /// The CPU time of the thread at the first check after the request to yield.
-    asked: Option<u64>,
-    /// If it was displaced because it computes.
-    hog: Option<Hog>,
-    /// If it was displaced because it blocked.
-    away: Option<Away>,
+    poll: PollSeen,
     /// The CPU time of the thread in the last round, if the P made no progress while fewer Ps run
     /// than `max_procs`.
     cpu: Option<u64>,
+    /// The counters that [`Sysmon::counts`] has.
+    counted: Option<Counts>,
+    /// The number of netpolls.
+    netpolls: Option<u64>,
+}
+
+/// What sysmon remembers of a long poll.
+#[derive(Clone, Debug, Default)]
+struct PollSeen {
+    suspect: Option<Suspect>,
+    /// If the thread was seen asleep for a lock.
+    locked: Option<Locked>,
+    /// The CPU time of the thread at the first check after the request to yield.
+    asked: Option<u64>,
 }
 
 /// The counts of a P, and when each was first seen.
@@ -96,29 +106,6 @@ impl Marks {
     }
 }
 
-/// A poll that was displaced because it computes.
-///
-/// Go lets a goroutine compute for 10 ms before it preempts it. Here a displaced thread computes
-/// on, so an earlier hand-off costs only a wake-up. But if every CPU-bound goroutine were displaced
-/// early, a batch of them would get a thread each. So a hand-off is early only for goroutines that
-/// wait for a timer, an event or an outside thread. Without pauses it is also limited to one for
-/// each P.
-#[derive(Clone, Copy, Debug)]
-struct Hog {
-    goid: GoId,
-    /// Which poll it is.
-    polls: u64,
-    report: Report,
-}
-
-/// The report of a stall.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Report {
-    Made,
-    /// To be made when the slice of the poll is over: until then it is no stall.
-    Due,
-}
-
 /// Whether a round changed anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Round {
@@ -136,22 +123,26 @@ pub(super) fn sysmon_main(sched: Arc<Sched>) {
     // runtime would hang when a goroutine blocks its thread.
     let _abort = AbortOnUnwind("monitoring the threads");
     let _seat = Seat::for_sysmon(sched.id);
+    let _own = OwnThread::enter();
     thread_state::sleep_exactly();
     sched.limit_hogs();
     let mut sysmon = Sysmon::new(sched);
-    let (mut nap, mut reported_deadlock) = (SYSMON_NAP, false);
+    let (mut nap, mut verdict) = (SYSMON_NAP, Verdict::Alive);
     loop {
-        if sysmon.sched.idle.with(|lists| lists.stopping) {
+        // Until the last M has left, a destructor may wait for a timer.
+        if sysmon.sched.idle.with(|lists| lists.is_over()) {
             return;
         }
         sysmon.nap(nap);
         let long_idle = sysmon.sched.idle.with(|lists| lists.long_idle(sysmon.idle_after));
         sysmon.trace.print_if_due(&sysmon.sched, clock::now());
-        if long_idle && !sysmon.has_report_due() {
-            reported_deadlock |= !reported_deadlock && sysmon.sched.check_dead();
+        if long_idle && !sysmon.handed_off.has_report_due() {
+            if verdict != Verdict::Reported {
+                verdict = sysmon.sched.check_dead();
+            }
             // A trace has lines also while nothing runs.
             let is_traced = !sysmon.sched.config.trace.every.is_zero();
-            if !is_traced && sysmon.sleep_deep() {
+            if !is_traced && verdict != Verdict::Unsure && sysmon.sleep_deep() {
                 nap = Duration::ZERO;
                 continue;
             }
@@ -168,10 +159,15 @@ pub(super) fn sysmon_main(sched: Arc<Sched>) {
 
 pub(super) struct Sysmon {
     sched: Arc<Sched>,
-    /// By the number of the P.
+    /// The active Ps.
+    ps: PsView,
+    /// What is known of each active P, by its number.
     seen: Vec<Seen>,
-    /// The number of netpolls, and when sysmon last saw it change.
-    net: (u64, u64),
+    handed_off: HandedOffs,
+    /// Sums of the counters of the active Ps.
+    counts: Counts,
+    /// When a netpoll was last noticed.
+    netpolled: u64,
     trace: Trace,
     /// When the number of CPUs was last read.
     procs_read: u64,
@@ -180,14 +176,25 @@ pub(super) struct Sysmon {
     /// Until then all naps are short, because a poll that blocked is often followed by another.
     watch_until: u64,
     width: Width,
+    late_reaps: LateReaps,
 }
 
 impl Sysmon {
     pub(super) fn new(sched: Arc<Sched>) -> Self {
-        let (seen, trace) = (Vec::new(), Trace::default());
-        let (procs_read, width) = (clock::now(), Width::new(sched.max_procs()));
-        let (idle_after, watch_until) = (SYSMON_NAP, 0);
-        Self { sched, seen, net: (0, 0), trace, procs_read, idle_after, watch_until, width }
+        Self {
+            ps: PsView::default(),
+            seen: Vec::new(),
+            handed_off: HandedOffs::default(),
+            counts: Counts::default(),
+            netpolled: 0,
+            trace: Trace::default(),
+            procs_read: clock::now(),
+            idle_after: SYSMON_NAP,
+            watch_until: 0,
+            width: Width::new(sched.max_procs()),
+            late_reaps: LateReaps::default(),
+            sched,
+        }
     }
 
     /// Sleeps for `nap`, but not long past the next timer: all Ms may be too busy to fire it.
@@ -203,11 +210,12 @@ impl Sysmon {
         if let Some(width) = self.width.reset() {
             self.sched.set_width(width);
         }
+        self.forget_returned();
         let before = clock::now();
         // An M must wake for timers and events. Otherwise sysmon stays awake for them.
         let tended = |lists: &Lists| {
-            (lists.sleeper.is_some() || self.sched.next_timer() == clock::FOREVER)
-                && (lists.poller.is_some() || self.sched.net.in_use().is_none())
+            (lists.pool.sleeper.is_some() || self.sched.next_timer() == clock::FOREVER)
+                && (lists.pool.poller.is_some() || self.sched.net.in_use().is_none())
         };
         let slept = self.sched.idle.lull_sysmon(tended);
         if slept {
@@ -216,8 +224,8 @@ impl Sysmon {
             // that runs would have to wake it.
             let short = now - before < clock::nanos(SYSMON_MAX_NAP);
             self.idle_after = if short { SYSMON_MAX_NAP } else { SYSMON_NAP };
-            self.seen.clear();
-            self.net.1 = now;
+            self.seen.fill(Seen::default());
+            self.netpolled = now;
             self.postpone_procs();
         }
         slept
@@ -233,25 +241,24 @@ impl Sysmon {
     pub(super) fn round(&mut self, now: u64) -> Round {
         let sched = self.sched.clone();
         let mut round = Round::Quiet;
-        self.seen.resize(sched.ps.len(), Seen::default());
+        self.refresh_ps(now);
         // Queued work although a P is idle and no M spins.
-        if sched.has_queued() || sched.ps.iter().any(|p| self.is_left_lying(p)) {
+        if sched.has_queued() || (0..self.ps.len()).any(|number| self.has_stale_work(number)) {
             sched.wakep();
         }
         self.look_at_width(now);
-        for p in sched.ps.iter().filter(|p| p.status() == PStatus::Displaced && p.has_loot()) {
-            sched.requeue_all(p.runq.steal_all());
-            sched.wakep();
-        }
-        for p in sched.ps.iter() {
-            match self.look(p, now) {
+        for number in 0..self.ps.len() {
+            let Some(p) = self.ps.get(number).cloned() else { continue };
+            match self.look(number, &p, now) {
                 Round::Acted => round = Round::Acted,
                 Round::Watching if round == Round::Quiet => round = Round::Watching,
                 Round::Watching | Round::Quiet => {}
             }
         }
+        self.look_at_handed_off(now);
         self.look_at_timers(now);
         self.look_at_net(now);
+        self.late_reaps.round(&sched, now);
         if now - self.procs_read >= clock::nanos(SLOW_CHECK) {
             self.procs_read = now;
             sched.update_procs();
@@ -259,10 +266,41 @@ impl Sysmon {
         round
     }
 
-    /// Whether the ring of `p` has more goroutines than `p` has run since the last round.
-    fn is_left_lying(&self, p: &P) -> bool {
-        let before = self.seen.get(p.id).map_or(0, |seen| seen.marks.polls);
-        p.has_loot() && p.runq.len() as u64 >= p.counters.polls.get() - before
+    /// Refreshes the view of the active Ps. Forgets what is known of a number if its holder has
+    /// changed.
+    fn refresh_ps(&mut self, now: u64) {
+        if self.ps.is_fresh(&self.sched) {
+            return;
+        }
+        // Before the holders change: what is known of a handed-off P is still under its number.
+        self.note_hand_offs(now);
+        let before = self.ps.copy(&self.sched);
+        self.seen.resize(self.ps.len(), Seen::default());
+        for (number, seen) in self.seen.iter_mut().enumerate() {
+            let former = before.get(number).and_then(Option::as_ref);
+            let is_same = match (former, self.ps.get(number)) {
+                (Some(former), Some(p)) => Arc::ptr_eq(former, p),
+                (None, None) => true,
+                (Some(_), None) | (None, Some(_)) => false,
+            };
+            if !is_same {
+                *seen = Seen::default();
+            }
+        }
+    }
+
+    /// Whether the ring of the P has more goroutines than the P has run since the last round.
+    fn has_stale_work(&self, number: usize) -> bool {
+        let (Some(p), Some(seen)) = (self.ps.get(number), self.seen.get(number)) else {
+            return false;
+        };
+        let queued = p.runq.len() as u64;
+        queued > 0 && queued >= p.counters.polls.get() - seen.marks.polls
+    }
+
+    /// Whether a shared queue or a ring has work.
+    fn any_work(&self) -> bool {
+        self.sched.has_queued() || self.ps.iter().any(|p| p.runq.len() > 0)
     }
 
     /// Changes the number of running Ps if that increases throughput.
@@ -278,27 +316,42 @@ impl Sysmon {
             }
             return;
         }
-        let mut counts = Counts::default();
-        sched.ps.iter().for_each(|p| counts.add(&p.counters));
-        let running = || sched.ps.iter().filter(|p| p.status() == PStatus::Running);
-        let (limit, width, waiting) = (sched.max_procs(), sched.procs(), sched.any_work());
-        // CPU times of Ps that are not checked now are out of date in the next round.
-        for (p, seen) in sched.ps.iter().zip(&mut self.seen) {
-            if width == limit || p.status() != PStatus::Running {
-                seen.cpu = None;
+        self.count();
+        let (limit, width, waiting) = (sched.max_procs(), sched.procs(), self.any_work());
+        let mut running = 0;
+        let mut stuck = false;
+        for number in 0..self.ps.len() {
+            let Some(p) = self.ps.get(number).cloned() else { continue };
+            let is_running = p.status() == PStatus::Running;
+            running += usize::from(is_running);
+            if width == limit || !is_running {
+                // Out of date in the next round.
+                self.seen[number].cpu = None;
+            } else {
+                stuck |= self.is_stuck(number, &p, now);
             }
         }
-        let stuck = width < limit && running().any(|p| self.is_stuck(p, now));
-        let sample = Sample { counts, limit, width, running: running().count(), stuck, waiting };
+        let sample = Sample { counts: self.counts, limit, width, running, stuck, waiting };
         if let Some(width) = self.width.round(now, &sample) {
             sched.set_width(width);
         }
     }
 
+    /// Adds up what the counters of the active Ps have grown since the last round.
+    fn count(&mut self) {
+        for (number, seen) in self.seen.iter_mut().enumerate() {
+            let Some(p) = self.ps.get(number) else { continue };
+            let counts = Counts::of(&p.counters);
+            if let Some(before) = seen.counted.replace(counts) {
+                self.counts.add(&counts.since(&before));
+            }
+        }
+    }
+
     /// Whether `p` makes no progress, and not only because its thread has lost its CPU.
-    fn is_stuck(&mut self, p: &P, now: u64) -> bool {
-        let lying = self.is_left_lying(p);
-        let Some(seen) = self.seen.get_mut(p.id) else { return false };
+    fn is_stuck(&mut self, number: usize, p: &P, now: u64) -> bool {
+        let lying = self.has_stale_work(number);
+        let seen = &mut self.seen[number];
         // Between polls the P may belong to a thread that is not awake yet.
         let in_poll = p.goid() != 0 && seen.marks.is_still(p, now);
         if !lying && !in_poll {
@@ -318,9 +371,9 @@ impl Sysmon {
             return;
         }
         let (idle, _) = self.sched.idle.word.counts();
-        if idle > 0 && self.sched.tend(next) == Started::Refused {
-            for p in self.sched.ps.iter().filter(|p| p.timers.next_when() <= now) {
-                p.timers.fire(now);
+        if idle > 0 && self.sched.ensure_timer_sleeper(next) == Started::Refused {
+            for timers in self.sched.ps.all_timers().filter(|timers| timers.next_when() <= now) {
+                timers.fire(now);
             }
         }
     }
@@ -330,15 +383,20 @@ impl Sysmon {
     fn look_at_net(&mut self, now: u64) {
         let sched = &self.sched;
         let Some(netpoll) = sched.net.in_use() else { return };
-        let asked = sched.ps.iter().map(|p| p.counters.netpolls.get()).sum();
-        if sched.net.is_awaited() || asked != self.net.0 {
-            self.net = (asked, now);
+        let mut is_polled = sched.net.is_awaited();
+        for (p, seen) in (0..).map_while(|number| self.ps.get(number)).zip(&mut self.seen) {
+            let netpolls = p.counters.netpolls.get();
+            let before = seen.netpolls.replace(netpolls);
+            is_polled |= before.is_some_and(|before| before != netpolls);
+        }
+        if is_polled {
+            self.netpolled = now;
             return;
         }
-        if now - self.net.1 < clock::nanos(SYSMON_MAX_NAP) {
+        if now - self.netpolled < clock::nanos(SYSMON_MAX_NAP) {
             return;
         }
-        self.net.1 = now;
+        self.netpolled = now;
         let (idle, spinning) = sched.idle.word.counts();
         // An M that spins goes to the netpoller if it finds no work.
         let sent = idle > 0
@@ -349,71 +407,68 @@ impl Sysmon {
         }
     }
 
-    fn look(&mut self, p: &P, now: u64) -> Round {
+    fn look(&mut self, number: usize, p: &Arc<P>, now: u64) -> Round {
         let polls = p.counters.polls.get();
         let call = p.calls.get();
-        let Some(seen) = self.seen.get_mut(p.id) else { return Round::Quiet };
+        let seen = &mut self.seen[number];
         let marks = &mut seen.marks;
         let same_call = marks.call == call;
         if !same_call {
             (marks.call, marks.call_since) = (call, now);
         }
-        let runs = p.status() == PStatus::Running && !call.is_under_way();
+        let is_running = p.status() == PStatus::Running;
+        let is_in_poll = is_running && !call.is_under_way();
         let services = p.counters.services.get();
         if marks.services != services {
             (marks.services, marks.service_since) = (services, now);
-        } else if runs && now - marks.service_since >= clock::nanos(SYSMON_MAX_NAP) {
+        } else if is_in_poll && now - marks.service_since >= clock::nanos(SYSMON_MAX_NAP) {
             marks.service_since = now;
             p.ask_attention();
         }
         if marks.polls != polls {
             let is_slow = polls - marks.polls == 1;
             (marks.polls, marks.poll_since) = (polls, now);
-            *seen = Seen { marks: seen.marks, cpu: seen.cpu, ..Seen::default() };
-            if is_slow && runs && self.is_wanted(p, now) {
-                self.begin_watch(p, now);
+            seen.poll = PollSeen::default();
+            if is_slow && is_in_poll && self.is_wanted(p, now) {
+                self.begin_watch(number, p, now);
                 return Round::Watching;
             }
             return Round::Quiet;
         }
-        // A slice of several polls ends in a service. A displaced P is asked at the hand-off.
-        if runs && now - marks.poll_since >= clock::nanos(SLICE) {
+        // A slice of several polls ends in a service. The poll of a handed-off P is asked at the
+        // hand-off.
+        if is_in_poll && now - marks.poll_since >= clock::nanos(SLICE) {
+            p.note_long_poll(marks.poll_since);
             p.ask_yield();
         }
-        let seen = *marks;
-        match p.status() {
-            PStatus::Running if !call.is_under_way() => self.look_at_poll(p, seen, now),
-            PStatus::Running if same_call => self.look_at_call(p, seen, now),
-            PStatus::Displaced => {
-                self.look_at_displaced(p, seen, now);
-                Round::Quiet
-            }
-            PStatus::Running | PStatus::Idle | PStatus::Spare => Round::Quiet,
+        let marks = *marks;
+        match is_running {
+            true if is_in_poll => self.look_at_poll(number, p, marks, now),
+            true if same_call => self.look_at_call(p, marks, now),
+            true | false => Round::Quiet,
         }
     }
 
     /// Reads the CPU time of a thread whose poll has just begun. The next round then knows whether
     /// the thread has run since.
-    fn begin_watch(&mut self, p: &P, now: u64) {
-        let Some(cpu) = thread_state::cpu(p.thread()) else { return };
-        if let Some(seen) = self.seen.get_mut(p.id) {
-            seen.suspect = Some(Suspect::new(now, cpu));
-        }
+    fn begin_watch(&mut self, number: usize, p: &P, now: u64) {
+        let cpu = thread_state::cpu(p.thread());
+        self.seen[number].poll.suspect = cpu.map(|cpu| Suspect::new(now, cpu));
     }
 
     /// Checks a marked blocking call that was under way in the last round.
-    fn look_at_call(&self, p: &P, seen: Marks, now: u64) -> Round {
-        let long = now - seen.call_since >= clock::nanos(SLICE);
-        let stuck = || p.calls.get() == seen.call;
-        if (long || self.is_wanted(p, now)) && self.sched.displace(p, stuck) {
+    fn look_at_call(&self, p: &P, marks: Marks, now: u64) -> Round {
+        let long = now - marks.call_since >= clock::nanos(SLICE);
+        let stuck = || p.calls.get() == marks.call;
+        if (long || self.is_wanted(p, now)) && self.sched.handoffp(p, stuck) {
             return Round::Acted;
         }
         Round::Quiet
     }
 
     /// Checks an unmarked poll that was under way in the last round.
-    fn look_at_poll(&mut self, p: &P, seen: Marks, now: u64) -> Round {
-        let stuck = now - seen.poll_since;
+    fn look_at_poll(&mut self, number: usize, p: &P, marks: Marks, now: u64) -> Round {
+        let stuck = now - marks.poll_since;
         if p.goid() == 0 {
             return Round::Quiet;
         }
@@ -435,27 +490,26 @@ impl Sysmon {
             COMPUTING_AFTER
         };
         // Also if no goroutine waits for the P: the time of the sleep is known when one does.
-        let kind = self.classify(p, patience, now);
+        let kind = self.classify(number, p, patience, now);
         if !long && !wanted {
             return Round::Quiet;
         }
         let Some(kind) = kind else {
-            let suspect = self.seen.get(p.id).and_then(|seen| seen.suspect.as_ref());
-            let in_call = suspect.is_some_and(Suspect::is_in_call);
+            let in_call = self.seen[number].poll.suspect.as_ref().is_some_and(Suspect::is_in_call);
             return if in_call { Round::Watching } else { Round::Quiet };
         };
         let goid = p.goid();
-        let still = || p.counters.polls.get() == seen.polls && p.calls.get() == seen.call;
+        let still = || p.counters.polls.get() == marks.polls && p.calls.get() == marks.call;
         let computes = kind == StallKind::Computing;
         // Under the lock of the lists: if `p` is running there, it is handed off.
         let hands_off = || {
             let hands_off = still() && p.status() == PStatus::Running;
             if hands_off && computes {
-                pause::mark(&self.sched, p);
+                pause::mark(p);
             }
             hands_off
         };
-        if (computes && !wanted) || !self.sched.displace(p, hands_off) {
+        if (computes && !wanted) || !self.sched.handoffp(p, hands_off) {
             return Round::Quiet;
         }
         if computes {
@@ -465,72 +519,13 @@ impl Sysmon {
             self.watch_until = now + clock::nanos(SLICE);
         }
         let report = if long || kind == StallKind::Blocked { Report::Made } else { Report::Due };
-        if report == Report::Made {
-            self.sched.report_stall(&Stall::new(goid, kind, Duration::from_nanos(stuck)));
+        // If no goroutine waited for the P, the hand-off is a precaution and not a stall.
+        if report == Report::Made && wanted {
+            self.sched.report_stall(p, goid, kind, Duration::from_nanos(stuck));
         }
-        if kind == StallKind::Computing
-            && let Some(of_p) = self.seen.get_mut(p.id)
-        {
-            of_p.hog = Some(Hog { goid, polls: seen.polls, report });
-        }
+        let hog = computes.then_some(Hog { goid, polls: marks.polls, report });
+        self.note_own_hand_off(p, hog, now);
         Round::Acted
-    }
-
-    /// Checks a displaced P in the poll of the last round: reports a stall if its slice is over.
-    fn look_at_displaced(&mut self, p: &P, seen: Marks, now: u64) {
-        self.mark_if_computes(p, seen, now);
-        let Some(hog) = self.seen.get_mut(p.id).and_then(|seen| seen.hog.as_mut()) else { return };
-        let stuck = now - seen.poll_since;
-        let over = stuck >= clock::nanos(SLICE) && hog.polls == seen.polls;
-        if over && hog.report == Report::Due {
-            hog.report = Report::Made;
-            let stuck = Duration::from_nanos(stuck);
-            let goid = hog.goid;
-            self.sched.report_stall(&Stall::new(goid, StallKind::Computing, stuck));
-        }
-    }
-
-    /// Has the thread of a displaced P paused, if it blocked at the hand-off and computes now.
-    fn mark_if_computes(&mut self, p: &P, marks: Marks, now: u64) {
-        let Some(seen) = self.seen.get_mut(p.id) else { return };
-        if seen.hog.is_some() || marks.call.is_under_way() || !pause::is_on(&self.sched) {
-            return;
-        }
-        if seen.away.is_some_and(|away| now < away.check_at) {
-            return;
-        }
-        let Some(cpu) = thread_state::cpu(p.thread()) else { return };
-        let away = seen.away.get_or_insert_with(|| Away::new(cpu, now));
-        let is_awake = || thread_state::sleep(p.thread()) == Some(Sleep::No);
-        if !away.check(cpu, now, is_awake) {
-            return;
-        }
-        let (sched, goid) = (&self.sched, p.goid());
-        let is_marked = sched.idle.with(|_| {
-            let is_same = p.counters.polls.get() == marks.polls && p.calls.get() == marks.call;
-            let is_away = is_same && p.status() == PStatus::Displaced;
-            if is_away {
-                pause::mark(sched, p);
-            }
-            is_away
-        });
-        if is_marked {
-            pause::call(sched);
-            // The stall was reported at the hand-off.
-            seen.hog = Some(Hog { goid, polls: marks.polls, report: Report::Made });
-        }
-    }
-
-    /// Whether a displaced poll may still become a stall, which only sysmon notices.
-    fn has_report_due(&self) -> bool {
-        self.sched.ps.iter().any(|p| self.hog(p).is_some_and(|hog| hog.report == Report::Due))
-    }
-
-    /// Returns the poll for which `p` was displaced, if it is still under way.
-    fn hog(&self, p: &P) -> Option<Hog> {
-        let hog = self.seen.get(p.id)?.hog?;
-        let still = p.status() == PStatus::Displaced && hog.polls == p.counters.polls.get();
-        still.then_some(hog)
     }
 
     /// Whether a goroutine that a timer, an event or an outside thread woke waits, and a P may be
@@ -538,22 +533,20 @@ impl Sysmon {
     fn is_urgent(&self, now: u64) -> bool {
         let waits = self.sched.next_timer() <= now
             || !self.sched.inbox.is_empty()
-            || self.sched.ps.iter().any(|p| p.runq.newcomers_len() > 0);
+            || self.ps.iter().any(|p| p.runq.newcomers_len() > 0);
         // A spinning M will find it.
         let (_, spinning) = self.sched.idle.word.counts();
         if !waits || spinning > 0 {
             return false;
         }
         // Hogs that are paused take no CPU time from others, however many there are.
-        pause::is_on(&self.sched)
-            || self.sched.ps.iter().filter(|p| self.hog(p).is_some()).count()
-                < self.sched.max_procs()
+        pause::is_on(&self.sched) || self.handed_off.hogs() < self.sched.max_procs()
     }
 
     /// Whether work or a timer waits and no other P is idle.
     fn is_wanted(&self, p: &P, now: u64) -> bool {
         let (idle, _) = self.sched.idle.word.counts();
-        let work = || p.runq.has_next() || self.sched.any_work() || self.sched.next_timer() <= now;
+        let work = || p.runq.has_next() || self.any_work() || self.sched.next_timer() <= now;
         idle == 0 && work()
     }
 }

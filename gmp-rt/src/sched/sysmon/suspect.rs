@@ -2,10 +2,17 @@
 //!
 //! Sysmon reads the CPU clock of the thread at each check. It reads the thread's state, which costs
 //! ten times as much, only if the clock has not moved: a thread that has used CPU time was not
-//! asleep. A thread that waits for a CPU still does while its clock does not move, since it has to
-//! run before it can sleep.
+//! asleep. A thread that waits for a CPU usually still does while its clock does not move, since it
+//! has to run before it can sleep. But in a virtual machine a short run may not count, if the host
+//! took that time. So sysmon reads the state again every [`RECHECK`].
 
 use crate::sys::thread_state::Sleep;
+use crate::tuning::SYSMON_MAX_NAP;
+use crate::util::clock;
+use std::time::Duration;
+
+/// Time after which the state of a thread that waits for a CPU is read again.
+const RECHECK: Duration = SYSMON_MAX_NAP;
 
 /// What sysmon knows of such a thread. See the [module](self).
 #[derive(Clone, Debug)]
@@ -24,8 +31,8 @@ pub(super) struct Suspect {
 enum Does {
     /// Not known: the thread has run since the last check.
     Unknown,
-    /// It waits for a CPU.
-    Waits,
+    /// It waits for a CPU. Its state was read at the time `at`.
+    Waits { at: u64 },
     /// It sleeps.
     Sleeps(Sleep),
 }
@@ -46,28 +53,32 @@ impl Suspect {
         Self { first_cpu: cpu, cpu, since: now, does: Does::Unknown }
     }
 
-    /// Checks the thread. `sleep` returns whether it sleeps. Returns `None` if the thread is gone.
+    /// Checks the thread. `sleep` returns whether it sleeps; `None` if the OS does not say, as
+    /// without free descriptors or without `/proc`. A clock that stands still then counts as a sleep
+    /// for a lock, which has to last longer than a sleep in a call.
     pub(super) fn look(
         &mut self,
         now: u64,
         cpu: u64,
         sleep: impl FnOnce() -> Option<Sleep>,
-    ) -> Option<Sight> {
+    ) -> Sight {
         let awake = Sight::Awake { cpu: cpu.saturating_sub(self.first_cpu) };
         if self.cpu != cpu {
             (self.cpu, self.since, self.does) = (cpu, now, Does::Unknown);
-            return Some(awake);
+            return awake;
         }
-        if self.does == Does::Waits {
-            return Some(awake);
+        if let Does::Waits { at } = self.does
+            && now - at < clock::nanos(RECHECK)
+        {
+            return awake;
         }
-        let why = sleep()?;
+        let why = sleep().unwrap_or(Sleep::Lock);
         if why == Sleep::No {
-            self.does = Does::Waits;
-            return Some(awake);
+            self.does = Does::Waits { at: now };
+            return awake;
         }
         self.does = Does::Sleeps(why);
-        Some(Sight::Asleep { why, time: now - self.since })
+        Sight::Asleep { why, time: now - self.since }
     }
 
     /// Whether the last check found the thread asleep in a system call.
@@ -80,8 +91,8 @@ impl Suspect {
 mod tests {
     use super::*;
 
-    fn asleep(why: Sleep, time: u64) -> Option<Sight> {
-        Some(Sight::Asleep { why, time })
+    fn asleep(why: Sleep, time: u64) -> Sight {
+        Sight::Asleep { why, time }
     }
 
     fn unasked() -> Option<Sleep> {
@@ -95,7 +106,7 @@ mod tests {
         assert!(suspect.is_in_call());
         assert_eq!(suspect.look(110, 5, || Some(Sleep::Call)), asleep(Sleep::Call, 100));
         // The thread has run for a moment: this is another sleep.
-        assert_eq!(suspect.look(210, 6, unasked), Some(Sight::Awake { cpu: 1 }));
+        assert_eq!(suspect.look(210, 6, unasked), Sight::Awake { cpu: 1 });
         assert!(!suspect.is_in_call());
         assert_eq!(suspect.look(310, 6, || Some(Sleep::Lock)), asleep(Sleep::Lock, 100));
     }
@@ -103,9 +114,9 @@ mod tests {
     #[test]
     fn who_waits_for_a_cpu_is_asked_once() {
         let mut suspect = Suspect::new(10, 5);
-        assert_eq!(suspect.look(10, 5, || Some(Sleep::No)), Some(Sight::Awake { cpu: 0 }));
-        assert_eq!(suspect.look(20, 5, unasked), Some(Sight::Awake { cpu: 0 }));
-        assert_eq!(suspect.look(30, 9, unasked), Some(Sight::Awake { cpu: 4 }));
+        assert_eq!(suspect.look(10, 5, || Some(Sleep::No)), Sight::Awake { cpu: 0 });
+        assert_eq!(suspect.look(20, 5, unasked), Sight::Awake { cpu: 0 });
+        assert_eq!(suspect.look(30, 9, unasked), Sight::Awake { cpu: 4 });
         assert_eq!(suspect.look(40, 9, || Some(Sleep::Call)), asleep(Sleep::Call, 10));
     }
 
@@ -113,12 +124,25 @@ mod tests {
     fn who_was_woken_and_has_not_run_does_not_sleep() {
         let mut suspect = Suspect::new(10, 5);
         assert_eq!(suspect.look(10, 5, || Some(Sleep::Call)), asleep(Sleep::Call, 0));
-        assert_eq!(suspect.look(500, 5, || Some(Sleep::No)), Some(Sight::Awake { cpu: 0 }));
-        assert_eq!(suspect.look(600, 5, || None), Some(Sight::Awake { cpu: 0 }));
+        assert_eq!(suspect.look(500, 5, || Some(Sleep::No)), Sight::Awake { cpu: 0 });
+        assert_eq!(suspect.look(600, 5, unasked), Sight::Awake { cpu: 0 });
     }
 
     #[test]
-    fn who_is_gone_is_none() {
-        assert_eq!(Suspect::new(10, 5).look(10, 5, || None), None);
+    fn a_sleep_is_noticed_although_the_clock_did_not_move_since_a_wait_for_a_cpu() {
+        let mut suspect = Suspect::new(10, 5);
+        assert_eq!(suspect.look(10, 5, || Some(Sleep::No)), Sight::Awake { cpu: 0 });
+        let later = 10 + clock::nanos(RECHECK);
+        assert_eq!(suspect.look(later - 1, 5, unasked), Sight::Awake { cpu: 0 });
+        let time = later - 10;
+        assert_eq!(suspect.look(later, 5, || Some(Sleep::Call)), asleep(Sleep::Call, time));
+    }
+
+    #[test]
+    fn a_state_that_the_os_does_not_say_counts_as_a_sleep_for_a_lock() {
+        let mut suspect = Suspect::new(10, 5);
+        assert_eq!(suspect.look(10, 5, || None), asleep(Sleep::Lock, 0));
+        assert_eq!(suspect.look(110, 5, || None), asleep(Sleep::Lock, 100));
+        assert_eq!(suspect.look(210, 6, unasked), Sight::Awake { cpu: 1 });
     }
 }

@@ -49,7 +49,7 @@ fn build(cx: &mut Cx) -> gmp::Runtime {
     let built = gmp::Builder::new()
         .max_procs(1 + cx.rand.size(4))
         .adaptive(cx.rand.once_in(2))
-        .max_threads(512)
+        .max_blocking_threads(512)
         .thread_keep_alive(THREAD_KEEP_ALIVE)
         .thread_stack_size(1 << 20)
         .panic_policy(gmp::PanicPolicy::Contain)

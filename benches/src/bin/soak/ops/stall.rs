@@ -104,12 +104,14 @@ pub(crate) async fn block_beside_work(mut cx: Cx) {
     join(blocker).await;
 }
 
-/// Blocks more goroutines than `max_threads` allows on a runtime of its own.
-pub(crate) async fn block_past_max_threads(cx: Cx) {
+/// Blocks more goroutines than `max_blocking_threads` on a runtime of its own.
+pub(crate) async fn block_past_max_blocking_threads(cx: Cx) {
     drop(cx);
     let done = gmp::spawn_blocking(|| {
-        let runtime = gmp::Builder::new().max_procs(2).max_threads(8).build();
-        let Ok(runtime) = runtime else { violation("a runtime with 8 threads is not built") };
+        let runtime = gmp::Builder::new().max_procs(2).max_blocking_threads(8).build();
+        let Ok(runtime) = runtime else {
+            violation("a runtime with 8 blocking threads is not built")
+        };
         let (tx, rx) = gmp::chan::<u64>(0);
         let receivers: Vec<_> = (0..16)
             .map(|_| {
@@ -135,7 +137,7 @@ pub(crate) async fn block_past_max_threads(cx: Cx) {
         }
     });
     let _ = done.await;
-    did("Builder::max_threads exceeded", End::Ok);
+    did("Builder::max_blocking_threads exceeded", End::Ok);
 }
 
 /// A loop of ready operations under `timeout` ends in `block_on` as well.

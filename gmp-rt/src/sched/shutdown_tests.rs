@@ -1,0 +1,78 @@
+//! Shutdowns at instants that a program cannot choose. A failure hangs.
+
+use super::*;
+use crate::Builder;
+use crate::g::cell::Newborn;
+use crate::g::origin::Origin;
+use crate::g::{Birth, Ids};
+use crate::sched::goid;
+use crate::sched::ready::Gmp;
+use std::panic::Location;
+use std::pin::pin;
+use std::sync::mpsc;
+use std::task::{Context, Wake, Waker};
+
+const LONG: Duration = Duration::from_secs(3600);
+
+/// `close` misses a goroutine that an M spawns at the same time. Sysmon aborts it. No M does: one
+/// is stuck, and the other one runs the goroutine and never sleeps.
+#[test]
+fn sysmon_reaps_a_goroutine_that_close_missed() {
+    let runtime = Builder::new().max_procs(2).build().unwrap();
+    let sched = runtime.sched().clone();
+    let (release, waits) = mpsc::channel::<()>();
+    let (started, starts) = mpsc::channel();
+    let stuck = runtime.spawn(async move {
+        started.send(()).unwrap();
+        let _ = waits.recv();
+    });
+    starts.recv().unwrap();
+    // Another goroutine makes the second M start, which then sleeps.
+    crate::block_on(runtime.spawn(async {})).unwrap();
+    sched.close();
+    // As a spawn that has not seen that the runtime closes.
+    let ids = Ids::new(goid::single(), sched.id);
+    let birth = Birth { ids, parent: 0, origin: Origin::site_only(Location::caller()) };
+    let yields = async {
+        loop {
+            crate::yield_now().await;
+        }
+    };
+    let Newborn { gp, handle } = cell::spawn::<_, Gmp>(yields, birth);
+    let handle: crate::JoinHandle<()> = handle;
+    sched.live.add_spawned();
+    sched.inbox.put(gp);
+    sched.wakep();
+    assert!(crate::block_on(handle).unwrap_err().is_cancelled());
+    drop(release);
+    crate::block_on(stuck).unwrap();
+    runtime.shutdown(LONG).unwrap();
+}
+
+/// A waker that sleeps when its runtime stops and all other Ms have exited.
+struct SleepAtStop(Arc<Sched>);
+
+impl Wake for SleepAtStop {
+    fn wake(self: Arc<Self>) {
+        while !self.0.idle.with(|lists| lists.stopping && lists.threads == 1) {
+            thread::yield_now();
+        }
+        crate::block_on(crate::sleep(Duration::from_millis(20)));
+    }
+}
+
+/// The last goroutine has ended, but its M still runs the waker of the joiner. Sysmon fires the
+/// timer: no other thread is left.
+#[test]
+fn the_last_thread_may_wait_for_a_timer() {
+    let runtime = Builder::new().max_procs(2).build().unwrap();
+    let waker = Waker::from(Arc::new(SleepAtStop(runtime.sched().clone())));
+    let (release, waits) = mpsc::channel::<()>();
+    let mut joined = pin!(runtime.spawn(async move { assert!(waits.recv().is_err()) }));
+    assert!(joined.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    drop(release);
+    while runtime.sched().live() > 0 {
+        thread::yield_now();
+    }
+    runtime.shutdown(LONG).unwrap();
+}

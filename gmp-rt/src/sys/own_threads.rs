@@ -1,0 +1,58 @@
+//! The threads that gmp has started, and those that run `#[gmp::main]`.
+//!
+//! If a process has no other thread, nothing but its goroutines can wake a goroutine. The list is
+//! read only in a program that seems to be dead, and written when a thread starts or ends.
+
+use super::thread_state;
+use crate::prim::fixed::Mutex;
+
+static OWN: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+
+/// The calling thread is one of gmp's until this is dropped.
+#[derive(Debug)]
+pub(crate) struct OwnThread(u32);
+
+impl OwnThread {
+    /// Registers the calling thread.
+    pub(crate) fn enter() -> Self {
+        let thread = thread_state::this_thread();
+        OWN.lock().push(thread);
+        Self(thread)
+    }
+}
+
+impl Drop for OwnThread {
+    fn drop(&mut self) {
+        let mut own = OWN.lock();
+        if let Some(at) = own.iter().position(|thread| *thread == self.0) {
+            own.swap_remove(at);
+        }
+    }
+}
+
+/// Whether all threads of the process are gmp's. A thread that is starting or ending does not count
+/// as one. Returns `true` where the OS does not list the threads.
+pub(crate) fn are_alone() -> bool {
+    let Some(threads) = thread_state::threads() else { return true };
+    let own = OWN.lock();
+    threads.iter().all(|thread| own.contains(thread))
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_of_the_program_is_no_own_thread() {
+        let registered = || OWN.lock().contains(&thread_state::this_thread());
+        std::thread::spawn(move || {
+            assert!(!are_alone() && !registered());
+            let own = OwnThread::enter();
+            assert!(registered());
+            drop(own);
+            assert!(!registered());
+        })
+        .join()
+        .unwrap();
+    }
+}

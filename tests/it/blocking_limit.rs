@@ -1,0 +1,171 @@
+//! Many goroutines that block their thread: only closures of `spawn_blocking` are limited.
+
+use crate::support::{is_child, passed_in_child, runtime, waiting};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
+
+/// More than the default of `max_blocking_threads`.
+const MANY: usize = 520;
+
+/// Spawns `MANY` goroutines that run `block` on their thread, and waits until all of them do. Then
+/// a further goroutine has to run. `unblock` ends the calls.
+fn assert_others_run(
+    runtime: &gmp::Runtime,
+    block: impl Fn(&AtomicUsize) + Send + Sync + 'static,
+    unblock: impl FnOnce(),
+) {
+    let (block, started) = (Arc::new(block), Arc::new(AtomicUsize::new(0)));
+    let blocked: Vec<_> = (0..MANY)
+        .map(|_| {
+            let (block, started) = (block.clone(), started.clone());
+            runtime.spawn(async move { block(&started) })
+        })
+        .collect();
+    crate::support::until(|| started.load(Relaxed) == MANY);
+    for n in 0..10 {
+        assert_eq!(gmp::block_on(runtime.spawn(async move { n })).unwrap(), n);
+    }
+    unblock();
+    for handle in blocked {
+        gmp::block_on(handle).unwrap();
+    }
+}
+
+#[test]
+fn goroutines_run_beside_any_number_of_blocked_ones() {
+    let name = "blocking_limit::goroutines_run_beside_any_number_of_blocked_ones";
+    // A process of its own: thousands of tests share the limits of this one.
+    if !is_child() {
+        assert!(passed_in_child(name));
+        return;
+    }
+    let runtime = runtime(2);
+
+    let (tx, rx) = mpsc::channel::<()>();
+    let rx = Mutex::new(rx);
+    assert_others_run(
+        &runtime,
+        move |started| {
+            started.fetch_add(1, Relaxed);
+            let _closed = rx.lock().unwrap().recv();
+        },
+        || drop(tx),
+    );
+
+    let end = Arc::new(Barrier::new(MANY + 1));
+    let ends = end.clone();
+    assert_others_run(
+        &runtime,
+        move |started| {
+            gmp::blocking(|| {
+                started.fetch_add(1, Relaxed);
+                ends.wait();
+            });
+        },
+        || {
+            end.wait();
+        },
+    );
+
+    let (tx, rx) = gmp::chan::<()>(0);
+    assert_others_run(
+        &runtime,
+        move |started| {
+            gmp::block_on(async {
+                started.fetch_add(1, Relaxed);
+                assert!(rx.recv().await.is_err());
+            });
+        },
+        || drop(tx),
+    );
+
+    let (tx, rx) = gmp::chan::<()>(0);
+    assert_others_run(
+        &runtime,
+        move |started| {
+            started.fetch_add(1, Relaxed);
+            assert!(rx.iter().next().is_none());
+        },
+        || drop(tx),
+    );
+}
+
+#[test]
+fn spawn_blocking_closures_beyond_the_limit_wait_in_order() {
+    const LIMIT: usize = 3;
+    let runtime = gmp::Builder::new().max_procs(2).max_blocking_threads(LIMIT).build().unwrap();
+    let (release, wait) = mpsc::channel::<()>();
+    let wait = Arc::new(Mutex::new(wait));
+    let begun = Arc::new(Mutex::new(Vec::new()));
+    let (waits, begins) = (wait.clone(), begun.clone());
+    let closures = runtime.spawn(async move {
+        let mut handles = Vec::new();
+        for n in 0..20 {
+            let (wait, begun) = (waits.clone(), begins.clone());
+            handles.push(gmp::spawn_blocking(move || {
+                begun.lock().unwrap().push(n);
+                wait.lock().unwrap().recv().unwrap();
+                n
+            }));
+            // Until it runs or waits, so that the next one arrives after it.
+            if n < LIMIT {
+                while begins.lock().unwrap().len() <= n {
+                    gmp::yield_now().await;
+                }
+            } else {
+                waiting("blocking limit", n + 1 - LIMIT).await;
+            }
+        }
+        handles
+    });
+    let handles = gmp::block_on(closures).unwrap();
+    let stats = runtime.handle().stats();
+    assert_eq!((stats.blocking_calls, stats.waiting_blocking_calls), (LIMIT, 20 - LIMIT));
+    for ended in 1..=20 {
+        release.send(()).unwrap();
+        crate::support::until(|| begun.lock().unwrap().len() == (ended + LIMIT).min(20));
+    }
+    for (n, handle) in handles.into_iter().enumerate() {
+        assert_eq!(gmp::block_on(handle).unwrap(), n);
+    }
+    // The first three are started one after the other, the others by the end of earlier ones.
+    assert_eq!(*begun.lock().unwrap(), (0..20).collect::<Vec<_>>());
+    assert_eq!(runtime.handle().stats().blocking_calls, 0);
+}
+
+#[test]
+fn an_aborted_closure_leaves_the_queue_and_never_runs() {
+    let runtime = gmp::Builder::new().max_procs(1).max_blocking_threads(1).build().unwrap();
+    let (release, wait) = mpsc::channel::<()>();
+    let test = runtime.spawn(async move {
+        let (tx, rx) = gmp::chan::<()>(0);
+        let first = gmp::spawn_blocking(move || {
+            drop(tx);
+            wait.recv().unwrap();
+        });
+        assert!(rx.recv().await.is_err(), "the first one runs");
+        let aborted = gmp::spawn_blocking(|| unreachable!("it was aborted"));
+        waiting("blocking limit", 1).await;
+        aborted.abort();
+        assert!(aborted.await.unwrap_err().is_cancelled());
+        let last = gmp::spawn_blocking(|| 7);
+        waiting("blocking limit", 1).await;
+        release.send(()).unwrap();
+        first.await.unwrap();
+        last.await.unwrap()
+    });
+    assert_eq!(gmp::block_on(test).unwrap(), 7);
+}
+
+#[test]
+fn a_closure_that_panics_gives_its_permit_back() {
+    let runtime = gmp::Builder::new().max_procs(1).max_blocking_threads(1).build().unwrap();
+    let test = runtime.spawn(async {
+        for _ in 0..3 {
+            let panics = gmp::spawn_blocking(|| panic!("expected by the test"));
+            assert!(panics.await.unwrap_err().is_panic());
+        }
+        gmp::spawn_blocking(|| 7).await.unwrap()
+    });
+    assert_eq!(gmp::block_on(test).unwrap(), 7);
+}

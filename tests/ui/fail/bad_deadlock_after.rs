@@ -1,0 +1,4 @@
+#[gmp::test(deadlock_after = "long")]
+async fn fails() {}
+
+fn main() {}

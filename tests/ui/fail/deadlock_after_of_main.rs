@@ -1,0 +1,2 @@
+#[gmp::main(deadlock_after = 3)]
+async fn main() {}
