@@ -22,6 +22,7 @@ mod ops;
 mod options;
 mod phase;
 mod probe;
+mod process;
 mod rand;
 mod resources;
 mod table;

@@ -1,7 +1,7 @@
 //! A thread that prints progress and reports operations without progress.
 
 use crate::bounds::OPERATION_BOUND;
-use crate::resources::{entries, rss};
+use crate::process::{entries, rss};
 use crate::violation::{print, violation};
 use crate::world::{World, now_micros};
 use std::sync::atomic::Ordering::Relaxed;
