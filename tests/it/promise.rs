@@ -459,3 +459,24 @@ fn a_blocked_thread_is_noticed_without_free_descriptors() {
     assert_eq!(gmp::block_on(test).unwrap(), 7);
     setrlimit(Resource::Nofile, limit).unwrap();
 }
+
+/// The kernel takes about 10 ms to register a process for `membarrier` while other threads exist.
+/// The first hand-off would wait for that.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_runtime_registers_for_membarrier_before_its_first_hand_off() {
+    use rustix::io::Errno;
+    use rustix::thread::{MembarrierCommand, membarrier};
+    if passed_in_child("promise::a_runtime_registers_for_membarrier_before_its_first_hand_off") {
+        return;
+    }
+    let is_registered = || membarrier(MembarrierCommand::PrivateExpedited);
+    match is_registered() {
+        Err(Errno::NOSYS | Errno::INVAL) => println!("gmp: not tested: no membarrier here"),
+        before => {
+            assert_eq!(before, Err(Errno::PERM), "the process is new");
+            let _runtime = runtime(1);
+            assert_eq!(is_registered(), Ok(()));
+        }
+    }
+}

@@ -14,6 +14,9 @@ use rustix::thread::{MembarrierCommand, membarrier};
 use std::sync::atomic::compiler_fence;
 
 /// Whether the kernel accepted this process. Kernels before 4.14 and some sandboxes do not.
+///
+/// While other threads exist, the kernel takes about 10 ms to accept it. A runtime calls [`prepare`]
+/// before it starts threads, so that its first hand-off does not wait.
 static REGISTERED: Lazy<bool> = Lazy::new(|| register().is_ok());
 
 /// The result of [`try_heavy`].
@@ -22,6 +25,12 @@ pub(super) enum Heavy {
     Done,
     /// The kernel has no `membarrier`. B may miss the write of A.
     Refused,
+}
+
+/// Registers this process with the kernel, which otherwise happens in the first [`heavy`].
+pub(crate) fn prepare() {
+    // Without `membarrier`, `heavy` waits instead.
+    let _ = *REGISTERED;
 }
 
 /// Runs the half of the pair that is frequent and free.

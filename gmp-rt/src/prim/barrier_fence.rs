@@ -4,6 +4,9 @@
 use super::Ordering::SeqCst;
 use super::fence;
 
+/// Does nothing: a fence needs no preparation.
+pub(crate) fn prepare() {}
+
 /// Runs the half of the pair that is frequent.
 #[inline(always)]
 pub(crate) fn light() {

@@ -9,6 +9,7 @@ use super::run::m_main;
 use super::sysmon::sysmon_main;
 use crate::limits::MANY_THREADS;
 use crate::m::{Grant, MId};
+use crate::prim::barrier;
 use crate::prim::fixed::Mutex;
 use std::collections::HashMap;
 use std::io;
@@ -138,6 +139,7 @@ impl Sched {
     /// Starts sysmon and the first M, so that a runtime that cannot start a thread fails at once.
     pub(crate) fn start_first(self: &Arc<Self>) -> io::Result<()> {
         forked::watch()?;
+        barrier::prepare();
         let unit = self.idle.word.spin_anyway();
         let first = self.idle.with(|lists| {
             let p = self.idle.take_p(lists)?;
