@@ -10,48 +10,67 @@ use std::time::{Duration, Instant};
 /// How long a thread sleeps at a time.
 const TICK: Duration = Duration::from_millis(1);
 
-/// The greatest lateness of all threads since the last reset. Relaxed: one number.
-#[derive(Clone, Debug)]
-pub(crate) struct Control(Arc<AtomicU64>);
+/// The lateness of all threads. Relaxed: each number stands for itself.
+#[derive(Debug)]
+pub(crate) struct Control {
+    start: Instant,
+    /// The greatest lateness since the last reset, in microseconds.
+    worst: AtomicU64,
+    /// When the present sleep of each thread began, in microseconds after `start`.
+    asleep: Vec<AtomicU64>,
+}
 
 impl Control {
     /// Starts the threads. They end with the process.
-    pub(crate) fn start() -> Self {
-        let control = Self(Arc::new(AtomicU64::new(0)));
+    pub(crate) fn start() -> Arc<Self> {
         let allowed = sched_getaffinity(None).expect("the process may run");
-        for cpu in (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)) {
+        let cpus: Vec<_> = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).collect();
+        let control = Arc::new(Self {
+            start: Instant::now(),
+            worst: AtomicU64::new(0),
+            asleep: cpus.iter().map(|_| AtomicU64::new(0)).collect(),
+        });
+        for (number, cpu) in cpus.into_iter().enumerate() {
             let control = control.clone();
             thread::spawn(move || {
                 let mut own = CpuSet::new();
                 own.set(cpu);
                 sched_setaffinity(None, &own).expect("the process may use this CPU");
-                control.watch();
+                control.watch(&control.asleep[number]);
             });
         }
         control
     }
 
-    fn watch(&self) -> ! {
+    fn watch(&self, asleep: &AtomicU64) -> ! {
         loop {
-            let start = Instant::now();
+            let before = self.now();
+            asleep.store(before, Relaxed);
             thread::sleep(TICK);
-            let late = start.elapsed().saturating_sub(TICK);
-            self.0.fetch_max(late.as_micros() as u64, Relaxed);
+            self.worst.fetch_max(late(before, self.now()), Relaxed);
         }
+    }
+
+    fn now(&self) -> u64 {
+        self.start.elapsed().as_micros() as u64
     }
 
     /// Forgets what was before.
     pub(crate) fn reset(&self) {
-        self.0.store(0, Relaxed);
+        self.worst.store(0, Relaxed);
     }
 
-    /// Returns the greatest lateness since the last reset.
+    /// Returns the greatest lateness since the last reset. A thread that should have woken by now
+    /// counts.
     pub(crate) fn worst(&self) -> Duration {
-        Duration::from_micros(self.0.load(Relaxed))
+        let now = self.now();
+        let present = self.asleep.iter().map(|before| late(before.load(Relaxed), now));
+        let worst = present.fold(self.worst.load(Relaxed), u64::max);
+        Duration::from_micros(worst)
     }
+}
 
-    /// Waits until the threads have noted their lateness of the last moments.
-    pub(crate) fn settle() {
-        thread::sleep(20 * TICK);
-    }
+/// Returns how late a sleep is that began at `before`, in microseconds.
+fn late(before: u64, now: u64) -> u64 {
+    now.saturating_sub(before + TICK.as_micros() as u64)
 }

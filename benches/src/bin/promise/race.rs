@@ -58,17 +58,16 @@ pub(crate) fn run(options: &Race) -> Verdict {
     let (mut missed, mut excused, mut worst) = (0, 0, Duration::ZERO);
     for tries in 1..=options.blocks {
         loop {
-            let waited = bench.attempt(options.kind, &control);
+            let (waited, late) = bench.attempt(options.kind, &control);
             // A wait that the blocks alone explain.
             let long = waited > options.block * 3 / 4;
-            if long && control.worst() > options.block * 3 / 8 {
+            if long && late > options.block * 3 / 8 {
                 excused += 1;
                 continue;
             }
             worst = worst.max(waited);
             missed += usize::from(long);
             if long && missed <= PRINTED {
-                let late = control.worst();
                 println!("try {tries}: waited {waited:.2?}, control {late:.2?} late");
             }
             break;
@@ -89,8 +88,9 @@ pub(crate) fn run(options: &Race) -> Verdict {
 }
 
 impl Bench {
-    /// Makes one try. Returns how long the other goroutine waited.
-    fn attempt(&mut self, kind: Kind, control: &Control) -> Duration {
+    /// Makes one try. Returns how long the other goroutine waited, and how late the control threads
+    /// were meanwhile.
+    fn attempt(&mut self, kind: Kind, control: &Control) -> (Duration, Duration) {
         self.idle();
         control.reset();
         let Try { waited, blocked } = match kind {
@@ -101,13 +101,11 @@ impl Bench {
             Kind::Woken => self.woken(),
             Kind::Nested => self.nested(),
         };
-        if waited > self.block * 3 / 4 {
-            Control::settle();
-        }
+        let late = control.worst();
         for goroutine in blocked {
             gmp::block_on(goroutine).expect("nothing here panics");
         }
-        waited
+        (waited, late)
     }
 
     /// Is idle for a random time, with few events.
