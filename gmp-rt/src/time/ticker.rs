@@ -2,7 +2,7 @@
 
 use super::sleep::{Sleep, sleep};
 use crate::util::clock;
-use futures::Stream;
+use futures_core::Stream;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
