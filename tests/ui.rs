@@ -196,7 +196,7 @@ fn normalized(messages: &str, case: &Path) -> String {
 }
 
 /// Removes the line numbers of our crates from the text of a line, as in `{async
-/// block@gmp-rt/src/macros.rs:40:9: 40:47}`.
+/// block@gmp-rt/src/api/macros.rs:40:9: 40:47}`.
 fn without_our_numbers(line: &str) -> String {
     let Some(at) = line.find("gmp-") else { return line.to_owned() };
     let Some(end) = line[at..].find(".rs:").map(|end| at + end + ".rs".len()) else {
@@ -253,11 +253,11 @@ fn numbers_of_other_files_are_left_out() {
   5 |     go!();
     |     ^^^^^
 note: required by this
-   --> gmp-rt/src/ambient.rs:1234:5
+   --> gmp-rt/src/api/spawn.rs:1234:5
     |
 1234 | pub fn spawn<F>(f: F)
     |        ----- here
-    = note: more in `{async block@gmp-rt/src/macros.rs:40:9: 40:47}`, and more
+    = note: more in `{async block@gmp-rt/src/api/macros.rs:40:9: 40:47}`, and more
    ::: /rustc/0123abcd/library/core/src/a.rs:7:1
 ";
     let expected = "error: no
@@ -266,11 +266,11 @@ note: required by this
    5 |     go!();
      |     ^^^^^
 note: required by this
-    --> gmp-rt/src/ambient.rs
+    --> gmp-rt/src/api/spawn.rs
      |
      | pub fn spawn<F>(f: F)
      |        ----- here
-     = note: more in `{async block@gmp-rt/src/macros.rs}`, and more
+     = note: more in `{async block@gmp-rt/src/api/macros.rs}`, and more
     ::: $RUST/core/src/a.rs
 ";
     assert_eq!(normalized(messages, Path::new("tests/ui/fail/a.rs")), expected);

@@ -3,67 +3,69 @@
 //! Programs use the facade crate `gmp`. This crate runs goroutines. It contains no channels and no
 //! sockets. These use it through [`park`].
 //!
-//! The modules, from the lowest layer up:
+//! The modules, from the lowest layer up (`ARCHITECTURE.md` of the repository shows the paths
+//! through them):
 //!
 //! | module | contents |
 //! |---|---|
 //! | [`prim`] | primitives: atomics, locks |
-//! | `tuning` | constants |
+//! | `tuning`, `limits` | constants |
+//! | `sys` | what differs between operating systems |
 //! | `g` | goroutines (G) |
 //! | `timer` | timers |
 //! | `p` | processors (P) |
+//! | `netpoll` | the interface of the netpoller |
 //! | `m` | worker threads (M) |
 //! | `sched` | the scheduler; its README explains the design |
-//! | [`runtime`], [`time`] | the interface for programs |
+//! | `observe` | dumps, traces, metrics, events; stalls and deadlocks |
+//! | `sysmon` | the thread that monitors the others |
+//! | `api` | the interface for programs: [`runtime`], [`time`], [`park`] and more |
+//! | `testing` | support for tests and micro-benchmarks |
 #![cfg_attr(not(test), warn(clippy::print_stdout))]
 
 #[macro_use]
-mod macros;
+mod api;
 
-mod ambient;
-mod blocking;
-#[cfg(feature = "dev-hooks")]
-#[doc(hidden)]
-#[expect(unsafe_code, reason = "fake goroutines for queues that never look behind them")]
-pub mod dev_hooks;
-#[doc(hidden)]
-pub mod entry;
 mod g;
 mod limits;
 mod m;
 mod netpoll;
+mod observe;
 mod p;
-pub mod park;
-#[doc(hidden)]
-pub mod preempt;
 #[doc(hidden)]
 #[expect(unsafe_code, reason = "a lock without a guard")]
 pub mod prim;
-pub mod runtime;
 mod sched;
 mod sys;
+mod sysmon;
+#[cfg(any(test, feature = "dev-hooks"))]
+mod testing;
 mod throw;
-pub mod time;
 mod timer;
 mod tuning;
 mod util;
 mod wait_reason;
-mod yielding;
 
-pub use crate::ambient::{goid, max_procs, num_goroutine, set_max_procs, spawn, spawn_named};
-pub use crate::blocking::{blocking, spawn_blocking};
+pub use crate::api::blocking::{blocking, spawn_blocking};
+#[doc(hidden)]
+pub use crate::api::macros::probe as __go;
+pub use crate::api::runtime::{
+    BuildError, Builder, Handle, PanicPolicy, ProcsError, Runtime, ShutdownError, block_on,
+};
+pub use crate::api::spawn::{goid, max_procs, num_goroutine, set_max_procs, spawn, spawn_named};
+pub use crate::api::time::{
+    AfterFunc, Elapsed, Sleep, Ticker, Timeout, Timer, after_func, sleep, sleep_until, timeout,
+    timeout_at,
+};
+pub use crate::api::yielding::{Checkpoint, YieldNow, checkpoint, yield_now};
+#[doc(hidden)]
+pub use crate::api::{entry, preempt};
+pub use crate::api::{park, runtime, time};
 #[doc(hidden)]
 pub use crate::g::join::panic_message;
 pub use crate::g::join::{Cancelled, JoinError, JoinHandle, JoinPanic};
 #[doc(hidden)]
-pub use crate::macros::probe as __go;
-pub use crate::runtime::{
-    BuildError, Builder, Handle, PanicPolicy, ProcsError, Runtime, ShutdownError, block_on,
-};
-pub use crate::time::{
-    AfterFunc, Elapsed, Sleep, Ticker, Timeout, Timer, after_func, sleep, sleep_until, timeout,
-    timeout_at,
-};
-pub use crate::yielding::{Checkpoint, YieldNow, checkpoint, yield_now};
+#[cfg(feature = "dev-hooks")]
+pub use crate::testing::dev_hooks;
 #[doc(hidden)]
 pub use gmp_macros::{go as __go_macro, preemptible_block as __preemptible_block_macro};

@@ -3,7 +3,7 @@
 //! An M needs a P to run goroutines. Without work it is in the pool and sleeps on its [`Note`]. A
 //! thread that has a P for it passes the P in a [`Grant`] and wakes it. A wake-up without a grant
 //! makes the M check timers, the netpoller, its keep-alive time and the shutdown again. The state
-//! that only the thread itself uses (its current goroutine, its P) is in `sched/current.rs`.
+//! that only the thread itself uses (its current goroutine, its P) is in `sched/local.rs`.
 
 pub(crate) mod note;
 

@@ -1,10 +1,10 @@
 //! Models of the run queue: its owner and thieves, with a ring of four.
 
-use super::call::Calls;
-use super::fake::{fake, number, owner};
+use super::blocking_calls::Calls;
 use super::runq::{Got, Owner, RunQ, StealNext};
 use super::status::{PStatus, StatusWord};
 use crate::g::GRef;
+use crate::testing::fake::{fake, number, owner};
 use crate::tuning::RUNQ_CAP;
 use ::loom::sync::Arc;
 use ::loom::thread;

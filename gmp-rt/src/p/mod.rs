@@ -7,7 +7,7 @@
 //! another P object gets its number. So no thread ever uses another thread's side of a queue. See
 //! "Blocking" in the scheduler's README.
 //!
-//! The [count of calls](call) says whether the P's goroutine is in a marked blocking call.
+//! The [count of calls](blocking_calls) says whether the P's goroutine is in a marked blocking call.
 //!
 //! # Invariants
 //!
@@ -15,7 +15,7 @@
 //!   side: the producer side of the queue and the cells of [`Own`]. The token passes between
 //!   threads only through locks.
 
-pub(crate) mod call;
+pub(crate) mod blocking_calls;
 mod long_poll;
 pub(crate) mod loop_flag;
 #[expect(unsafe_code, reason = "slots hold raw goroutines, I1 and I2 of the module")]
@@ -25,9 +25,6 @@ pub(crate) mod runq;
 pub(crate) mod service;
 pub(crate) mod status;
 
-#[cfg(test)]
-#[expect(unsafe_code, reason = "tests and models make owners and goroutines by hand")]
-mod fake;
 #[cfg(all(test, gmp_loom))]
 mod loom;
 #[cfg(all(test, not(gmp_loom)))]
@@ -35,7 +32,7 @@ mod tests;
 
 pub(crate) use self::status::{PStatus, StatusKey};
 
-use self::call::Calls;
+use self::blocking_calls::Calls;
 use self::long_poll::LongPoll;
 use self::loop_flag::LoopFlag;
 use self::runq::{Owner, RunQ};

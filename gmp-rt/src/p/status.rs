@@ -3,7 +3,7 @@
 //! The status changes only under the lock of the idle lists, also when sysmon hands off a P. So an
 //! M that holds the lock can rely on the status it reads. [`StatusKey`], which is behind that lock,
 //! is the evidence. Without the lock an M's P may be handed off at any time, and the M notices when
-//! it reads the status. A marked blocking call is no status: see [`call`](super::call).
+//! it reads the status. A marked blocking call is no status: see [`call`](super::blocking_calls).
 //!
 //! | status | active | holder of the [`OwnedP`](super::OwnedP) |
 //! |--------|--------|------------------------------------------|

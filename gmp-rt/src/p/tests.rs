@@ -1,8 +1,8 @@
 //! The run queue alone, after Go's `TestSchedLocalQueue*`.
 
-use super::fake::{fake, number, owner};
 use super::runq::{Full, Got, RunQ, StealNext};
 use crate::g::GRef;
+use crate::testing::fake::{fake, number, owner};
 use crate::tuning::RUNQ_CAP;
 use std::sync::atomic::{AtomicBool, Ordering};
 

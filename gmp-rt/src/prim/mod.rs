@@ -16,7 +16,7 @@
 //! | futex (`futex.rs`) | a queue behind a lock (`futex_queue.rs`) | Linux's contract |
 //! | `membarrier` (`barrier.rs`) | a fence in both threads (`barrier_fence.rs`) | Linux's contract |
 //! | `process_wide!` values | one per execution | `parking_lot`'s `Once` |
-//! | `sys::alarm` | expires at any time once set (`alarm_loom.rs`) | the tests of `alarm.rs` |
+//! | `sys::timerfd` | expires at any time once set (`timerfd_loom.rs`) | the tests of `timerfd.rs` |
 //! | `sys::futex` | a condition variable (`futex_loom.rs`) | Linux's contract |
 //!
 //! [`fixed`] contains types that are the same under loom. They are for process-wide statics,

@@ -24,7 +24,7 @@
 //!
 //! On a thread without a P the rules hold for `block_on`: see [`thread_budget`].
 
-use super::current::{self, Local, Yield};
+use super::local::{self, Local, Yield};
 use super::thread_budget;
 use crate::g::waker::goroutine_of;
 use crate::p::PStatus;
@@ -38,7 +38,7 @@ use std::task::{Context, Poll};
 /// goroutine is then requeued after this poll, and the future must return `Pending`.
 #[inline]
 pub(crate) fn poll_go_on(cx: &Context<'_>) -> Poll<()> {
-    current::with(|local| {
+    local::with(|local| {
         let Some(local) = local else { return thread_budget::poll_go_on(cx) };
         if local.p().count_op() {
             return local.check(cx);
@@ -49,7 +49,7 @@ pub(crate) fn poll_go_on(cx: &Context<'_>) -> Poll<()> {
 
 /// Checks as [`poll_go_on`] does, for a compiled loop that has found its flag raised.
 pub(crate) fn poll_go_on_in_loop(cx: &Context<'_>) -> Poll<()> {
-    current::with(|local| {
+    local::with(|local| {
         if let Some(local) = local {
             local.p().lower_stale_loop_flag();
         }
@@ -59,7 +59,7 @@ pub(crate) fn poll_go_on_in_loop(cx: &Context<'_>) -> Poll<()> {
 
 /// Whether a check of the current poll was refused.
 pub(crate) fn was_refused() -> bool {
-    current::with(|local| match local {
+    local::with(|local| match local {
         Some(local) => local.yielding.get().is_refusal(),
         None => thread_budget::was_refused(),
     })
@@ -86,7 +86,7 @@ pub(crate) fn poll_deciding<R>(poll: impl FnOnce() -> R) -> R {
             }
         }
     }
-    current::with(|local| {
+    local::with(|local| {
         let Some(local) = local else { return thread_budget::poll_deciding(poll) };
         let was_overtime = local.p().is_overtime();
         let allowance = local.allowance.replace(SERVICE_OPS);
@@ -101,7 +101,7 @@ pub(crate) fn poll_deciding<R>(poll: impl FnOnce() -> R) -> R {
 /// Ends the refusals of the last poll, if there were any. `block_on` calls it before each poll,
 /// also inside a poll of a goroutine, because rule 2 counts the checks of one poll.
 pub(crate) fn begin_inner_poll() {
-    current::with(|local| {
+    local::with(|local| {
         let Some(local) = local else { return thread_budget::begin_poll() };
         let p = local.p();
         let is_handed_off = p.status() == PStatus::HandedOff;

@@ -1,7 +1,7 @@
 //! A spent budget never changes a result. Each combinator runs with a budget that ends before it.
 
 use super::poll_go_on;
-use crate::sched::{current, thread_budget};
+use crate::sched::{local, thread_budget};
 use crate::{
     Builder, JoinHandle, Ticker, Timer, block_on, sleep, spawn, timeout, timeout_at, yield_now,
 };
@@ -21,7 +21,7 @@ struct PollId(usize, u64);
 impl PollId {
     /// The poll in which the calling goroutine is.
     fn current() -> Self {
-        current::with(|local| {
+        local::with(|local| {
             let p = local.expect("a goroutine").p();
             Self(std::sync::Arc::as_ptr(p.shared()).addr(), p.counters.polls.get())
         })
@@ -35,7 +35,7 @@ impl PollId {
 
 /// Ends the slice of the goroutine that calls it. Returns the poll that has to end.
 fn end_slice() -> PollId {
-    current::with(|local| local.expect("a goroutine").p().ask_yield());
+    local::with(|local| local.expect("a goroutine").p().ask_yield());
     PollId::current()
 }
 
@@ -241,7 +241,7 @@ fn a_deciding_poll_does_not_end_the_slice() {
     on_one_p(async {
         loop {
             assert_eq!(super::poll_deciding(|| 7), 7);
-            let is_over = current::with(|local| local.expect("a goroutine").p().is_overtime());
+            let is_over = local::with(|local| local.expect("a goroutine").p().is_overtime());
             if !is_over {
                 break;
             }

@@ -3,8 +3,8 @@
 use super::Sched;
 use super::idle::{Recheck, Spinning};
 use super::progress::Progress;
-use super::ready::Place;
 use super::run::{Step, Worker};
+use super::submit::Place;
 use crate::g::GRef;
 use crate::p::runq::{Got, StealNext};
 use crate::p::{OwnedP, P, PStatus};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// Whether a goroutine begins a new time slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Slice {
+pub(crate) enum Slice {
     /// It continues the slice of the goroutine that woke it.
     Inherit,
     /// It begins its own.
@@ -26,7 +26,7 @@ pub(super) enum Slice {
 
 /// A goroutine to run.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(crate) struct Found {
     pub(super) gp: GRef,
     pub(super) slice: Slice,
 }
@@ -202,7 +202,7 @@ impl Worker<'_> {
         None
     }
 
-    pub(super) fn steal_pass(&mut self, last: bool) -> Option<GRef> {
+    pub(crate) fn steal_pass(&mut self, last: bool) -> Option<GRef> {
         let local = self.local;
         let (p, sched) = (local.p(), &local.sched);
         self.ps.refresh(sched);

@@ -17,9 +17,9 @@
 //! `std::process` and `posix_spawn` are not affected: `exec` follows.
 
 use super::Sched;
-use super::current;
+use super::local;
 use crate::prim::fixed::OnceLock;
-use crate::sys::{fork, quit};
+use crate::sys::{fork, sigquit};
 use std::io;
 
 /// Why a call fails in the child.
@@ -46,7 +46,7 @@ pub(super) fn watch() -> io::Result<()> {
 /// atomics, and reads a thread-local without a destructor.
 extern "C" fn begin_child() {
     fork::count();
-    current::with(|local| {
+    local::with(|local| {
         if let Some(local) = local {
             local.request_service();
         }
@@ -73,7 +73,7 @@ impl Sched {
     pub(super) fn exit_if_forked(&self) {
         if self.is_forked() {
             // Not by `say!`: another thread may have held the lock of stderr at the fork.
-            quit::write_stderr(
+            sigquit::write_stderr(
                 "gmp: fatal error: a goroutine called fork, and its poll returned in the child; \
                  call exec or _exit in the child\n",
             );

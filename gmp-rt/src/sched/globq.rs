@@ -129,7 +129,7 @@ mod tests {
     use crate::g::origin::Origin;
     use crate::g::{Birth, GRef, GoId, Ids, cell};
     use crate::sched::goid;
-    use crate::sched::ready::Gmp;
+    use crate::sched::submit::Gmp;
     use crate::util::rand::Rand;
     use std::panic::Location;
 

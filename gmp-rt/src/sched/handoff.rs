@@ -21,8 +21,8 @@
 //! push and each poll. The barrier is a system call of the thread that hands off the P.
 
 use super::Sched;
-use super::current::{self, Local};
 use super::idle::Lists;
+use super::local::{self, Local};
 use super::pause;
 use crate::p::{OwnedP, P, PStatus};
 use crate::prim::barrier;
@@ -77,7 +77,7 @@ impl Local {
     /// Reactivates this M's P in place of an idle one (Go: `exitsyscall`). Returns `false` if no P
     /// is idle.
     #[cold]
-    pub(super) fn reactivate_p(&self) -> bool {
+    pub(crate) fn reactivate_p(&self) -> bool {
         let (p, sched) = (self.p(), &self.sched);
         if sched.is_forked() {
             return false;
@@ -130,7 +130,7 @@ impl Sched {
     ///
     /// Returns `false` if `p` is not running or if `stuck` returns `false`. `stuck` is called under
     /// the lock, because the caller may have waited for a CPU or for the lock since it decided.
-    pub(super) fn handoffp(self: &Arc<Self>, p: &P, stuck: impl FnOnce() -> bool) -> bool {
+    pub(crate) fn handoffp(self: &Arc<Self>, p: &P, stuck: impl FnOnce() -> bool) -> bool {
         if !self.idle.with(|lists| stuck() && self.hand_off(lists, p)) {
             return false;
         }
@@ -179,7 +179,7 @@ impl Sched {
 /// Runs `f`, which may block, on any thread. See [`crate::blocking()`].
 #[inline]
 pub(crate) fn blocking<R>(f: impl FnOnce() -> R) -> R {
-    current::with(|local| match local {
+    local::with(|local| match local {
         Some(local) => local.blocking(f),
         None => f(),
     })
@@ -187,7 +187,7 @@ pub(crate) fn blocking<R>(f: impl FnOnce() -> R) -> R {
 
 /// Runs `f`, which is known to wait, on any thread.
 pub(crate) fn block_on<R>(f: impl FnOnce() -> R) -> R {
-    current::with(|local| match local {
+    local::with(|local| match local {
         Some(local) => {
             local.sched.assert_not_forked();
             local.block_on(f)

@@ -13,7 +13,6 @@
 //! |----|----|-----------|----------------|
 //! | O1 | SeqCst fence in [`IdleWord::wake_wanted`], after work was published | SeqCst fence in [`IdleWord::parked`] and [`IdleWord::found`], before all queues are checked again | either the publisher sees the idle P, or the parker sees the work |
 
-use super::lull::{Lull, Watch};
 use super::pool::Pool;
 use super::ps::PTable;
 use super::wake::SYSMON;
@@ -21,6 +20,7 @@ use crate::m::{M, MId};
 use crate::p::{OwnedP, PStatus, StatusKey};
 use crate::prim::Ordering::{AcqRel, Relaxed};
 use crate::prim::{AtomicBool, AtomicU64, CachePadded, Mutex, Ordering::SeqCst, fence};
+use crate::sysmon::deep_sleep::{Lull, Watch};
 use crate::tuning::SYSMON_MAX_NAP;
 use crate::util::clock;
 use std::sync::Arc;

@@ -72,18 +72,18 @@
 //! and `hush_sysmon` clears the alarm without a change of the state. They need more preemptions
 //! than the time for a model allows.
 
-use super::current;
-use super::lull::Watch;
+use super::local;
 use super::run::m_main;
-use super::sysmon::Sysmon;
 use super::{Config, Sched, registry};
+use crate::api::runtime::context;
+use crate::api::time::Alarm;
 use crate::g::join::JoinHandle;
 use crate::g::origin::Origin;
 use crate::m::Grant;
 use crate::p::{P, PStatus};
 use crate::prim::{self, advance_clock};
-use crate::runtime::context;
-use crate::time::Alarm;
+use crate::sysmon::Sysmon;
+use crate::sysmon::deep_sleep::Watch;
 use crate::tuning::SYSMON_MAX_NAP;
 use crate::util::clock;
 use ::loom::future::block_on;
@@ -203,7 +203,7 @@ fn origin() -> Origin {
 
 /// Starts a goroutine from a goroutine.
 fn go<T: Send + 'static>(f: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
-    current::with(|local| local.unwrap().spawn(f, origin()))
+    local::with(|local| local.unwrap().spawn(f, origin()))
 }
 
 /// Something that happens once; waiting for it blocks the thread.

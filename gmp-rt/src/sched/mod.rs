@@ -1,66 +1,55 @@
 #![doc = include_str!("README.md")]
 
-pub(crate) mod blocking_calls;
+pub(crate) mod blocking_limit;
 pub(crate) mod budget;
-#[expect(unsafe_code, reason = "a thread-local pointer to the stack, I1 of the module")]
-pub(crate) mod current;
-pub(crate) mod dead;
-pub(crate) mod dump;
-pub(crate) mod event;
-mod find;
+pub(crate) mod find;
 pub(crate) mod forked;
 #[cfg(any(target_os = "linux", gmp_loom))]
 #[cfg_attr(gmp_loom, allow(dead_code, reason = "under loom it is seen by its own models only"))]
+#[path = "pause/gate.rs"]
 mod gate;
 pub(crate) mod globq;
 pub(crate) mod goid;
 pub(crate) mod handoff;
 pub(crate) mod idle;
 pub(crate) mod inbox;
-mod join;
+mod join_threads;
 mod live;
-mod lull;
-pub(crate) mod net;
+#[expect(unsafe_code, reason = "a thread-local pointer to the stack, I1 of the module")]
+pub(crate) mod local;
 #[expect(unsafe_code, reason = "a cell without a count of borrows, I1 and I2 of the module")]
 mod p_slot;
-pub(crate) mod park;
 #[cfg(all(target_os = "linux", not(gmp_loom)))]
-mod pause;
+pub(crate) mod pause;
 #[cfg(not(all(target_os = "linux", not(gmp_loom))))]
-#[path = "pause_none.rs"]
-mod pause;
-mod pool;
-#[cfg(feature = "dev-hooks")]
-pub(crate) mod probe;
+#[path = "pause/none.rs"]
+pub(crate) mod pause;
+pub(crate) mod poller;
+pub(crate) mod pool;
 pub(crate) mod procs;
-mod progress;
+pub(crate) mod progress;
 pub(crate) mod ps;
-pub(crate) mod ready;
 pub(crate) mod registry;
-mod run;
+pub(crate) mod run;
 mod serve;
 pub(crate) mod shutdown;
 pub(crate) mod spawn;
-pub(crate) mod stall;
-pub(crate) mod stats;
-mod stuck;
-mod sysmon;
+pub(crate) mod stopm;
+pub(crate) mod submit;
 pub(crate) mod thread_budget;
-pub(crate) mod trace;
-mod wake;
-mod width;
+pub(crate) mod wake;
 
 #[cfg(all(test, gmp_loom))]
 mod loom;
 
 pub use self::procs::ProcsError;
 
-use self::blocking_calls::BlockingCalls;
+use self::blocking_limit::BlockingCalls;
 use self::globq::GlobQ;
 use self::idle::{Idle, Lists};
 use self::inbox::Inbox;
 use self::live::Live;
-use self::net::Net;
+use self::poller::Net;
 use self::ps::Ps;
 use crate::limits::{KEEP_ALIVE, MAX_BLOCKING_THREADS, THREAD_LIMIT};
 use crate::prim::CachePadded;
@@ -106,8 +95,8 @@ pub(crate) struct Config {
     pub(crate) adaptive: bool,
     /// Whether threads that compute without a P are paused.
     pub(crate) pause: bool,
-    pub(crate) trace: trace::TraceConfig,
-    pub(crate) on_deadlock: dead::OnDeadlock,
+    pub(crate) trace: crate::observe::schedtrace::TraceConfig,
+    pub(crate) on_deadlock: crate::observe::deadlock::OnDeadlock,
 }
 
 impl Default for Config {
@@ -126,8 +115,8 @@ impl Default for Config {
             print_stalls: false,
             adaptive: true,
             pause: true,
-            trace: trace::TraceConfig::default(),
-            on_deadlock: dead::OnDeadlock::default(),
+            trace: crate::observe::schedtrace::TraceConfig::default(),
+            on_deadlock: crate::observe::deadlock::OnDeadlock::default(),
         }
     }
 }
@@ -147,15 +136,15 @@ pub(crate) struct Sched {
     pub(crate) blocking_calls: BlockingCalls,
     counts: procs::ProcCounts,
     /// Padded: external threads write it, and every P reads what is beside it.
-    live: CachePadded<Live>,
+    pub(crate) live: CachePadded<Live>,
     /// Padded: each sleep in the netpoller writes it, and every P reads what is beside it.
     pub(crate) net: CachePadded<Net>,
     /// The name lookups, whose type only the crate that has the network knows.
     lookups: OnceLock<Arc<dyn Any + Send + Sync>>,
     pub(crate) exit: shutdown::Exit,
-    stalls: stall::Stalls,
-    main: dead::MainGoroutine,
-    threads: wake::Threads,
+    pub(crate) stalls: crate::observe::stall::Stalls,
+    pub(crate) main: crate::observe::deadlock::MainGoroutine,
+    pub(crate) threads: wake::Threads,
 }
 
 impl Sched {
@@ -174,8 +163,8 @@ impl Sched {
             net: CachePadded(Net::default()),
             lookups: OnceLock::new(),
             exit: shutdown::Exit::default(),
-            stalls: stall::Stalls::default(),
-            main: dead::MainGoroutine::default(),
+            stalls: crate::observe::stall::Stalls::default(),
+            main: crate::observe::deadlock::MainGoroutine::default(),
             threads: wake::Threads::default(),
             config,
         });

@@ -109,7 +109,7 @@ impl Sched {
     }
 
     /// Sets the target for the number of active Ps, at most to the maximum.
-    pub(super) fn set_width(self: &Arc<Self>, width: usize) {
+    pub(crate) fn set_width(self: &Arc<Self>, width: usize) {
         let _surplus = self.idle.with(|lists| {
             lists.procs = width.clamp(1, lists.limit);
             self.settle_procs(lists)
@@ -187,7 +187,7 @@ impl Sched {
 
     /// Whether the M that owns `p` must retire it. If so, `p` is handed off, and no other P becomes
     /// active.
-    pub(super) fn must_retire(&self, p: &P) -> bool {
+    pub(crate) fn must_retire(&self, p: &P) -> bool {
         if !self.is_surplus() {
             return false;
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// See the [module](self).
 #[derive(Debug, Default)]
-pub(super) struct Progress {
+pub(crate) struct Progress {
     /// By the number of the P: its number of polls, and the time at which that was first seen.
     seen: Vec<(u64, u64)>,
 }

@@ -207,13 +207,13 @@ impl PTable {
 
     /// Takes the Ps that were handed off since the last call, for sysmon. Each is returned once
     /// until [`forget_hand_off`](Self::forget_hand_off). Some may be active or spare again.
-    pub(super) fn take_hand_offs(&mut self) -> Vec<Arc<P>> {
+    pub(crate) fn take_hand_offs(&mut self) -> Vec<Arc<P>> {
         std::mem::take(&mut self.hand_offs)
     }
 
     /// Notes that sysmon forgets `p`, so that it gets `p` again after the next hand-off. Returns
     /// `false` if `p` is handed off: sysmon keeps it then.
-    pub(super) fn forget_hand_off(&mut self, p: &P) -> bool {
+    pub(crate) fn forget_hand_off(&mut self, p: &P) -> bool {
         let is_forgotten = p.status() != PStatus::HandedOff;
         if is_forgotten {
             p.is_watched.store(false, Relaxed); // Relaxed: used under the lock
@@ -313,7 +313,7 @@ impl PsView {
 
     /// Whether no holder has changed since the last copy.
     #[inline]
-    pub(super) fn is_fresh(&self, sched: &Sched) -> bool {
+    pub(crate) fn is_fresh(&self, sched: &Sched) -> bool {
         let versions = &sched.ps.versions[..sched.ps.len.load(Acquire)]; // O1
         versions.len() == self.versions.len()
             && versions.iter().zip(&self.versions).all(|(new, seen)| new.load(Acquire) == *seen) // O1
@@ -321,7 +321,7 @@ impl PsView {
 
     /// Copies the holders, by number. Returns the previous ones, to be dropped without a lock.
     #[cold]
-    pub(super) fn copy(&mut self, sched: &Sched) -> Vec<Option<Arc<P>>> {
+    pub(crate) fn copy(&mut self, sched: &Sched) -> Vec<Option<Arc<P>>> {
         let ps = &sched.ps;
         sched.idle.with(|lists| {
             let holders = &lists.ps.holders[..ps.len.load(Relaxed)]; // Relaxed: under the lock
@@ -340,19 +340,19 @@ impl PsView {
 
     /// Returns how many numbers the view has.
     #[inline]
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.ps.len()
     }
 
     /// Returns the P with this number, if it is active.
     #[inline]
-    pub(super) fn get(&self, number: usize) -> Option<&Arc<P>> {
+    pub(crate) fn get(&self, number: usize) -> Option<&Arc<P>> {
         self.ps.get(number)?.as_ref()
     }
 
     /// Iterates over the active Ps.
     #[inline]
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<P>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<P>> {
         self.ps.iter().flatten()
     }
 }

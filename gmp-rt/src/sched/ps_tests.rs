@@ -1,10 +1,10 @@
 //! The Ps of a runtime without threads: the test is every M.
 
 use super::super::Config;
-use super::super::current::Local;
 use super::super::goid;
-use super::super::ready::{Gmp, Place};
+use super::super::local::Local;
 use super::super::run::Worker;
+use super::super::submit::{Gmp, Place};
 use super::*;
 use crate::g::origin::Origin;
 use crate::g::{Birth, Ids, cell};

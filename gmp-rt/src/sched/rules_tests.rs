@@ -2,12 +2,11 @@
 //! its thread stands still. `tests/rules.md` lists all rules.
 
 use super::super::Config;
-use super::super::current;
 use super::super::goid;
 use super::super::idle::{IdleWord, Spinning};
-use super::super::ready::{Gmp, wake_all};
+use super::super::local;
 use super::super::registry;
-use super::super::sysmon::Sysmon;
+use super::super::submit::{Gmp, wake_all};
 use super::*;
 use crate::g::list::GList;
 use crate::g::origin::Origin;
@@ -17,7 +16,8 @@ use crate::m::{Grant, M};
 use crate::netpoll::{Bell, Delay, Netpoll, Ready};
 use crate::p::runq::Queued;
 use crate::prim::fixed::Mutex;
-use crate::sched::current::Local;
+use crate::sched::local::Local;
+use crate::sysmon::Sysmon;
 use crate::tuning::{NEXT_WAKE, SLICE, SYSMON_MAX_NAP, SYSMON_NAP};
 use crate::util::clock::stopped;
 use crate::util::rand::Rand;
@@ -498,7 +498,7 @@ fn two_goroutines_that_yield_on_one_p_alternate() {
     let (main, other) = (count("M"), count("G"));
     let origin = Origin::site_only(Location::caller());
     let main = async move {
-        current::with(|local| drop(local.unwrap().spawn(other, origin)));
+        local::with(|local| drop(local.unwrap().spawn(other, origin)));
         main.await;
     };
     let origin = Origin::site_only(Location::caller());

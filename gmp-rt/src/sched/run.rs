@@ -1,13 +1,13 @@
 //! The main loop of an M: finds a goroutine, polls it once, and queues, parks or completes it.
 
 use super::Sched;
-use super::current::{self, Local, Yield};
 use super::find::{Found, Slice};
 use super::idle::Spinning;
+use super::local::{self, Local, Yield};
 use super::pause::Seat;
 use super::progress::Progress;
 use super::ps::PsView;
-use super::ready::Place;
+use super::submit::Place;
 use crate::g::status::{AfterPoll, ToRunning};
 use crate::g::{GRef, cell, waker};
 use crate::m::{Grant, M, MId};
@@ -22,23 +22,23 @@ use std::task::Context;
 
 /// A running M: its thread-local state and, while it spins, its spinning token.
 #[derive(Debug)]
-pub(super) struct Worker<'a> {
-    pub(super) local: &'a Local,
-    pub(super) unit: Option<Spinning>,
+pub(crate) struct Worker<'a> {
+    pub(crate) local: &'a Local,
+    pub(crate) unit: Option<Spinning>,
     /// Wakers that the netpoller returned and that are not woken yet.
-    pub(super) ready: Ready,
+    pub(crate) ready: Ready,
     /// The active Ps, for its searches as a thief and before it sleeps.
-    pub(super) ps: PsView,
+    pub(crate) ps: PsView,
     /// The progress of Ps with a `runnext`, as this M has seen it as a thief.
-    pub(super) progress: Progress,
+    pub(crate) progress: Progress,
     /// The maximum of rounds it spins before it sleeps. It doubles after a success and halves after
     /// a failure.
-    pub(super) patience: u32,
+    pub(crate) patience: u32,
 }
 
 /// What an M does next.
 #[derive(Debug)]
-pub(super) enum Step {
+pub(crate) enum Step {
     /// Run this goroutine.
     Run(Found),
     /// End the thread.
@@ -49,7 +49,7 @@ pub(super) enum Step {
 pub(super) fn m_main(sched: Arc<Sched>, id: MId, grant: Grant<Spinning>) {
     // No user code runs between polls. A panic here is a bug of gmp, and the P would be lost.
     let _bomb = AbortOnUnwind("scheduling");
-    overflow::watch_this_thread(current::find_culprit);
+    overflow::watch_this_thread(local::find_culprit);
     let _seat = Seat::for_m(sched.id);
     let _own = OwnThread::enter();
     let local = Local::new(sched, Arc::new(M::for_this_thread(id)));
@@ -65,13 +65,13 @@ pub(super) fn m_main(sched: Arc<Sched>, id: MId, grant: Grant<Spinning>) {
 
 impl<'a> Worker<'a> {
     /// Makes the state of an M that has a P.
-    pub(super) fn new(local: &'a Local, unit: Option<Spinning>) -> Self {
+    pub(crate) fn new(local: &'a Local, unit: Option<Spinning>) -> Self {
         let (ready, ps, progress) = Default::default();
         Self { local, unit, ready, ps, progress, patience: SPIN_ROUNDS }
     }
 
     /// Whether any queue has work for an M that has none. The `runnext` of a P does not count.
-    pub(super) fn any_work(&mut self) -> bool {
+    pub(crate) fn any_work(&mut self) -> bool {
         self.any_work_but(None)
     }
 

@@ -2,13 +2,13 @@
 
 use super::super::Config;
 use super::super::Sched;
-use super::super::current::Yield;
 use super::super::find::Slice;
 use super::super::goid;
+use super::super::local::Yield;
 use super::super::progress::Progress;
 use super::super::ps::PsView;
-use super::super::ready::{Gmp, wake_all};
 use super::super::run::Step;
+use super::super::submit::{Gmp, wake_all};
 use super::{Local, Place, Worker};
 use crate::g::list::GList;
 use crate::g::origin::Origin;

@@ -16,7 +16,7 @@
 //! the threads. Goroutines that are left then are inside a poll that has not returned. Their
 //! threads finish the shutdown when it does.
 
-use super::{Sched, current, handoff};
+use super::{Sched, handoff, local};
 use crate::g::status::Phase;
 use crate::g::{G, GoId, cell, heap};
 use crate::m::MId;
@@ -73,7 +73,7 @@ impl Sched {
 
     /// Aborts every goroutine of this runtime, which is closing. Stops its threads if none is left.
     ///
-    /// An M that has no P calls this [outside](super::current::Local::outside).
+    /// An M that has no P calls this [outside](super::local::Local::outside).
     pub(super) fn reap(&self) {
         heap::for_each(|g| {
             if g.runtime() == self.id {
@@ -142,7 +142,7 @@ impl Sched {
 
     /// Whether the calling thread is a worker thread of this runtime.
     pub(crate) fn is_own_thread(&self) -> bool {
-        current::with(|local| local.is_some_and(|local| std::ptr::eq(&*local.sched, self)))
+        local::with(|local| local.is_some_and(|local| std::ptr::eq(&*local.sched, self)))
     }
 
     /// Waits until no goroutine but the calling one is left.
@@ -221,7 +221,7 @@ fn describe(g: &G) -> String {
 
 /// Returns the id of the goroutine that this thread polls; 0 if it polls none.
 fn own_goid() -> GoId {
-    current::with(|local| local.map_or(0, |local| local.goid.get()))
+    local::with(|local| local.map_or(0, |local| local.goid.get()))
 }
 
 /// Sysmon's reaps of a runtime that is closing.
@@ -230,7 +230,7 @@ fn own_goid() -> GoId {
 /// not see the goroutine. Some time later the next walk sees it. The time between two walks
 /// doubles, because a walk over many goroutines takes long.
 #[derive(Debug, Default)]
-pub(super) struct LateReaps {
+pub(crate) struct LateReaps {
     next: u64,
     /// The time between two walks; 0 before the runtime closes.
     pause: u64,
@@ -238,7 +238,7 @@ pub(super) struct LateReaps {
 
 impl LateReaps {
     /// Reaps if the runtime is closing and it is time. Called in each round of sysmon.
-    pub(super) fn round(&mut self, sched: &Sched, now: u64) {
+    pub(crate) fn round(&mut self, sched: &Sched, now: u64) {
         if !sched.is_closing() || now < self.next {
             return;
         }

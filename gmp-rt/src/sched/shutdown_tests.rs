@@ -6,7 +6,7 @@ use crate::g::cell::Newborn;
 use crate::g::origin::Origin;
 use crate::g::{Birth, Ids};
 use crate::sched::goid;
-use crate::sched::ready::Gmp;
+use crate::sched::submit::Gmp;
 use std::panic::Location;
 use std::pin::pin;
 use std::sync::mpsc;

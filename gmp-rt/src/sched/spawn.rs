@@ -1,16 +1,16 @@
 //! Spawning goroutines (Go: `newproc`), and reports of their panics.
 
 use super::Sched;
-use super::current::{self, Local};
-use super::dump::Heading;
-use super::event::{self, Event};
 use super::goid;
-use super::ready::{Gmp, Place};
+use super::local::{self, Local};
+use super::submit::{Gmp, Place};
 use super::{PanicPolicy, registry};
 use crate::g::cell::{self, Newborn};
 use crate::g::join::{JoinHandle, panic_message};
 use crate::g::origin::Origin;
 use crate::g::{Birth, G, Ids};
+use crate::observe::dump::Heading;
+use crate::observe::event::{self, Event};
 use std::any::Any;
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ impl Sched {
     {
         self.assert_not_forked();
         let ids = Ids::new(goid::single(), self.id);
-        let parent = current::with(|local| local.map_or(0, |local| local.goid.get()));
+        let parent = local::with(|local| local.map_or(0, |local| local.goid.get()));
         let Newborn { gp, handle } = cell::spawn::<F, Gmp>(future, Birth { ids, parent, origin });
         self.live.add_spawned();
         if self.is_closing() {

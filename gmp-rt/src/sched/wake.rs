@@ -1,16 +1,16 @@
 //! Waking and starting threads (Go: `wakep` and `startm`).
 
 use super::Sched;
-use super::event::{self, Event};
 use super::forked;
 use super::idle::{Lists, Recheck, Spinning};
-use super::join;
+use super::join_threads;
 use super::run::m_main;
-use super::sysmon::sysmon_main;
 use crate::limits::MANY_THREADS;
 use crate::m::{Grant, MId};
+use crate::observe::event::{self, Event};
 use crate::prim::barrier;
 use crate::prim::fixed::Mutex;
+use crate::sysmon::sysmon_main;
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use std::thread;
 use std::time::Instant;
 
 /// The number of sysmon among the threads: 0, because it starts first.
-pub(super) const SYSMON: MId = 0;
+pub(crate) const SYSMON: MId = 0;
 
 /// The result of starting an M.
 #[must_use]
@@ -65,17 +65,17 @@ impl Threads {
 
     /// Waits for all threads except the calling one, at most until `deadline`. Returns the names of
     /// those that have not ended.
-    pub(super) fn join_until(&self, deadline: Option<Instant>) -> Vec<String> {
+    pub(crate) fn join_until(&self, deadline: Option<Instant>) -> Vec<String> {
         let handles = std::mem::take(&mut *self.handles.lock()).into_values();
         let me = thread::current().id();
         let others = handles.filter(|handle| handle.thread().id() != me).collect();
-        join::join_until(others, deadline)
+        join_threads::join_until(others, deadline)
     }
 
     /// Returns the names of the threads that have not ended.
     pub(super) fn unfinished(&self) -> Vec<String> {
         let handles = self.handles.lock();
-        let names = join::unfinished(handles.values()).collect();
+        let names = join_threads::unfinished(handles.values()).collect();
         drop(handles);
         names
     }

@@ -27,7 +27,7 @@ pub(crate) mod page_release;
 
 #[cfg(unix)]
 #[expect(unsafe_code, reason = "sigaction and its handler, I1 and I2 of the module")]
-pub(crate) mod quit;
+pub(crate) mod sigquit;
 
 #[cfg(unix)]
 #[expect(unsafe_code, reason = "pthread_atfork, I1 and I2 of the module")]
@@ -38,8 +38,8 @@ pub(crate) mod fork;
 pub(crate) mod fork;
 
 #[cfg(not(unix))]
-#[path = "quit_none.rs"]
-pub(crate) mod quit;
+#[path = "sigquit_none.rs"]
+pub(crate) mod sigquit;
 
 pub(crate) mod own_threads;
 
@@ -51,15 +51,15 @@ pub(crate) mod stderr;
 pub(crate) mod stderr;
 
 #[cfg(all(target_os = "linux", not(gmp_loom)))]
-pub(crate) mod alarm;
+pub(crate) mod timerfd;
 
 #[cfg(gmp_loom)]
-#[path = "alarm_loom.rs"]
-pub(crate) mod alarm;
+#[path = "timerfd_loom.rs"]
+pub(crate) mod timerfd;
 
 #[cfg(not(any(target_os = "linux", gmp_loom)))]
-#[path = "alarm_none.rs"]
-pub(crate) mod alarm;
+#[path = "timerfd_none.rs"]
+pub(crate) mod timerfd;
 
 #[cfg(all(target_os = "linux", not(gmp_loom)))]
 pub(crate) mod futex;

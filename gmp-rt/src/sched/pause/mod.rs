@@ -109,7 +109,7 @@ fn slots() -> &'static [Slot] {
 
 /// The slot of the calling thread. Dropping it ends that.
 #[derive(Debug)]
-pub(super) struct Seat;
+pub(crate) struct Seat;
 
 impl Seat {
     /// Gives the calling M a slot, if one is left.
@@ -118,7 +118,7 @@ impl Seat {
     }
 
     /// Gives the calling sysmon a slot: the pauser notices if it waits for a lock.
-    pub(super) fn for_sysmon(runtime: u16) -> Self {
+    pub(crate) fn for_sysmon(runtime: u16) -> Self {
         let seat = Self::take(runtime);
         set_serves(true);
         seat
@@ -175,7 +175,7 @@ pub(super) fn leave() {
 
 /// Marks the M that owns `p` as a hog. Only with the lock of the idle lists, as `p` is handed
 /// off or later while it stays so.
-pub(super) fn mark(p: &P) {
+pub(crate) fn mark(p: &P) {
     p.note_computes();
     if let Some(slot) = slot_of(p) {
         slot.gate.mark();
@@ -189,12 +189,12 @@ fn slot_of(p: &P) -> Option<&'static Slot> {
 }
 
 /// Whether the hogs of this runtime are paused.
-pub(super) fn is_on(sched: &Sched) -> bool {
+pub(crate) fn is_on(sched: &Sched) -> bool {
     sched.config.pause
 }
 
 /// Wakes the pauser, because a hog was marked. Starts it if it does not run.
-pub(super) fn call(sched: &Sched) {
+pub(crate) fn call(sched: &Sched) {
     if !is_on(sched) {
         return;
     }
@@ -227,7 +227,7 @@ fn on_signal() {
 
 impl Sched {
     /// Sets how many hogs of this runtime may run: all of them after the runtime closes.
-    pub(super) fn limit_hogs(&self) {
+    pub(crate) fn limit_hogs(&self) {
         let pauses = self.config.pause && !self.is_closing();
         let limit = if pauses { self.max_procs() } else { usize::MAX };
         LIMITS[usize::from(self.id)].store(limit, Relaxed);
@@ -237,7 +237,7 @@ impl Sched {
     }
 
     /// The number of hogs of this runtime, and how many of them are paused.
-    pub(super) fn hogs(&self) -> (usize, usize) {
+    pub(crate) fn hogs(&self) -> (usize, usize) {
         let ours = |slot: &&Slot| {
             slot.runtime.load(Relaxed) == usize::from(self.id) && slot.gate.is_marked()
         };

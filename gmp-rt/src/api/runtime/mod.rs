@@ -1,0 +1,320 @@
+//! [`Runtime`], its [`Builder`] and [`Handle`], and functions on the current runtime.
+//!
+//! The current runtime is that of the innermost [`Runtime::block_on`], else that of the goroutine
+//! that makes the call, else the default runtime.
+
+pub(crate) mod block_on;
+mod builder;
+pub(crate) mod context;
+mod env;
+mod handle;
+#[cfg(all(test, target_os = "linux", not(gmp_loom)))]
+mod machine_tests;
+
+pub use self::block_on::block_on;
+pub use self::builder::{BuildError, Builder};
+pub use self::handle::Handle;
+pub use crate::observe::event::{Event, Severity};
+pub use crate::observe::metrics::Stats;
+pub use crate::observe::stall::{Stall, StallKind};
+pub use crate::sched::{PanicPolicy, ProcsError};
+
+use crate::g::join::JoinHandle;
+use crate::g::origin::Origin;
+use crate::limits::DROP_GRACE;
+use crate::observe::event::{self, reporter};
+use crate::sched::Sched;
+use crate::sched::shutdown::Left;
+use crate::util::large::box_future;
+use std::fmt;
+use std::io;
+use std::panic::Location;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Returns the counters of the current runtime.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// assert!(gmp::runtime::stats().procs >= 1);
+/// ```
+#[must_use]
+pub fn stats() -> Stats {
+    context::sched().stats()
+}
+
+/// Returns what all goroutines of the current runtime do, in the format of Go's dumps.
+///
+/// It stops no goroutine, and works under full load.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// let handle = gmp::spawn_named("sleeper", gmp::sleep(std::time::Duration::from_secs(60)));
+/// let dump = gmp::runtime::dump();
+/// assert!(dump.contains("{name: sleeper}"));
+/// # handle.abort();
+/// ```
+#[must_use]
+pub fn dump() -> String {
+    context::sched().dump()
+}
+
+/// Sets the hook that the current runtime calls when a goroutine stalls its thread.
+///
+/// That is the case if all of these hold:
+///
+/// - The goroutine blocks its thread outside of [`blocking`](crate::blocking()), or it computes
+///   without an await for a time slice of 10 ms.
+/// - No P is idle, and a goroutine or a timer that is due waits for this P.
+/// - So the runtime hands off the P to another thread.
+///
+/// A goroutine that sleeps in a system call while nothing else has to run is no stall.
+/// [`Stats::handoffs`] counts all hand-offs, [`Stats::stalls`] counts the stalls. Only Linux shows
+/// whether a thread sleeps, so elsewhere every stall counts as a computation.
+///
+/// The hook runs on its own thread, as that of [`on_event`]. A new hook replaces the previous one.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// gmp::runtime::on_stall(|stall| eprintln!("{stall}"));
+/// ```
+pub fn on_stall(hook: impl Fn(&Stall) + Send + Sync + 'static) {
+    context::sched().on_stall(hook);
+}
+
+/// Sets the hook that gets what the runtimes of this process report.
+///
+/// Without a hook, stderr gets the text of each event. A hook can pass the events to a log instead.
+/// A new hook replaces the previous one.
+///
+/// The hook runs on a thread of its own, so it may block or panic. Events wait in a queue. If the
+/// hook is too slow, events are dropped, and [`Event::Lost`] has their number. The end of a runtime
+/// and of `#[gmp::main]` waits up to 200 ms for the queue.
+///
+/// Messages that end the process always go to stderr: a bug of gmp, `panic=abort`,
+/// `deadlock=fatal` and SIGQUIT.
+///
+/// # Writes to stderr
+///
+/// The runtime does not wait for the reader of stderr. If the pipe is full, it drops the message,
+/// and the next message that has room reports how many were dropped. Only dumps and messages that
+/// end the process wait for up to a second.
+///
+/// # Errors
+///
+/// If the OS refuses the thread.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// use gmp::runtime::Severity;
+///
+/// gmp::runtime::on_event(|event| match event.severity() {
+///     Severity::Info => println!("{event}"), // or log::info!("{event}")
+///     _ => eprintln!("{event}"),
+/// })?;
+/// # std::io::Result::Ok(())
+/// ```
+pub fn on_event(hook: impl Fn(&Event) + Send + Sync + 'static) -> io::Result<()> {
+    reporter::set_hook(hook)
+}
+
+/// A scheduler with its threads.
+///
+/// Most programs need none: `#[gmp::main]` and [`spawn`](crate::spawn) use the default runtime,
+/// which starts by itself. A program may have several runtimes, and use one from inside another.
+///
+/// A program that becomes a daemon, or closes all descriptors, does so before it starts a runtime.
+/// A runtime needs its threads, which a child of `fork` does not have, and its descriptors. If it
+/// finds one of its descriptors closed, it ends the process with a message.
+///
+/// Dropping a runtime aborts its goroutines and waits at most a second until they are dropped. A
+/// thread that is still inside a poll is left behind, and cleans up when the poll returns. On a
+/// worker thread of the runtime itself the drop does not wait.
+///
+/// # Forks
+///
+/// The child of a `fork` has none of the threads of its parent's runtimes. A spawn, a timer, a
+/// `block_on` or a shutdown that needs such a runtime panics there. A socket returns an error
+/// instead of waiting. A drop of the runtime does nothing. If a goroutine calls `fork`, its child
+/// ends with a message and status 2 when the poll returns. `std::process::Command` works as usual.
+/// The child may build a runtime of its own. It should not wait for what only goroutines of the
+/// parent can do.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// let runtime = gmp::Runtime::new().unwrap();
+/// let answer = runtime.block_on(async { gmp::spawn(async { 42 }).await.unwrap() });
+/// assert_eq!(answer, 42);
+/// runtime.shutdown(std::time::Duration::from_secs(1)).unwrap();
+/// ```
+#[derive(Debug)]
+pub struct Runtime {
+    handle: Handle,
+    end: End,
+}
+
+/// Whether [`Runtime::shutdown`] has been called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    OnDrop,
+    Done,
+}
+
+impl Runtime {
+    /// Builds a runtime with default settings.
+    ///
+    /// # Errors
+    ///
+    /// As [`Builder::build`].
+    pub fn new() -> Result<Self, BuildError> {
+        Builder::new().build()
+    }
+
+    fn from_sched(sched: Arc<Sched>) -> Self {
+        Self { handle: Handle::new(sched), end: End::OnDrop }
+    }
+
+    pub(crate) fn sched(&self) -> &Arc<Sched> {
+        self.handle.sched()
+    }
+
+    /// Returns a handle, which is cheap to clone and usable on any thread.
+    #[must_use]
+    pub fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// Starts a goroutine on this runtime.
+    #[track_caller]
+    pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        let origin = Origin::site_only(Location::caller());
+        box_future!(future: F => self.handle.spawn_from(future, origin))
+    }
+
+    /// Runs a future on this thread. Goroutines that it starts run on this runtime.
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        box_future!(future: F => self.handle.block_on(future))
+    }
+
+    /// Returns how many goroutines run in parallel.
+    ///
+    /// [`Builder::max_procs`] describes what this bounds.
+    #[must_use]
+    pub fn max_procs(&self) -> usize {
+        self.handle.max_procs()
+    }
+
+    /// Ends the runtime and waits at most `limit` for that.
+    ///
+    /// No new goroutine starts: [`Handle::spawn`] says what happens instead. A goroutine that waits
+    /// or is queued is dropped, and one that runs is dropped at its next await. Then the threads
+    /// exit. Pending calls of [`after_func`](crate::after_func()) are dropped. The limit covers all
+    /// of that, also destructors of thread-locals and a stall hook that runs.
+    ///
+    /// In a goroutine of this runtime the call is a blocking call and waits only until all other
+    /// goroutines have ended. The calling goroutine is dropped at its next await, and then the
+    /// threads exit.
+    ///
+    /// # Errors
+    ///
+    /// [`ShutdownError`] names the goroutines and threads that have not ended. A thread that is
+    /// still inside a poll is left behind, and cleans up when the poll returns.
+    ///
+    /// # Panics
+    ///
+    /// In a fork of the process that built the runtime.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use gmp_rt as gmp;
+    /// use std::time::{Duration, Instant};
+    ///
+    /// let runtime = gmp::Runtime::new().unwrap();
+    /// let waits = runtime.spawn(std::future::pending::<()>());
+    /// runtime.shutdown(Duration::from_secs(10)).unwrap();
+    /// assert!(gmp::block_on(waits).unwrap_err().is_cancelled());
+    /// ```
+    pub fn shutdown(mut self, limit: Duration) -> Result<(), ShutdownError> {
+        self.sched().assert_not_forked();
+        self.end = End::Done;
+        let start = Instant::now();
+        let ended = self.sched().shutdown(limit);
+        reporter::flush_for(limit.saturating_sub(start.elapsed()));
+        ended.map_err(ShutdownError)
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        if self.end == End::Done || self.sched().is_forked() {
+            return;
+        }
+        if self.sched().is_own_thread() {
+            return self.sched().close();
+        }
+        if let Err(left) = self.sched().shutdown(DROP_GRACE) {
+            event::emit(Event::StillRunning { left: ShutdownError(left).to_string() });
+        }
+        reporter::flush();
+    }
+}
+
+/// What has not ended before the limit of [`Runtime::shutdown`].
+#[derive(Clone, Debug)]
+pub struct ShutdownError(Left);
+
+impl ShutdownError {
+    /// Returns the goroutines inside a poll or a destructor that has not returned, one line each:
+    /// id, name and spawn site.
+    #[must_use]
+    pub fn stuck(&self) -> &[String] {
+        &self.0.stuck
+    }
+
+    /// Returns the number of goroutines that no thread has dropped yet: the limit was short, or no
+    /// thread is free.
+    #[must_use]
+    pub fn queued(&self) -> usize {
+        self.0.queued
+    }
+
+    /// Returns the names of the threads that have not ended, if all goroutines have. Such a thread
+    /// is inside the destructor of a goroutine's output or of a thread-local, or in the stall hook.
+    #[must_use]
+    pub fn threads(&self) -> &[String] {
+        &self.0.threads
+    }
+}
+
+impl fmt::Display for ShutdownError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Left { stuck, queued, threads } = &self.0;
+        f.write_str("the runtime has not ended")?;
+        if !stuck.is_empty() {
+            write!(f, "; {} inside a poll: {}", stuck.len(), stuck.join(", "))?;
+        }
+        if *queued > 0 {
+            write!(f, "; {queued} not dropped yet")?;
+        }
+        if !threads.is_empty() {
+            write!(f, "; threads that have not ended: {}", threads.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ShutdownError {}

@@ -1,0 +1,130 @@
+//! Functions on the current runtime.
+
+use crate::api::runtime::{ProcsError, context};
+use crate::g::join::JoinHandle;
+use crate::g::origin::Origin;
+use crate::sched::local;
+use crate::util::large::box_future;
+use std::panic::Location;
+
+/// Starts a goroutine: `go f()`.
+///
+/// The goroutine runs on the current runtime: that of the caller, or, on a thread outside gmp, the
+/// default runtime. Dropping the handle detaches the goroutine. See [`go!`](crate::go) for the
+/// short forms.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// let handle = gmp::spawn(async { 1 + 1 });
+/// assert_eq!(gmp::block_on(handle).unwrap(), 2);
+/// ```
+#[track_caller]
+pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
+where
+    F: Future<Output: Send + 'static> + Send + 'static,
+{
+    let origin = Origin::site_only(Location::caller());
+    box_future!(future: F => spawn_from(future, origin))
+}
+
+/// Starts a goroutine with a name, which dumps and reports show.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// let handle = gmp::spawn_named("adder", async { 1 + 1 });
+/// assert_eq!(gmp::block_on(handle).unwrap(), 2);
+/// ```
+#[track_caller]
+pub fn spawn_named<F>(name: impl Into<String>, future: F) -> JoinHandle<F::Output>
+where
+    F: Future<Output: Send + 'static> + Send + 'static,
+{
+    let origin = Origin::named(Location::caller(), name.into().into_boxed_str());
+    box_future!(future: F => spawn_from(future, origin))
+}
+
+#[inline]
+pub(crate) fn spawn_from<F>(future: F, origin: Origin) -> JoinHandle<F::Output>
+where
+    F: Future<Output: Send + 'static> + Send + 'static,
+{
+    local::with_home(|local| match local {
+        Some(local) => local.spawn(future, origin),
+        None => context::sched().spawn_outside(future, origin),
+    })
+}
+
+/// Returns the id of the calling goroutine, or `None` outside of a goroutine.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// assert_eq!(gmp::goid(), None);
+/// let handle = gmp::spawn(async { gmp::goid() });
+/// let id = handle.goid();
+/// assert_eq!(gmp::block_on(handle).unwrap(), Some(id));
+/// ```
+#[must_use]
+pub fn goid() -> Option<u64> {
+    local::with(|local| local.map(|local| local.goid.get()).filter(|&goid| goid != 0))
+}
+
+/// Returns the number of goroutines that have not ended (Go: `runtime.NumGoroutine`).
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// let handle = gmp::spawn(std::future::pending::<()>());
+/// assert!(gmp::num_goroutine() >= 1);
+/// # handle.abort();
+/// ```
+#[must_use]
+pub fn num_goroutine() -> u64 {
+    context::sched().live()
+}
+
+/// Returns how many goroutines of this runtime run in parallel (Go: `GOMAXPROCS(0)`).
+///
+/// [`Builder::max_procs`](crate::Builder::max_procs) describes what this bounds.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// assert!(gmp::max_procs() >= 1);
+/// ```
+#[must_use]
+pub fn max_procs() -> usize {
+    context::sched().max_procs()
+}
+
+/// Sets how many goroutines of this runtime run in parallel and returns the previous number (Go:
+/// `GOMAXPROCS(n)`).
+///
+/// [`Builder::max_procs`](crate::Builder::max_procs) describes what this bounds. A larger number
+/// takes effect at once, a smaller one as running goroutines reach their next await. No goroutine
+/// is lost or stopped. From then on the number does not follow the CPU quota any more, also if it
+/// was set to its previous value.
+///
+/// # Errors
+///
+/// [`ProcsError`] for 0 and for more than 1024. Nothing changes then.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// let before = gmp::set_max_procs(2).unwrap();
+/// assert_eq!(gmp::max_procs(), 2);
+/// assert!(gmp::set_max_procs(0).is_err());
+/// gmp::set_max_procs(before).unwrap();
+/// ```
+pub fn set_max_procs(procs: usize) -> Result<usize, ProcsError> {
+    context::sched().set_procs(procs)
+}

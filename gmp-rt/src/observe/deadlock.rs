@@ -1,0 +1,178 @@
+//! Deadlock detection: all goroutines are asleep (Go: `checkdead`).
+//!
+//! A runtime is *quiet* if goroutines are parked, no P runs, no queue has work, no timer is
+//! pending, no goroutine waits for the network and no thread is in a blocking call. In Go that is a
+//! deadlock. Here an external thread, another runtime or a foreign future may still wake a
+//! goroutine. So a report needs a [proof](super::stuck) for every goroutine of the runtime: nothing
+//! has a waker of it. [`OnDeadlock`] decides what follows. The default is to ignore it.
+//!
+//! `fatal` ends the process only if the goroutine of `#[gmp::main]` is one of them, no other
+//! runtime has goroutines, and the process has no threads but gmp's. Otherwise it reports: a plain
+//! thread may do the work of a program whose goroutines wait for ever. Only Linux lists the
+//! threads.
+//!
+//! When an event arrives, the M in the netpoller takes the waiter before it has a P. In between, no
+//! goroutine waits for the network and no P runs, which looks quiet. On a busy machine this lasts
+//! for milliseconds. So before a report sysmon makes that M leave the netpoller and enter it again,
+//! and then checks everything again.
+//!
+//! `#[gmp::test]` needs no proof: see [`Parked`].
+
+use super::event::{self, ALL_ASLEEP, Event};
+use super::stuck::AllStuck;
+use crate::g::GoId;
+use crate::prim::fixed::Mutex;
+use crate::sched::{Sched, registry};
+use crate::sys::own_threads;
+use crate::tuning::{SLOW_CHECK, SYSMON_MAX_NAP};
+use crate::util::clock;
+use std::time::Duration;
+
+/// What happens when all goroutines are asleep.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum OnDeadlock {
+    /// Nothing: an external thread may wake them.
+    #[default]
+    Ignore,
+    /// It is reported once.
+    Report,
+    /// It is reported, and the process exits with status 2, as in Go.
+    Fatal,
+}
+
+/// Time between two walks that must agree. Chosen: a thread that was about to change something has
+/// done it by then.
+const SECOND_LOOK: Duration = Duration::from_millis(10);
+
+/// The result of a search for a deadlock.
+#[derive(Debug)]
+enum Found {
+    /// A goroutine may be woken.
+    None,
+    /// All goroutines seemed to be stuck, but something changed.
+    Unsure,
+    Deadlock(AllStuck),
+}
+
+/// What sysmon knows of a deadlock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// A goroutine may be woken, or nothing is to be reported.
+    Alive,
+    /// Another check is necessary.
+    Unsure,
+    /// The deadlock was reported.
+    Reported,
+}
+
+/// The goroutine of `#[gmp::main]`, if the runtime has one.
+#[derive(Debug, Default)]
+pub(crate) struct MainGoroutine(Mutex<Option<GoId>>);
+
+impl Sched {
+    /// Records that the goroutine `goid` is that of `#[gmp::main]`.
+    pub(crate) fn set_main(&self, goid: GoId) {
+        *self.main.0.lock() = Some(goid);
+    }
+
+    /// Whether no goroutine can run until an external thread or another runtime acts.
+    fn is_quiet(&self) -> bool {
+        let asleep = self.idle.with(|lists| lists.all_idle() && lists.pool.len() == lists.threads);
+        let nothing_comes = self.next_timer() == clock::FOREVER && !self.net.has_waiters();
+        asleep && nothing_comes && !self.any_work() && self.live() > 0
+    }
+
+    /// Looks for a proof for every goroutine, twice.
+    fn find_deadlock(&self) -> Found {
+        let look = || self.is_quiet().then(|| self.all_stuck()).flatten();
+        let until = clock::after(SECOND_LOOK);
+        let Some(first) = look() else { return Found::None };
+        // The waits end when the state changes, because they delay sysmon.
+        let has_come_round = self.net.has_come_round(|| self.is_quiet());
+        while clock::now() < until && self.is_quiet() {
+            std::thread::sleep(SYSMON_MAX_NAP);
+        }
+        match look() {
+            Some(second) if has_come_round && first == second => Found::Deadlock(second),
+            _ => Found::Unsure,
+        }
+    }
+
+    /// Reports a deadlock, if there is one and the configuration asks for it. Sysmon calls it when
+    /// no P has run for a time.
+    pub(crate) fn check_dead(&self) -> Verdict {
+        if self.config.on_deadlock == OnDeadlock::Ignore {
+            return Verdict::Alive;
+        }
+        let stuck = match self.find_deadlock() {
+            Found::None => return Verdict::Alive,
+            Found::Unsure => return Verdict::Unsure,
+            Found::Deadlock(stuck) => stuck,
+        };
+        if self.config.on_deadlock == OnDeadlock::Fatal && self.is_whole_program(&stuck) {
+            event::last_words(&format!("fatal error: {ALL_ASLEEP}\n\n{}", self.dump()));
+            std::process::exit(2);
+        }
+        if !self.is_quiet() {
+            return Verdict::Unsure;
+        }
+        event::emit(Event::Deadlock { dump: self.dump() });
+        Verdict::Reported
+    }
+
+    /// Whether the goroutine of `#[gmp::main]` is stuck, no other runtime has goroutines, and the
+    /// process has no other threads.
+    fn is_whole_program(&self, stuck: &AllStuck) -> bool {
+        let main = *self.main.0.lock();
+        let is_main_stuck = main.is_some_and(|main| stuck.has(main));
+        is_main_stuck
+            && registry::all().iter().all(|other| other.id == self.id || other.live() == 0)
+            && self.is_process_alone()
+    }
+
+    /// Whether all threads of the process are gmp's. Waits for those that are starting or ending.
+    fn is_process_alone(&self) -> bool {
+        let until = clock::after(SLOW_CHECK);
+        while !own_threads::are_alone() {
+            if clock::now() > until || !self.is_quiet() {
+                return false;
+            }
+            std::thread::sleep(SECOND_LOOK);
+        }
+        self.is_quiet()
+    }
+
+    /// Returns the time at which a P last went idle, if all goroutines wait for primitives of gmp
+    /// and the runtime is quiet.
+    fn parked_since(&self) -> Option<u64> {
+        let since = self.idle.with(|lists| lists.idle_since);
+        let is_parked = self.is_quiet() && self.all_wait_for_primitives() && self.is_quiet();
+        is_parked.then_some(since)
+    }
+}
+
+/// The check for a test that hangs: all its goroutines are parked on primitives of gmp, and nothing
+/// has happened for a time. That is no proof, because an external thread may still wake one.
+#[derive(Debug)]
+pub(crate) struct Parked {
+    after: Duration,
+    /// When the goroutines were parked, as the last check has seen it.
+    seen: Option<u64>,
+}
+
+impl Parked {
+    /// Returns a check that fails a test after `after`.
+    pub(crate) fn new(after: Duration) -> Self {
+        Self { after, seen: None }
+    }
+
+    /// Returns a dump if all goroutines of `sched` have been parked for the time. Two checks in a
+    /// row must agree: an event may be on its way to its goroutine during one of them.
+    pub(crate) fn check(&mut self, sched: &Sched) -> Option<String> {
+        let since = sched.parked_since();
+        let was_seen = since.is_some() && self.seen == since;
+        self.seen = since;
+        let is_over = was_seen && since? + clock::nanos(self.after) <= clock::now();
+        is_over.then(|| sched.dump())
+    }
+}

@@ -1,0 +1,149 @@
+//! The counters of a runtime without threads: the test is every M.
+
+use super::Sched;
+use crate::g::origin::Origin;
+use crate::g::{Birth, Ids, cell};
+use crate::m::M;
+use crate::sched::Config;
+use crate::sched::goid;
+use crate::sched::local::Local;
+use crate::sched::registry;
+use crate::sched::run::{Step, Worker};
+use crate::sched::submit::{Gmp, Place};
+use crate::sysmon::Sysmon;
+use crate::util::clock;
+use std::panic::Location;
+use std::sync::Arc;
+use std::task::Waker;
+
+/// A number that no runtime has.
+const RUNTIME: u16 = (Ids::MAX_RUNTIMES - 6) as u16;
+
+fn sched(procs: usize) -> Arc<Sched> {
+    Sched::new(RUNTIME, Config { procs, thread_limit: 0, ..Config::default() })
+}
+
+/// An M that is in a poll.
+fn m_with_p(sched: &Arc<Sched>, id: usize) -> Local {
+    let p = sched.idle.with(|lists| sched.idle.take_p(lists)).expect("an idle P");
+    let local = Local::new(sched.clone(), Arc::new(M::for_this_thread(id)));
+    local.acquire_p(p);
+    local
+}
+
+/// Queues a goroutine, which no thread polls.
+fn put(local: &Local, place: Place) {
+    let ids = Ids::new(goid::single(), RUNTIME);
+    let origin = Origin::site_only(Location::caller());
+    local.put(cell::spawn::<_, Gmp>(async {}, Birth { ids, parent: 0, origin }).gp, place);
+}
+
+/// Puts the P of an M back on the idle list.
+fn end(local: &Local) {
+    let p = local.release_p().expect("a P");
+    local.sched.idle.with(|lists| local.sched.idle.put_p(lists, p, None, None));
+}
+
+#[test]
+fn wakes_do_not_count_refused_threads() {
+    let sched = sched(2);
+    let local = m_with_p(&sched, 1);
+    local.wakep();
+    sched.wakep();
+    assert_eq!(sched.stats().wakes, 0);
+    end(&local);
+}
+
+#[test]
+fn wakes_count_an_idle_p_that_a_thread_gets() {
+    let sched = sched(2);
+    let local = m_with_p(&sched, 1);
+    let sleeper = Arc::new(M::for_this_thread(2));
+    sched.idle.with(|lists| lists.pool.push(sleeper.clone()));
+    sched.wakep();
+    let grant = sleeper.take_grant().expect("the idle P");
+    sched.idle.word.unspin(Some(grant.unit));
+    assert_eq!(sched.stats().wakes, 1);
+    // No P is idle.
+    sched.idle.with(|lists| lists.pool.push(sleeper.clone()));
+    let _ = sched.start_spinning(sched.idle.word.spin_anyway());
+    local.wakep();
+    assert_eq!(sched.stats().wakes, 1);
+    sched.idle.with(|lists| {
+        assert!(lists.pool.leave(&sleeper));
+        sched.idle.put_p(lists, grant.p, None, None);
+    });
+    end(&local);
+}
+
+#[test]
+fn wakes_count_the_first_thread() {
+    let sched = registry::register(|id| Sched::new(id, Config::default())).unwrap();
+    sched.start_first().unwrap();
+    assert_eq!(sched.stats().wakes, 1);
+    sched.close();
+    assert!(sched.threads.join_until(None).is_empty());
+}
+
+#[test]
+fn parks_do_not_count_a_p_that_was_handed_off_before() {
+    let sched = sched(1);
+    // Each M exits in place of sleeping.
+    sched.idle.with(|lists| (lists.threads, lists.stopping) = (2, true));
+    let blocked = m_with_p(&sched, 1);
+    assert!(sched.handoffp(&blocked.p(), || true));
+    let next = m_with_p(&sched, 2);
+    assert!(matches!(Worker::new(&blocked, None).park(), Some(Step::Exit)));
+    assert_eq!(sched.stats().parks, 0);
+    assert!(matches!(Worker::new(&next, None).park(), Some(Step::Exit)));
+    assert_eq!(sched.stats().parks, 1);
+}
+
+#[test]
+fn local_queues_count_the_goroutine_that_runs_next() {
+    let sched = sched(2);
+    let local = m_with_p(&sched, 1);
+    put(&local, Place::RunNext);
+    assert_eq!(sched.stats().local_queues, 1);
+    put(&local, Place::Tail);
+    put(&local, Place::Newcomer);
+    assert_eq!(sched.stats().local_queues, 3);
+    // Leaked: no thread polls them.
+    while let Some(got) = local.p().runq().get() {
+        let _ = got.into_g().into_raw();
+    }
+    end(&local);
+}
+
+#[test]
+fn timers_that_sysmon_fires_are_counted() {
+    let sched = sched(1);
+    let (timers, now) = (sched.ps.timers(0), clock::now());
+    let _ = timers.insert(now, now, Waker::noop());
+    let _ = timers.insert(now, clock::FOREVER - 1, Waker::noop());
+    // No thread can be started, so sysmon fires the one that is due.
+    let _ = Sysmon::new(sched.clone()).round(now + 1_000_000_000);
+    assert_eq!((timers.len(), sched.stats().timers_fired), (1, 1));
+    timers.end();
+    assert_eq!((timers.len(), sched.stats().timers_fired), (0, 1), "the end wakes it early");
+}
+
+#[test]
+fn hand_offs_count_each_loss_of_a_p_once() {
+    let sched = sched(2);
+    let local = m_with_p(&sched, 1);
+    assert!(sched.handoffp(&local.p(), || true));
+    assert!(!sched.handoffp(&local.p(), || true), "it is handed off");
+    assert_eq!(sched.stats().handoffs, 1);
+    assert!(local.reactivate_p());
+    assert!(!sched.handoffp(&local.p(), || false), "the poll has ended");
+    assert_eq!(sched.stats().handoffs, 1);
+    // Both Ps run, and only one may.
+    let other = m_with_p(&sched, 2);
+    sched.set_width(1);
+    assert!(sched.must_retire(&other.p()));
+    assert_eq!(sched.stats().handoffs, 1);
+    Worker::new(&other, None).retire_p();
+    sched.idle.with(|lists| assert!(lists.pool.leave(&other.m)));
+    end(&local);
+}

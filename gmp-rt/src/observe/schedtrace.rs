@@ -1,0 +1,198 @@
+//! `GMPDEBUG=schedtrace=N`: prints a line about the scheduler to stderr every N milliseconds, in
+//! Go's format. With `scheddetail=1` also a line for each P, M and goroutine.
+//!
+//! As in Go, the values are read while the runtime runs, so they need not be consistent.
+
+use super::dump::running;
+use super::event::{self, Event};
+use crate::g::status::Phase;
+use crate::g::{GoId, heap};
+use crate::m::MId;
+use crate::p::{P, PStatus};
+use crate::sched::Sched;
+use crate::sched::ps::Ticks;
+use crate::sched::wake::SYSMON;
+use crate::util::clock;
+use std::collections::BTreeMap;
+use std::fmt::{self, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What is traced, and how often.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TraceConfig {
+    /// The interval between two lines. Zero: no trace.
+    pub(crate) every: Duration,
+    /// Whether each P, M and goroutine is listed.
+    pub(crate) detail: bool,
+}
+
+/// The trace of one runtime. Sysmon keeps it.
+#[derive(Debug, Default)]
+pub(crate) struct Trace {
+    /// The time of the first line; 0 before it.
+    start: u64,
+    next: u64,
+}
+
+impl Trace {
+    /// Prints a line if it is due.
+    pub(crate) fn print_if_due(&mut self, sched: &Sched, now: u64) {
+        let config = sched.config.trace;
+        if config.every.is_zero() || now < self.next {
+            return;
+        }
+        if self.start == 0 {
+            self.start = now;
+        }
+        self.next = now + clock::nanos(config.every);
+        let ms = (now - self.start) / 1_000_000;
+        let text = if config.detail { sched.detail(ms) } else { sched.line(ms) };
+        event::emit(Event::Trace { text });
+    }
+}
+
+impl Sched {
+    /// Returns the beginning of both formats. Sysmon counts as a thread, as in Go. A P that
+    /// adaptive procs have deactivated counts as idle.
+    fn trace_head(&self, ms: u64) -> String {
+        let (idle, spinning) = self.idle.word.counts();
+        let (threads, pool, inactive) = self.idle.with(|lists| {
+            let inactive = lists.limit.saturating_sub(lists.rights);
+            (lists.threads + 1, lists.pool.len(), inactive)
+        });
+        let idle = idle + inactive;
+        format!(
+            "SCHED {ms}ms: gomaxprocs={} idleprocs={idle} threads={threads} \
+             spinningthreads={spinning} needspinning=0 idlethreads={pool} runqueue={}",
+            self.max_procs(),
+            self.globq.len() + self.inbox.len(),
+        )
+    }
+
+    /// Returns the line of `schedtrace`. It has a column for each P number below `max_procs`, so
+    /// the same column always shows the same number.
+    pub(crate) fn line(&self, ms: u64) -> String {
+        let mut text = self.trace_head(ms);
+        let limit = self.max_procs();
+        let ps: Vec<_> = self.idle.with(|lists| {
+            let queued = |p: &Arc<P>| p.runq.len() + usize::from(p.runq.has_next());
+            let numbers = lists.ps.numbers(limit);
+            numbers.map(|(p, ticks)| (p.map_or(0, queued), ticks)).collect()
+        });
+        text.push_str(" [");
+        for (queued, _) in &ps {
+            let _ = write!(text, " {queued}");
+        }
+        text.push_str(" ] schedticks=[");
+        for (_, ticks) in &ps {
+            let _ = write!(text, " {}", ticks.slices);
+        }
+        text.push_str(" ]");
+        text
+    }
+
+    /// Returns the lines of `scheddetail`: Ps, Ms with the newest first, goroutines. Some fields
+    /// describe what gmp does not have: locks of Ms, goroutines bound to threads, the collector.
+    /// They have the values of a Go program that does not use these. So has `gfreecnt`, because
+    /// only the owner of a P counts its free cells.
+    fn detail(&self, ms: u64) -> String {
+        let mut text = self.trace_head(ms);
+        text.push_str(" gcwaiting=false nmidlelocked=0 stopwait=0 sysmonwait=false");
+        self.p_lines(&mut text);
+        let ps = self.owned_ps();
+        let running = running(&ps);
+        for (id, m) in self.ms(&ps).into_iter().rev() {
+            let _ = write!(
+                text,
+                "\n  M{id}: p={} curg={} mallocing=0 throwing=0 preemptoff= locks=0 dying=0 \
+                 spinning={} blocked={} lockedg=nil",
+                Nil(m.p),
+                Nil(m.curg),
+                m.spinning,
+                m.blocked,
+            );
+        }
+        heap::for_each(|g| {
+            if g.runtime() == self.id {
+                let p = running.get(&g.goid());
+                let status = match g.status.phase() {
+                    Phase::Free | Phase::Dead => 6,
+                    Phase::Runnable => 1,
+                    Phase::Running if p.is_some_and(|p| self.blocks(p)) => 3,
+                    Phase::Running => 2,
+                    Phase::Waiting => 4,
+                };
+                let (reason, m) = (g.wait().0.reason, Nil(p.map(|p| p.m())));
+                let _ =
+                    write!(text, "\n  G{}: status={status}({reason}) m={m} lockedm=nil", g.goid());
+            }
+        });
+        text
+    }
+
+    /// Appends a line for each P number below `max_procs`. A number without an active P is shown as
+    /// idle: adaptive procs have deactivated it.
+    fn p_lines(&self, text: &mut String) {
+        let limit = self.max_procs();
+        let lines: Vec<_> = self.idle.with(|lists| {
+            let line = |(number, (p, ticks)): (usize, (Option<&Arc<P>>, Ticks))| {
+                let m = p.filter(|p| p.status() == PStatus::Running).map(|p| p.m());
+                (number, m, ticks, p.map_or(0, |p| p.runq.len()))
+            };
+            lists.ps.numbers(limit).enumerate().map(line).collect()
+        });
+        for (number, m, ticks, queued) in lines {
+            let timers =
+                if number < self.ps.timers_len() { self.ps.timers(number).len() } else { 0 };
+            let _ = write!(
+                text,
+                "\n  P{number}: status={} schedtick={} syscalltick={} m={} runqsize={queued} \
+                 gfreecnt=0 timerslen={timers}",
+                u8::from(m.is_some()),
+                ticks.slices,
+                ticks.calls,
+                Nil(m),
+            );
+        }
+    }
+
+    /// Returns all Ms by number: those that own a P, those that sleep, and sysmon, which prints
+    /// this.
+    fn ms(&self, ps: &[Arc<P>]) -> BTreeMap<MId, MLine> {
+        let line = |p: &Arc<P>| {
+            let has_right = p.status() == PStatus::Running;
+            let curg = Some(p.goid()).filter(|goid| *goid != 0);
+            let spinning = has_right && curg.is_none() && p.runq.len() == 0;
+            MLine { p: has_right.then_some(p.number()), curg, spinning, blocked: false }
+        };
+        let mut ms: BTreeMap<MId, MLine> =
+            ps.iter().filter(|p| p.is_owned()).map(|p| (p.m(), line(p))).collect();
+        let asleep = MLine { blocked: true, ..MLine::default() };
+        // Added last: a sleeping M may be the last owner of a P that was just granted to another M.
+        self.idle.with(|lists| ms.extend(lists.pool.iter().map(|m| (m.id, asleep))));
+        ms.insert(SYSMON, MLine::default());
+        ms
+    }
+}
+
+/// The values of an M that are shown.
+#[derive(Clone, Copy, Debug, Default)]
+struct MLine {
+    p: Option<usize>,
+    curg: Option<GoId>,
+    spinning: bool,
+    blocked: bool,
+}
+
+/// A number, or Go's word for none.
+struct Nil<T>(Option<T>);
+
+impl<T: fmt::Display> fmt::Display for Nil<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Some(number) => number.fmt(f),
+            None => f.write_str("nil"),
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Stalls: goroutines that block or occupy their thread while others wait for its P. They are
+//! counted, passed to a hook and reported on request. Hand-offs are counted separately: most of
+//! them delay no goroutine.
+//!
+//! Sysmon finds a stall. It looks up one cell, not all goroutines, and the hook runs on the
+//! [reporter thread](super::event::reporter). So a report delays no hand-off.
+
+use super::event::{self, Event, reporter};
+use crate::g::GoId;
+use crate::p::P;
+use crate::prim::contain;
+use crate::prim::fixed::Mutex;
+use crate::sched::Sched;
+use std::collections::HashSet;
+use std::fmt;
+use std::panic::Location;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What the thread of a stalled goroutine did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StallKind {
+    /// It slept in the kernel, in an unmarked blocking call.
+    Blocked,
+    /// It computed for longer than a slice without an await.
+    Computing,
+}
+
+impl fmt::Display for StallKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Blocked => "blocked its thread",
+            Self::Computing => "computed without an await",
+        })
+    }
+}
+
+/// A goroutine that blocked its thread, or computed without an await, while others waited.
+///
+/// The runtime continues the other goroutines on another thread. [`on_stall`] says what counts as a
+/// stall.
+///
+/// [`on_stall`]: crate::api::runtime::on_stall
+#[derive(Clone, Debug)]
+pub struct Stall {
+    goid: u64,
+    name: Option<String>,
+    site: Option<&'static Location<'static>>,
+    kind: StallKind,
+    duration: Duration,
+}
+
+impl Stall {
+    fn new(p: &P, goid: GoId, kind: StallKind, duration: Duration) -> Self {
+        let g = p.goroutine(goid);
+        let name = g.as_ref().and_then(|g| Some(g.name()?.to_owned()));
+        Self { goid, name, site: g.map(|g| g.site()), kind, duration }
+    }
+
+    /// The goroutine's id.
+    #[must_use]
+    pub fn goid(&self) -> u64 {
+        self.goid
+    }
+
+    /// The goroutine's name, if it has one.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// The place where it was spawned. `None` if the goroutine ended before the report.
+    #[must_use]
+    pub fn spawned_at(&self) -> Option<&'static Location<'static>> {
+        self.site
+    }
+
+    /// What its thread did.
+    #[must_use]
+    pub fn kind(&self) -> StallKind {
+        self.kind
+    }
+
+    /// The duration of the stall until the report.
+    #[must_use]
+    pub fn duration(&self) -> Duration {
+        self.duration
+    }
+}
+
+impl fmt::Display for Stall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "goroutine {}", self.goid)?;
+        if let Some(name) = &self.name {
+            write!(f, " {name:?}")?;
+        }
+        write!(f, " {} for {:?} so far", self.kind, self.duration)?;
+        match self.site {
+            Some(site) => write!(f, "; spawned at {site}"),
+            None => Ok(()),
+        }
+    }
+}
+
+type Hook = Arc<dyn Fn(&Stall) + Send + Sync>;
+
+/// The hook, the reported spawn sites and the count of stalls.
+#[derive(Default)]
+pub(crate) struct Stalls {
+    hook: Mutex<Option<Hook>>,
+    told: Mutex<HashSet<(&'static str, u32)>>,
+    count: Mutex<u64>,
+    handoffs: Mutex<u64>,
+}
+
+impl Drop for Stalls {
+    /// Contains a panic of the hook's drop. A worker thread or sysmon may drop the last reference
+    /// to a scheduler.
+    fn drop(&mut self) {
+        let hook = self.hook.get_mut().take();
+        contain(|| drop(hook));
+    }
+}
+
+impl fmt::Debug for Stalls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stalls").field("count", &*self.count.lock()).finish_non_exhaustive()
+    }
+}
+
+impl Sched {
+    /// Sets the hook that the reporter thread calls for each stall.
+    pub(crate) fn on_stall(&self, hook: impl Fn(&Stall) + Send + Sync + 'static) {
+        // If the OS refuses the thread, sysmon calls the hook.
+        let _ = reporter::start();
+        let hook: Hook = Arc::new(hook);
+        let replaced = self.stalls.hook.lock().replace(hook);
+        // After the lock is released, because the drop is user code.
+        drop(replaced);
+    }
+
+    /// Returns the number of stalls.
+    pub(super) fn stall_count(&self) -> u64 {
+        *self.stalls.count.lock()
+    }
+
+    /// Counts a hand-off of a P.
+    pub(crate) fn count_handoff(&self) {
+        *self.stalls.handoffs.lock() += 1;
+    }
+
+    /// Returns the number of hand-offs.
+    pub(super) fn handoff_count(&self) -> u64 {
+        *self.stalls.handoffs.lock()
+    }
+
+    /// Counts the stall of the goroutine `goid` of `p`, reports it if configured, and has the hook
+    /// called.
+    pub(crate) fn report_stall(&self, p: &P, goid: GoId, kind: StallKind, duration: Duration) {
+        let hook = self.stalls.hook.lock().clone();
+        let is_shown = hook.is_some() || self.config.print_stalls;
+        // Before the stall is counted: a goroutine that waits for the count may then end.
+        let stall = is_shown.then(|| Stall::new(p, goid, kind, duration));
+        *self.stalls.count.lock() += 1;
+        let Some(stall) = stall else { return };
+        if self.config.print_stalls && self.is_news(&stall) {
+            event::emit(Event::Stall(stall.clone()));
+        }
+        let Some(hook) = hook else { return };
+        if let Err(mut job) = reporter::post(Box::new(move || hook(&stall))) {
+            contain(&mut job);
+            // This is the last reference if the hook was replaced meanwhile.
+            contain(|| drop(job));
+        }
+    }
+
+    /// Whether no stall of this spawn site was reported yet.
+    fn is_news(&self, stall: &Stall) -> bool {
+        stall.site.is_none_or(|site| self.stalls.told.lock().insert((site.file(), site.line())))
+    }
+}
+
+#[cfg(all(test, not(gmp_loom)))]
+#[path = "stall_tests.rs"]
+mod tests;

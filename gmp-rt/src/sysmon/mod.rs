@@ -1,0 +1,554 @@
+//! Sysmon: the thread that keeps the promise that a goroutine that blocks or hogs its thread does
+//! not stop the others (Go: `sysmon`).
+//!
+//! Sysmon has no P and runs no goroutine. In each round it checks every P that is in the same poll
+//! as in the round before. It
+//!
+//! - asks for a yield if a poll lasts for a slice ([`P::ask_yield`]),
+//! - asks for an overdue service ([`P::ask_attention`]),
+//! - hands off a P whose M is in a marked blocking call, if work waits for the P, or after 10 ms,
+//! - hands off a P whose M is stuck in an unmarked poll, if work waits that no other P can do:
+//!   after 100 µs if the thread sleeps in a system call, after a millisecond if it sleeps for a
+//!   lock, after 5 ms of CPU time if it computes (1 ms if a timer or an event waits, see [`Hog`]).
+//!   It never hands off a P whose thread only waits for a CPU,
+//! - has the thread of a handed-off P paused if it computes ([`handed_off`]),
+//! - wakes a thief for a `runnext` that its M does not reach, or for queued work while a P is idle,
+//! - sends an M to a netpoller that no M has polled for a while, or polls it,
+//! - changes the number of running Ps if that increases throughput ([`self::adapt`]).
+//!
+//! On an overloaded machine threads stand still for milliseconds, and a descheduled holder of a
+//! lock (of the allocator, of a queue) delays others. This looks like many blocked threads. So a
+//! sleep counts only if the thread has used no CPU time between two checks. A sleep for a lock does
+//! not count while another M waits for a CPU: that M may hold the lock.
+//!
+//! While a goroutine runs, sysmon sleeps for 20 µs to 1 ms between rounds, and not much past the
+//! next timer. While no goroutine runs, it sleeps until an M takes a P for more than a moment
+//! ([`self::deep_sleep`]): an idle runtime causes no wake-ups.
+//!
+//! # Differences from Go
+//!
+//! In Go the compiler marks system calls. Here any poll may block without a mark, so sysmon reads
+//! the state of suspect threads from `/proc`. Go preempts a CPU-bound goroutine by a signal. Here
+//! its P goes to another thread, and the goroutine computes on without a P ([`crate::sched::pause`]).
+
+pub(crate) mod adapt;
+mod away;
+mod classify;
+pub(crate) mod deep_sleep;
+mod handed_off;
+mod suspect;
+
+use self::adapt::{Counts, Sample, Width};
+use self::classify::Locked;
+use self::handed_off::{HandedOffs, Hog, Report};
+use self::suspect::Suspect;
+use crate::observe::deadlock::Verdict;
+use crate::observe::schedtrace::Trace;
+use crate::observe::stall::StallKind;
+use crate::p::blocking_calls::Call;
+use crate::p::{P, PStatus};
+use crate::sched::Sched;
+use crate::sched::idle::Lists;
+use crate::sched::pause::{self, Seat};
+use crate::sched::ps::PsView;
+use crate::sched::shutdown::LateReaps;
+use crate::sched::wake::Started;
+use crate::sys::own_threads::OwnThread;
+use crate::sys::thread_state::{self, Sleep};
+use crate::throw::AbortOnUnwind;
+use crate::tuning::{
+    COMPUTING_AFTER, PROGRESS_CPU, SLICE, SLOW_CHECK, SYSMON_BUSY_NAP, SYSMON_MAX_NAP, SYSMON_NAP,
+    WIDTH_PROCS,
+};
+use crate::util::clock;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What sysmon remembers of an active P between rounds.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    marks: Marks,
+    poll: PollSeen,
+    /// The CPU time of the thread in the last round, if the P made no progress while fewer Ps run
+    /// than `max_procs`.
+    cpu: Option<u64>,
+    /// The counters that [`Sysmon::counts`] has.
+    counted: Option<Counts>,
+    /// The number of netpolls.
+    netpolls: Option<u64>,
+}
+
+/// What sysmon remembers of a long poll.
+#[derive(Clone, Debug, Default)]
+struct PollSeen {
+    suspect: Option<Suspect>,
+    /// If the thread was seen asleep for a lock.
+    locked: Option<Locked>,
+    /// The CPU time of the thread at the first check after the request to yield.
+    asked: Option<u64>,
+}
+
+/// The counts of a P, and when each was first seen.
+#[derive(Clone, Copy, Debug, Default)]
+struct Marks {
+    polls: u64,
+    poll_since: u64,
+    call: Call,
+    call_since: u64,
+    services: u64,
+    /// When a service was last seen, or asked for.
+    service_since: u64,
+}
+
+impl Marks {
+    /// Whether `p` is in the same poll for long.
+    fn is_still(&self, p: &P, now: u64) -> bool {
+        let long = now - self.poll_since >= clock::nanos(SYSMON_NAP);
+        long && self.polls == p.counters.polls.get()
+    }
+}
+
+/// Whether a round changed anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Round {
+    /// Sysmon handed off a P or woke an M.
+    Acted,
+    /// A thread may be blocked: the next round is soon.
+    Watching,
+    /// Nothing to do.
+    Quiet,
+}
+
+/// The main function of the thread.
+pub(super) fn sysmon_main(sched: Arc<Sched>) {
+    // User code that sysmon calls is contained, so a panic here is gmp's own. Without sysmon the
+    // runtime would hang when a goroutine blocks its thread.
+    let _abort = AbortOnUnwind("monitoring the threads");
+    let _seat = Seat::for_sysmon(sched.id);
+    let _own = OwnThread::enter();
+    thread_state::sleep_exactly();
+    sched.limit_hogs();
+    let mut sysmon = Sysmon::new(sched);
+    let (mut nap, mut verdict) = (SYSMON_NAP, Verdict::Alive);
+    loop {
+        // Until the last M has left, a destructor may wait for a timer.
+        if sysmon.sched.idle.with(|lists| lists.is_over()) {
+            return;
+        }
+        sysmon.nap(nap);
+        let long_idle = sysmon.sched.idle.with(|lists| lists.long_idle(sysmon.idle_after));
+        sysmon.trace.print_if_due(&sysmon.sched, clock::now());
+        if long_idle && !sysmon.handed_off.has_report_due() {
+            if verdict != Verdict::Reported {
+                verdict = sysmon.sched.check_dead();
+            }
+            // A trace has lines also while nothing runs.
+            let is_traced = !sysmon.sched.config.trace.every.is_zero();
+            if !is_traced && verdict != Verdict::Unsure && sysmon.sleep_deep() {
+                nap = Duration::ZERO;
+                continue;
+            }
+        }
+        let now = clock::now();
+        nap = match sysmon.round(now) {
+            Round::Acted => SYSMON_BUSY_NAP,
+            Round::Watching => SYSMON_NAP,
+            Round::Quiet if now < sysmon.watch_until => SYSMON_NAP,
+            Round::Quiet => (2 * nap).clamp(SYSMON_NAP, SYSMON_MAX_NAP),
+        };
+    }
+}
+
+pub(super) struct Sysmon {
+    sched: Arc<Sched>,
+    /// The active Ps.
+    ps: PsView,
+    /// What is known of each active P, by its number.
+    seen: Vec<Seen>,
+    handed_off: HandedOffs,
+    /// Sums of the counters of the active Ps.
+    counts: Counts,
+    /// When a netpoll was last noticed.
+    netpolled: u64,
+    trace: Trace,
+    /// When the number of CPUs was last read.
+    procs_read: u64,
+    /// Time without a running goroutine after which sysmon sleeps until it is woken.
+    idle_after: Duration,
+    /// Until then all naps are short, because a poll that blocked is often followed by another.
+    watch_until: u64,
+    width: Width,
+    late_reaps: LateReaps,
+}
+
+impl Sysmon {
+    pub(super) fn new(sched: Arc<Sched>) -> Self {
+        Self {
+            ps: PsView::default(),
+            seen: Vec::new(),
+            handed_off: HandedOffs::default(),
+            counts: Counts::default(),
+            netpolled: 0,
+            trace: Trace::default(),
+            procs_read: clock::now(),
+            idle_after: SYSMON_NAP,
+            watch_until: 0,
+            width: Width::new(sched.max_procs()),
+            late_reaps: LateReaps::default(),
+            sched,
+        }
+    }
+
+    /// Sleeps for `nap`, but not long past the next timer: all Ms may be too busy to fire it.
+    fn nap(&self, nap: Duration) {
+        let until_timer = self.sched.next_timer().saturating_sub(clock::now());
+        let soonest = Duration::from_nanos(until_timer).saturating_add(SYSMON_BUSY_NAP);
+        std::thread::sleep(nap.min(soonest));
+    }
+
+    /// Sleeps until an M takes a P. Returns `false` at once if an M has just taken one, or if no M
+    /// will wake for the next timer or event.
+    pub(super) fn sleep_deep(&mut self) -> bool {
+        if let Some(width) = self.width.reset() {
+            self.sched.set_width(width);
+        }
+        self.forget_returned();
+        let before = clock::now();
+        // An M must wake for timers and events. Otherwise sysmon stays awake for them.
+        let tended = |lists: &Lists| {
+            (lists.pool.sleeper.is_some() || self.sched.next_timer() == clock::FOREVER)
+                && (lists.pool.poller.is_some() || self.sched.net.in_use().is_none())
+        };
+        let slept = self.sched.idle.lull_sysmon(tended);
+        if slept {
+            let now = clock::now();
+            // If all Ms rest many times per millisecond, sysmon stays awake: each time the first M
+            // that runs would have to wake it.
+            let short = now - before < clock::nanos(SYSMON_MAX_NAP);
+            self.idle_after = if short { SYSMON_MAX_NAP } else { SYSMON_NAP };
+            self.seen.fill(Seen::default());
+            self.netpolled = now;
+            self.postpone_procs();
+        }
+        slept
+    }
+
+    /// Delays the next reading of the number of CPUs. It takes longer than most short busy times.
+    fn postpone_procs(&mut self) {
+        let soonest = clock::after(SLICE).saturating_sub(clock::nanos(SLOW_CHECK));
+        self.procs_read = self.procs_read.max(soonest);
+    }
+
+    /// Checks every P once.
+    pub(super) fn round(&mut self, now: u64) -> Round {
+        let sched = self.sched.clone();
+        let mut round = Round::Quiet;
+        self.refresh_ps(now);
+        // Queued work although a P is idle and no M spins.
+        if sched.has_queued() || (0..self.ps.len()).any(|number| self.has_stale_work(number)) {
+            sched.wakep();
+        }
+        self.look_at_width(now);
+        for number in 0..self.ps.len() {
+            let Some(p) = self.ps.get(number).cloned() else { continue };
+            match self.look(number, &p, now) {
+                Round::Acted => round = Round::Acted,
+                Round::Watching if round == Round::Quiet => round = Round::Watching,
+                Round::Watching | Round::Quiet => {}
+            }
+        }
+        self.look_at_handed_off(now);
+        self.look_at_timers(now);
+        self.look_at_net(now);
+        self.late_reaps.round(&sched, now);
+        if now - self.procs_read >= clock::nanos(SLOW_CHECK) {
+            self.procs_read = now;
+            sched.update_procs();
+        }
+        round
+    }
+
+    /// Refreshes the view of the active Ps. Forgets what is known of a number if its holder has
+    /// changed.
+    fn refresh_ps(&mut self, now: u64) {
+        if self.ps.is_fresh(&self.sched) {
+            return;
+        }
+        // Before the holders change: what is known of a handed-off P is still under its number.
+        self.note_hand_offs(now);
+        let before = self.ps.copy(&self.sched);
+        self.seen.resize(self.ps.len(), Seen::default());
+        for (number, seen) in self.seen.iter_mut().enumerate() {
+            let former = before.get(number).and_then(Option::as_ref);
+            let is_same = match (former, self.ps.get(number)) {
+                (Some(former), Some(p)) => Arc::ptr_eq(former, p),
+                (None, None) => true,
+                (Some(_), None) | (None, Some(_)) => false,
+            };
+            if !is_same {
+                *seen = Seen::default();
+            }
+        }
+    }
+
+    /// Whether the ring of the P has more goroutines than the P has run since the last round.
+    fn has_stale_work(&self, number: usize) -> bool {
+        let (Some(p), Some(seen)) = (self.ps.get(number), self.seen.get(number)) else {
+            return false;
+        };
+        let queued = p.runq.len() as u64;
+        queued > 0 && queued >= p.counters.polls.get() - seen.marks.polls
+    }
+
+    /// Whether a shared queue or a ring has work.
+    fn any_work(&self) -> bool {
+        self.sched.has_queued() || self.ps.iter().any(|p| p.runq.len() > 0)
+    }
+
+    /// Changes the number of running Ps if that increases throughput.
+    fn look_at_width(&mut self, now: u64) {
+        let sched = self.sched.clone();
+        if !sched.config.adaptive {
+            return;
+        }
+        if sched.max_procs() > WIDTH_PROCS {
+            // The maximum may have been raised while this thread set a lower number.
+            if sched.procs() < sched.max_procs() {
+                sched.set_width(sched.max_procs());
+            }
+            return;
+        }
+        self.count();
+        let (limit, width, waiting) = (sched.max_procs(), sched.procs(), self.any_work());
+        let mut running = 0;
+        let mut stuck = false;
+        for number in 0..self.ps.len() {
+            let Some(p) = self.ps.get(number).cloned() else { continue };
+            let is_running = p.status() == PStatus::Running;
+            running += usize::from(is_running);
+            if width == limit || !is_running {
+                // Out of date in the next round.
+                self.seen[number].cpu = None;
+            } else {
+                stuck |= self.is_stuck(number, &p, now);
+            }
+        }
+        let sample = Sample { counts: self.counts, limit, width, running, stuck, waiting };
+        if let Some(width) = self.width.round(now, &sample) {
+            sched.set_width(width);
+        }
+    }
+
+    /// Adds up what the counters of the active Ps have grown since the last round.
+    fn count(&mut self) {
+        for (number, seen) in self.seen.iter_mut().enumerate() {
+            let Some(p) = self.ps.get(number) else { continue };
+            let counts = Counts::of(&p.counters);
+            if let Some(before) = seen.counted.replace(counts) {
+                self.counts.add(&counts.since(&before));
+            }
+        }
+    }
+
+    /// Whether `p` makes no progress, and not only because its thread has lost its CPU.
+    fn is_stuck(&mut self, number: usize, p: &P, now: u64) -> bool {
+        let lying = self.has_stale_work(number);
+        let seen = &mut self.seen[number];
+        // Between polls the P may belong to a thread that is not awake yet.
+        let in_poll = p.goid() != 0 && seen.marks.is_still(p, now);
+        if !lying && !in_poll {
+            seen.cpu = None;
+            return false;
+        }
+        let cpu = thread_state::cpu(p.thread());
+        let Some(before) = std::mem::replace(&mut seen.cpu, cpu) else { return false };
+        let used = cpu.map_or(0, |cpu| cpu.saturating_sub(before));
+        used >= clock::nanos(PROGRESS_CPU) || thread_state::sleep(p.thread()) != Some(Sleep::No)
+    }
+
+    /// Wakes an M for timers that are overdue. Fires them itself if no M can be started.
+    fn look_at_timers(&self, now: u64) {
+        let next = self.sched.next_timer();
+        if next.saturating_add(clock::nanos(SYSMON_NAP)) > now {
+            return;
+        }
+        let (idle, _) = self.sched.idle.word.counts();
+        if idle > 0 && self.sched.ensure_timer_sleeper(next) == Started::Refused {
+            for timers in self.sched.ps.all_timers().filter(|timers| timers.next_when() <= now) {
+                timers.fire(now);
+            }
+        }
+    }
+
+    /// Sends an M with an idle P to a netpoller that no M has polled for a while. Polls it itself
+    /// if no M can be started.
+    fn look_at_net(&mut self, now: u64) {
+        let sched = &self.sched;
+        let Some(netpoll) = sched.net.in_use() else { return };
+        let mut is_polled = sched.net.is_awaited();
+        for (p, seen) in (0..).map_while(|number| self.ps.get(number)).zip(&mut self.seen) {
+            let netpolls = p.counters.netpolls.get();
+            let before = seen.netpolls.replace(netpolls);
+            is_polled |= before.is_some_and(|before| before != netpolls);
+        }
+        if is_polled {
+            self.netpolled = now;
+            return;
+        }
+        if now - self.netpolled < clock::nanos(SYSMON_MAX_NAP) {
+            return;
+        }
+        self.netpolled = now;
+        let (idle, spinning) = sched.idle.word.counts();
+        // An M that spins goes to the netpoller if it finds no work.
+        let sent = idle > 0
+            && (spinning > 0
+                || sched.start_spinning(sched.idle.word.spin_anyway()) == Started::Enough);
+        if !sent {
+            sched.net.rescue(&**netpoll);
+        }
+    }
+
+    fn look(&mut self, number: usize, p: &Arc<P>, now: u64) -> Round {
+        let polls = p.counters.polls.get();
+        let call = p.calls.get();
+        let seen = &mut self.seen[number];
+        let marks = &mut seen.marks;
+        let same_call = marks.call == call;
+        if !same_call {
+            (marks.call, marks.call_since) = (call, now);
+        }
+        let is_running = p.status() == PStatus::Running;
+        let is_in_poll = is_running && !call.is_under_way();
+        let services = p.counters.services.get();
+        if marks.services != services {
+            (marks.services, marks.service_since) = (services, now);
+        } else if is_in_poll && now - marks.service_since >= clock::nanos(SYSMON_MAX_NAP) {
+            marks.service_since = now;
+            p.ask_attention();
+        }
+        if marks.polls != polls {
+            let is_slow = polls - marks.polls == 1;
+            (marks.polls, marks.poll_since) = (polls, now);
+            seen.poll = PollSeen::default();
+            if is_slow && is_in_poll && self.is_wanted(p, now) {
+                self.begin_watch(number, p, now);
+                return Round::Watching;
+            }
+            return Round::Quiet;
+        }
+        // A slice of several polls ends in a service. The poll of a handed-off P is asked at the
+        // hand-off.
+        if is_in_poll && now - marks.poll_since >= clock::nanos(SLICE) {
+            p.note_long_poll(marks.poll_since);
+            p.ask_yield();
+        }
+        let marks = *marks;
+        match is_running {
+            true if is_in_poll => self.look_at_poll(number, p, marks, now),
+            true if same_call => self.look_at_call(p, marks, now),
+            true | false => Round::Quiet,
+        }
+    }
+
+    /// Reads the CPU time of a thread whose poll has just begun. The next round then knows whether
+    /// the thread has run since.
+    fn begin_watch(&mut self, number: usize, p: &P, now: u64) {
+        let cpu = thread_state::cpu(p.thread());
+        self.seen[number].poll.suspect = cpu.map(|cpu| Suspect::new(now, cpu));
+    }
+
+    /// Checks a marked blocking call that was under way in the last round.
+    fn look_at_call(&self, p: &P, marks: Marks, now: u64) -> Round {
+        let long = now - marks.call_since >= clock::nanos(SLICE);
+        let stuck = || p.calls.get() == marks.call;
+        if (long || self.is_wanted(p, now)) && self.sched.handoffp(p, stuck) {
+            return Round::Acted;
+        }
+        Round::Quiet
+    }
+
+    /// Checks an unmarked poll that was under way in the last round.
+    fn look_at_poll(&mut self, number: usize, p: &P, marks: Marks, now: u64) -> Round {
+        let stuck = now - marks.poll_since;
+        if p.goid() == 0 {
+            return Round::Quiet;
+        }
+        if stuck < clock::nanos(SYSMON_NAP) {
+            return if self.is_wanted(p, now) { Round::Watching } else { Round::Quiet };
+        }
+        let (idle, _) = self.sched.idle.word.counts();
+        if idle > 0 && p.runq.has_next() {
+            // A thief takes the `runnext` that this M does not reach.
+            let _ = self.sched.start_spinning(self.sched.idle.word.spin_anyway());
+            return Round::Acted;
+        }
+        let (long, wanted) = (stuck >= clock::nanos(SLICE), self.is_wanted(p, now));
+        let patience = if wanted && self.is_urgent(now) {
+            // A poll that uses channels yields at its next operation; one that computes does not.
+            p.ask_yield();
+            SYSMON_MAX_NAP
+        } else {
+            COMPUTING_AFTER
+        };
+        // Also if no goroutine waits for the P: the time of the sleep is known when one does.
+        let kind = self.classify(number, p, patience, now);
+        if !long && !wanted {
+            return Round::Quiet;
+        }
+        let Some(kind) = kind else {
+            let in_call = self.seen[number].poll.suspect.as_ref().is_some_and(Suspect::is_in_call);
+            return if in_call { Round::Watching } else { Round::Quiet };
+        };
+        let goid = p.goid();
+        let still = || p.counters.polls.get() == marks.polls && p.calls.get() == marks.call;
+        let computes = kind == StallKind::Computing;
+        // Under the lock of the lists: if `p` is running there, it is handed off.
+        let hands_off = || {
+            let hands_off = still() && p.status() == PStatus::Running;
+            if hands_off && computes {
+                pause::mark(p);
+            }
+            hands_off
+        };
+        if (computes && !wanted) || !self.sched.handoffp(p, hands_off) {
+            return Round::Quiet;
+        }
+        if computes {
+            pause::call(&self.sched);
+        }
+        if kind == StallKind::Blocked {
+            self.watch_until = now + clock::nanos(SLICE);
+        }
+        let report = if long || kind == StallKind::Blocked { Report::Made } else { Report::Due };
+        // If no goroutine waited for the P, the hand-off is a precaution and not a stall.
+        if report == Report::Made && wanted {
+            self.sched.report_stall(p, goid, kind, Duration::from_nanos(stuck));
+        }
+        let hog = computes.then_some(Hog { goid, polls: marks.polls, report });
+        self.note_own_hand_off(p, hog, now);
+        Round::Acted
+    }
+
+    /// Whether a goroutine that a timer, an event or an outside thread woke waits, and a P may be
+    /// handed off early for it: see [`Hog`].
+    fn is_urgent(&self, now: u64) -> bool {
+        let waits = self.sched.next_timer() <= now
+            || !self.sched.inbox.is_empty()
+            || self.ps.iter().any(|p| p.runq.newcomers_len() > 0);
+        // A spinning M will find it.
+        let (_, spinning) = self.sched.idle.word.counts();
+        if !waits || spinning > 0 {
+            return false;
+        }
+        // Hogs that are paused take no CPU time from others, however many there are.
+        pause::is_on(&self.sched) || self.handed_off.hogs() < self.sched.max_procs()
+    }
+
+    /// Whether work or a timer waits and no other P is idle.
+    fn is_wanted(&self, p: &P, now: u64) -> bool {
+        let (idle, _) = self.sched.idle.word.counts();
+        let work = || p.runq.has_next() || self.any_work() || self.sched.next_timer() <= now;
+        idle == 0 && work()
+    }
+}
