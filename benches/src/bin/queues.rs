@@ -8,7 +8,7 @@
 
 use crossbeam_deque::{Injector, Worker};
 use crossbeam_queue::SegQueue;
-use gmp_rt::dev_hooks::{Global, In, Ring};
+use gmp_rt::dev_hooks::{Batch, Global, In, Ring};
 use std::hint::black_box;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -29,7 +29,8 @@ fn main() {
     ]);
     println!("inbox, 8 threads push singles, 1 takes");
     table(&[
-        ("inbox (Injector)", inbox_singles),
+        ("inbox, shares of 64", || inbox_singles(64)),
+        ("inbox, one by one", || inbox_singles(1)),
         ("locked list", list_singles),
         ("crossbeam SegQueue", seg_singles),
     ]);
@@ -187,9 +188,17 @@ fn singles(push: impl Fn(usize) + Sync, take: impl Fn() -> usize) -> f64 {
     per_item(start, PUSHERS * SINGLES)
 }
 
-fn inbox_singles() -> f64 {
-    let inbox = In::default();
-    singles(|n| inbox.push(n), || usize::from(inbox.pop().is_some()))
+fn inbox_singles(share: usize) -> f64 {
+    let (inbox, batch) = (In::default(), Batch::default());
+    let take = || {
+        let mut taken = 0;
+        inbox.take(share, &batch, |n| {
+            black_box(n);
+            taken += 1;
+        });
+        taken
+    };
+    singles(|n| inbox.push(n), take)
 }
 
 fn list_singles() -> f64 {

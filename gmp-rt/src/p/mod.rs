@@ -41,7 +41,7 @@ use self::status::StatusWord;
 use crate::g::heap::{self, Cache};
 use crate::g::{GRef, GSight, GoId};
 use crate::prim::Ordering::{Acquire, Relaxed, Release};
-use crate::prim::{AtomicBool, AtomicU64, CachePadded, fixed};
+use crate::prim::{AtomicBool, AtomicU64, BatchQueue, CachePadded, fixed};
 use crate::tuning::SLICE;
 use crate::util::clock;
 use crate::util::rand::Rand;
@@ -192,6 +192,8 @@ pub(crate) struct Own {
     pub(crate) seen_slice: Cell<u64>,
     /// Whether the next search takes from the inbox before the global queue.
     inbox_first: Cell<bool>,
+    /// Room for goroutines that the P takes from the inbox.
+    pub(crate) inbox_batch: BatchQueue<GRef>,
     /// The time of the last read of the clock. Exact enough for the start of a wait.
     pub(crate) stamp: Cell<u64>,
     /// The stamp when the current slice began.
@@ -372,6 +374,7 @@ impl OwnedP {
             global_slice: Cell::new(0),
             seen_slice: Cell::new(0),
             inbox_first: Cell::new(false),
+            inbox_batch: BatchQueue::new_fifo(),
             stamp: Cell::new(0),
             slice_began: Cell::new(0),
             next_wake: Cell::new(0),

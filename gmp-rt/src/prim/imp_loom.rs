@@ -254,10 +254,33 @@ impl<T> Injector<T> {
         self.len.store(list.len(), Ordering::Release);
     }
 
-    pub(crate) fn steal(&self) -> crossbeam_deque::Steal<T> {
+    /// Moves the first half of the values, but at most `limit`, to `batch`.
+    pub(crate) fn steal_batch_with_limit(
+        &self,
+        batch: &BatchQueue<T>,
+        limit: usize,
+    ) -> crossbeam_deque::Steal<()> {
         let mut list = self.list.lock();
-        let first = list.pop_front();
+        if list.is_empty() {
+            return crossbeam_deque::Steal::Empty;
+        }
+        let n = list.len().div_ceil(2).min(limit);
+        batch.0.borrow_mut().extend(list.drain(..n));
         self.len.store(list.len(), Ordering::Release);
-        first.map_or(crossbeam_deque::Steal::Empty, crossbeam_deque::Steal::Success)
+        crossbeam_deque::Steal::Success(())
+    }
+}
+
+/// A replacement for the queue of one thread. Only its owner uses it here.
+#[derive(Debug)]
+pub(crate) struct BatchQueue<T>(std::cell::RefCell<VecDeque<T>>);
+
+impl<T> BatchQueue<T> {
+    pub(crate) fn new_fifo() -> Self {
+        Self(std::cell::RefCell::new(VecDeque::new()))
+    }
+
+    pub(crate) fn pop(&self) -> Option<T> {
+        self.0.borrow_mut().pop_front()
     }
 }

@@ -82,6 +82,8 @@ mod imp {
     pub use super::fixed::Mutex as SleepMutex;
     /// A queue with many producers and many consumers.
     pub(crate) use crossbeam_deque::Injector;
+    /// A queue that one thread fills in batches and empties.
+    pub(crate) use crossbeam_deque::Worker as BatchQueue;
 
     /// Declares a value of the process, which is made at its first use.
     macro_rules! process_wide {

@@ -156,13 +156,17 @@ impl Worker<'_> {
     /// Takes this P's share of the inbox: one goroutine to run, the rest as newcomers.
     fn take_inbox(&self, p: &OwnedP) -> Option<GRef> {
         let inbox = &self.local.sched.inbox;
-        let first = inbox.get()?;
-        for _ in 1..self.local.sched.share(inbox.len() + 1) {
-            let Some(gp) = inbox.get() else { break };
-            self.local.put_newcomer(p, gp);
+        if inbox.is_empty() {
+            return None;
         }
+        let mut first = None;
+        let share = self.local.sched.share(inbox.len());
+        inbox.take(share, &p.own().inbox_batch, |gp| match first {
+            None => first = Some(gp),
+            Some(_) => self.local.put_newcomer(p, gp),
+        });
         self.wake_for_batch(p);
-        Some(first)
+        first
     }
 
     /// Steals from the other Ps in several rounds. Returns `None` at once if half as many Ms spin

@@ -4,9 +4,12 @@
 //! Such a thread has no local queue and submits one goroutine at a time. At the global queue's lock
 //! many of them would wait for each other. `crossbeam_deque::Injector` has no lock. With eight
 //! threads that push it is faster than the locked list (`gmp-bench --bin queues`).
+//!
+//! A P takes its share in batches: one atomic operation on the shared line moves up to half of the
+//! queue to a `crossbeam_deque::Worker` of the P.
 
 use crate::g::GRef;
-use crate::prim::Injector;
+use crate::prim::{BatchQueue, Injector};
 use crossbeam_deque::Steal;
 
 /// The inbox. See the [module](self).
@@ -35,12 +38,19 @@ impl Inbox {
         self.0.push(gp);
     }
 
-    /// Takes the first goroutine.
-    pub(crate) fn get(&self) -> Option<GRef> {
-        loop {
-            match self.0.steal() {
-                Steal::Success(gp) => return Some(gp),
-                Steal::Empty => return None,
+    /// Removes up to `limit` goroutines and passes them to `each` in order. `batch` is empty before
+    /// and after the call.
+    pub(crate) fn take(&self, limit: usize, batch: &BatchQueue<GRef>, mut each: impl FnMut(GRef)) {
+        let mut left = limit;
+        while left > 0 {
+            match self.0.steal_batch_with_limit(batch, left) {
+                Steal::Success(()) => {
+                    while let Some(gp) = batch.pop() {
+                        left -= 1;
+                        each(gp);
+                    }
+                }
+                Steal::Empty => return,
                 Steal::Retry => {}
             }
         }

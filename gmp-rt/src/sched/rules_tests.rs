@@ -15,6 +15,7 @@ use crate::g::{Birth, Ids, cell, waker};
 use crate::m::{Grant, M};
 use crate::netpoll::{Bell, Delay, Netpoll, Ready};
 use crate::p::runq::Queued;
+use crate::prim::BatchQueue;
 use crate::prim::fixed::Mutex;
 use crate::sched::local::Local;
 use crate::sysmon::Sysmon;
@@ -635,7 +636,8 @@ fn an_m_without_a_p_puts_goroutines_of_events_into_the_inbox() {
     let mut worker = bench.worker();
     wakers.into_iter().for_each(|waker| worker.ready.push(StoredWaker::from(waker)));
     bench.local.enter(|| worker.wake_ready_outside());
-    let inbox: Vec<u64> = std::iter::from_fn(|| bench.sched().inbox.get().map(leak)).collect();
+    let mut inbox = Vec::new();
+    bench.sched().inbox.take(usize::MAX, &BatchQueue::new_fifo(), |gp| inbox.push(leak(gp)));
     assert_eq!(inbox, events);
     assert_eq!(bench.local.p().runq.len(), 0);
 }

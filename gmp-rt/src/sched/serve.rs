@@ -175,10 +175,8 @@ impl Local {
             return;
         }
         self.in_batch(Place::Newcomer, || {
-            for _ in 0..self.sched.share(inbox.len()) {
-                let Some(gp) = inbox.get() else { break };
-                self.put_newcomer(p, gp);
-            }
+            let share = self.sched.share(inbox.len());
+            inbox.take(share, &p.own().inbox_batch, |gp| self.put_newcomer(p, gp));
         });
     }
 

@@ -17,6 +17,7 @@ use crate::m::M;
 use crate::netpoll::Ready;
 use crate::p::OwnedP;
 use crate::p::runq::Queued;
+use crate::prim::BatchQueue;
 use crate::timer::Timers;
 use crate::tuning::{GLOBAL_TICK, NEWCOMER_TURN, SLICE};
 use crate::util::clock::{self, stopped};
@@ -147,7 +148,9 @@ impl Bench {
 
     /// Empties the inbox. Returns the ids in order.
     fn inbox(&self) -> Vec<u64> {
-        ids(std::iter::from_fn(|| self.local.sched.inbox.get()).collect())
+        let mut all = GList::new();
+        self.local.sched.inbox.take(usize::MAX, &BatchQueue::new_fifo(), |gp| all.push_back(gp));
+        ids(all)
     }
 
     /// Returns how many steals were counted, and how many stolen goroutines.

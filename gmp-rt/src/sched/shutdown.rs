@@ -20,9 +20,9 @@ use super::{Sched, handoff, local};
 use crate::g::status::Phase;
 use crate::g::{G, GoId, cell, heap};
 use crate::m::MId;
-use crate::prim::AtomicBool;
 use crate::prim::Ordering::{Relaxed, SeqCst};
 use crate::prim::fixed::{Condvar, Mutex};
+use crate::prim::{AtomicBool, BatchQueue};
 use crate::tuning::{SLICE, SYSMON_MAX_NAP};
 use crate::util::clock;
 use std::sync::Arc;
@@ -62,13 +62,13 @@ impl Sched {
         if !self.idle.with(|lists| lists.stopping) {
             return;
         }
-        while let Some(gp) = self.inbox.get() {
+        self.inbox.take(usize::MAX, &BatchQueue::new_fifo(), |gp| {
             let _ = gp.status.abort();
             let _ = gp.status.to_running();
             let output = cell::cancel(&gp);
             self.live.add_finished();
             cell::complete(gp, output);
-        }
+        });
     }
 
     /// Aborts every goroutine of this runtime, which is closing. Stops its threads if none is left.

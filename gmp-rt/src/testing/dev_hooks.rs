@@ -10,6 +10,7 @@ use crate::g::list::GList;
 use crate::g::ptr::GPtr;
 use crate::g::{G, GRef};
 use crate::p::runq::{Full, Got, RunQ, StealNext};
+use crate::prim::BatchQueue;
 use crate::sched::globq::GlobQ;
 use crate::sched::inbox::Inbox;
 use crate::sys::thread_state;
@@ -108,9 +109,19 @@ impl In {
         self.0.put(fake(n));
     }
 
-    /// Removes and returns the first number.
-    pub fn pop(&self) -> Option<usize> {
-        self.0.get().map(number)
+    /// Removes up to `limit` numbers and passes them to `each`.
+    pub fn take(&self, limit: usize, batch: &Batch, mut each: impl FnMut(usize)) {
+        self.0.take(limit, &batch.0, |gp| each(number(gp)));
+    }
+}
+
+/// A P's room for what it takes from the inbox.
+#[derive(Debug)]
+pub struct Batch(BatchQueue<GRef>);
+
+impl Default for Batch {
+    fn default() -> Self {
+        Self(BatchQueue::new_fifo())
     }
 }
 
