@@ -29,24 +29,6 @@ where
     box_future!(future: F => spawn_from(future, origin))
 }
 
-/// Starts a goroutine with a name, which dumps and reports show.
-///
-/// # Examples
-///
-/// ```
-/// # use gmp_rt as gmp;
-/// let handle = gmp::spawn_named("adder", async { 1 + 1 });
-/// assert_eq!(gmp::block_on(handle).unwrap(), 2);
-/// ```
-#[track_caller]
-pub fn spawn_named<F>(name: impl Into<String>, future: F) -> JoinHandle<F::Output>
-where
-    F: Future<Output: Send + 'static> + Send + 'static,
-{
-    let origin = Origin::named(Location::caller(), name.into().into_boxed_str());
-    box_future!(future: F => spawn_from(future, origin))
-}
-
 #[inline]
 pub(crate) fn spawn_from<F>(future: F, origin: Origin) -> JoinHandle<F::Output>
 where
@@ -91,7 +73,7 @@ pub fn num_goroutine() -> u64 {
 
 /// Returns how many goroutines of this runtime run in parallel (Go: `GOMAXPROCS(0)`).
 ///
-/// [`Builder::max_procs`](crate::Builder::max_procs) describes what this bounds.
+/// [`Builder::max_procs`](crate::runtime::Builder::max_procs) describes what this bounds.
 ///
 /// # Examples
 ///
@@ -107,7 +89,7 @@ pub fn max_procs() -> usize {
 /// Sets how many goroutines of this runtime run in parallel and returns the previous number (Go:
 /// `GOMAXPROCS(n)`).
 ///
-/// [`Builder::max_procs`](crate::Builder::max_procs) describes what this bounds. A larger number
+/// [`Builder::max_procs`](crate::runtime::Builder::max_procs) describes what this bounds. A larger number
 /// takes effect at once, a smaller one as running goroutines reach their next await. No goroutine
 /// is lost or stopped. From then on the number does not follow the CPU quota any more, also if it
 /// was set to its previous value.

@@ -1,6 +1,7 @@
 //! The functions that `#[gmp::main]` and `#[gmp::test]` expand to. Not for programs.
 
 use crate::g::join::{JoinError, JoinHandle};
+use crate::g::origin::Origin;
 use crate::runtime::block_on::block_on_for;
 use crate::runtime::{Builder, Runtime, block_on, context};
 use crate::sched::dead::Parked;
@@ -8,6 +9,7 @@ use crate::sched::event::{self, Event, reporter};
 use crate::sched::{current, dump};
 use crate::sys::own_threads::OwnThread;
 use crate::sys::{quit, stderr};
+use std::panic::Location;
 use std::pin::Pin;
 use std::process::{ExitCode, Termination};
 use std::sync::Once;
@@ -131,7 +133,8 @@ fn spawn_main<F>(runtime: &Runtime, future: Pin<Box<F>>) -> JoinHandle<ExitCode>
 where
     F: Future<Output: Termination> + Send + 'static,
 {
-    runtime.handle().spawn_named("main", async { future.await.report() })
+    let origin = Origin::named(Location::caller(), "main".into());
+    runtime.handle().spawn_from(async { future.await.report() }, origin)
 }
 
 #[track_caller]

@@ -1,7 +1,7 @@
 //! The scheduler of [gmp](https://docs.rs/gmp): goroutines for Rust.
 //!
 //! Programs use the facade crate `gmp`. This crate runs goroutines. It contains no channels and no
-//! sockets. These use it through [`park`].
+//! sockets. These use it through [`task::park`].
 //!
 //! The modules, from the lowest layer up:
 //!
@@ -14,7 +14,7 @@
 //! | `p` | processors (P) |
 //! | `m` | worker threads (M) |
 //! | `sched` | the scheduler; its README explains the design |
-//! | [`runtime`], [`time`] | the interface for programs |
+//! | [`runtime`], [`task`], [`time`] | the interface for programs |
 #![cfg_attr(not(test), warn(clippy::print_stdout))]
 
 #[macro_use]
@@ -33,6 +33,7 @@ mod limits;
 mod m;
 mod netpoll;
 mod p;
+#[doc(hidden)]
 pub mod park;
 #[doc(hidden)]
 pub mod preempt;
@@ -42,6 +43,7 @@ pub mod prim;
 pub mod runtime;
 mod sched;
 mod sys;
+pub mod task;
 mod throw;
 pub mod time;
 mod timer;
@@ -50,20 +52,15 @@ mod util;
 mod wait_reason;
 mod yielding;
 
-pub use crate::ambient::{goid, max_procs, num_goroutine, set_max_procs, spawn, spawn_named};
-pub use crate::blocking::{blocking, spawn_blocking};
+pub use crate::ambient::{goid, max_procs, num_goroutine, set_max_procs, spawn};
+pub use crate::blocking::{block_in_place, spawn_blocking};
 #[doc(hidden)]
 pub use crate::g::join::panic_message;
-pub use crate::g::join::{Cancelled, JoinError, JoinHandle, JoinPanic};
+pub use crate::g::join::{JoinError, JoinHandle};
 #[doc(hidden)]
 pub use crate::macros::probe as __go;
-pub use crate::runtime::{
-    BuildError, Builder, Handle, PanicPolicy, ProcsError, Runtime, ShutdownError, block_on,
-};
-pub use crate::time::{
-    AfterFunc, Elapsed, Sleep, Ticker, Timeout, Timer, after_func, sleep, sleep_until, timeout,
-    timeout_at,
-};
-pub use crate::yielding::{Checkpoint, YieldNow, checkpoint, yield_now};
+pub use crate::runtime::{Runtime, block_on};
+pub use crate::time::{Ticker, Timer, after, after_func, sleep, sleep_until, timeout, timeout_at};
+pub use crate::yielding::{checkpoint, yield_now};
 #[doc(hidden)]
 pub use gmp_macros::{go as __go_macro, preemptible_block as __preemptible_block_macro};

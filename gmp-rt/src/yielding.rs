@@ -139,8 +139,8 @@ impl Future for Checkpoint {
         if self.yielded {
             return Poll::Ready(());
         }
-        let go_on = budget::poll_go_on(cx);
-        self.yielded = go_on.is_pending();
-        go_on
+        let proceed = budget::poll_proceed(cx);
+        self.yielded = proceed.is_pending();
+        proceed
     }
 }

@@ -9,7 +9,7 @@
 use crate::const_fn::const_fn;
 use crate::mutex_guard::{MutexGuard, OwnedMutexGuard};
 use crate::raw_mutex::{AsRaw, RawLock, RawMutex};
-use gmp_rt::park::{WaitReason, note_wait};
+use gmp_rt::task::park::{WaitReason, note_wait};
 use pin_project_lite::pin_project;
 use std::cell::UnsafeCell;
 use std::fmt;

@@ -22,7 +22,7 @@ use std::fmt;
 /// static GREETED: Once = Once::new();
 ///
 /// async fn greet() {
-///     GREETED.do_once(|| async { println!("hello") }).await;
+///     GREETED.call(|| async { println!("hello") }).await;
 /// }
 ///
 /// gmp_rt::block_on(async {
@@ -67,7 +67,7 @@ impl Once {
     ///
     /// If a call is dropped while it waits, nothing happens. If it is dropped while it runs `f`,
     /// then `f` ends there and counts as done.
-    pub async fn do_once<F, Fut>(&self, f: F)
+    pub async fn call<F, Fut>(&self, f: F)
     where
         F: FnOnce() -> Fut,
         Fut: Future<Output = ()>,
@@ -84,8 +84,8 @@ impl Once {
     ///
     /// # Panics
     ///
-    /// As [`do_once`](Self::do_once).
-    pub fn do_once_blocking(&self, f: impl FnOnce()) {
+    /// As [`call`](Self::call).
+    pub fn call_blocking(&self, f: impl FnOnce()) {
         if self.is_done() {
             return;
         }

@@ -12,7 +12,7 @@ use crate::raw_rw_lock::{AsRawRw, RawRead, RawRwLock, RawWrite};
 use crate::rw_lock_guard::{
     OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLockReadGuard, RwLockWriteGuard,
 };
-use gmp_rt::park::{WaitReason, note_wait};
+use gmp_rt::task::park::{WaitReason, note_wait};
 use pin_project_lite::pin_project;
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -262,7 +262,7 @@ impl<'a, T: ?Sized> Future for ReadLock<'a, T> {
         if this.read.poll_read(this.lock, cx).is_ready() {
             return Poll::Ready(RwLockReadGuard::new(this.lock));
         }
-        note_wait(cx, WaitReason::RwMutexRLock, this.lock.addr());
+        note_wait(cx, WaitReason::RwLockRead, this.lock.addr());
         Poll::Pending
     }
 }
@@ -287,7 +287,7 @@ impl<'a, T: ?Sized> Future for WriteLock<'a, T> {
         if this.write.poll_write(this.lock, cx).is_ready() {
             return Poll::Ready(RwLockWriteGuard::new(this.lock));
         }
-        note_wait(cx, WaitReason::RwMutexLock, this.lock.addr());
+        note_wait(cx, WaitReason::RwLockWrite, this.lock.addr());
         Poll::Pending
     }
 }
@@ -311,7 +311,7 @@ impl<T: ?Sized> Future for ReadLockOwned<T> {
         let this = self.project();
         let lock = this.lock.as_ref().expect("polled again after it had the lock");
         if this.read.poll_read(lock, cx).is_pending() {
-            note_wait(cx, WaitReason::RwMutexRLock, lock.addr());
+            note_wait(cx, WaitReason::RwLockRead, lock.addr());
             return Poll::Pending;
         }
         Poll::Ready(OwnedRwLockReadGuard::new(this.lock.take().expect("looked at above")))
@@ -337,7 +337,7 @@ impl<T: ?Sized> Future for WriteLockOwned<T> {
         let this = self.project();
         let lock = this.lock.as_ref().expect("polled again after it had the lock");
         if this.write.poll_write(lock, cx).is_pending() {
-            note_wait(cx, WaitReason::RwMutexLock, lock.addr());
+            note_wait(cx, WaitReason::RwLockWrite, lock.addr());
             return Poll::Pending;
         }
         Poll::Ready(OwnedRwLockWriteGuard::new(this.lock.take().expect("looked at above")))

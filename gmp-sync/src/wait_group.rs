@@ -6,8 +6,8 @@
 use crate::waiter::{Abandoned, Ended, Home, Waiter};
 use crate::waitq::Queue;
 use crate::wakers::Wakers;
-use gmp_rt::park::{WaitReason, note_wait, poll_go_on};
 use gmp_rt::prim::Mutex;
+use gmp_rt::task::park::{WaitReason, note_wait, poll_proceed};
 use pin_project_lite::pin_project;
 use std::ops::ControlFlow;
 use std::pin::Pin;
@@ -125,7 +125,7 @@ impl WaitGroup {
         }
         self.add(1);
         let done = Done(self.clone());
-        if const { gmp_rt::park::is_large::<F>() } {
+        if const { gmp_rt::task::park::is_large::<F>() } {
             return gmp_rt::spawn(run(Box::pin(future), done));
         }
         gmp_rt::spawn(run(future, done))
@@ -147,8 +147,8 @@ impl WaitGroup {
     /// # Cancel safety
     ///
     /// Cancel-safe.
-    pub fn wait(&self) -> Wait {
-        Wait { waiter: Waiter::new(self.shared.clone(), ()) }
+    pub fn wait(&self) -> WaitGroupWait {
+        WaitGroupWait { waiter: Waiter::new(self.shared.clone(), ()) }
     }
 }
 
@@ -172,18 +172,18 @@ pin_project! {
     /// The future of [`WaitGroup::wait`].
     #[derive(Debug)]
     #[must_use = "futures do nothing unless awaited"]
-    pub struct Wait {
+    pub struct WaitGroupWait {
         #[pin]
         waiter: Waiter<Arc<Shared>>,
     }
 }
 
-impl Future for Wait {
+impl Future for WaitGroupWait {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let mut waiter = self.project().waiter;
-        ready!(poll_go_on(cx));
+        ready!(poll_proceed(cx));
         let ended = waiter.as_mut().poll_wait(cx, |state, ()| match state.count {
             0 => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),

@@ -140,7 +140,7 @@ impl<T> Future for JoinHandle<T> {
             note_wait(cx, WaitReason::Join, self.goid as usize);
             return Poll::Pending;
         }
-        ready!((g.vtable.poll_go_on)(cx));
+        ready!((g.vtable.poll_proceed)(cx));
         self.g = None;
         // SAFETY: I1 — dead, and the output is taken once: the handle no longer has `g`.
         let outcome = unsafe { cell::take_output::<T>(raw) };
@@ -198,7 +198,7 @@ pub enum JoinError {
     /// The goroutine panicked.
     Panic(JoinPanic),
     /// The goroutine was aborted, or its runtime was shut down.
-    Cancelled(Cancelled),
+    Cancelled(JoinCancelled),
 }
 
 /// The panic of a goroutine: what [`JoinError::Panic`] holds.
@@ -212,7 +212,7 @@ pub struct JoinPanic {
 
 /// The cancellation of a goroutine: what [`JoinError::Cancelled`] holds.
 #[derive(Debug)]
-pub struct Cancelled {
+pub struct JoinCancelled {
     ended: Box<Ended>,
 }
 
@@ -244,7 +244,7 @@ impl JoinError {
     fn new(g: &G, failure: Failure) -> Self {
         let ended = Box::new(Ended::new(g));
         match failure {
-            Failure::Cancelled => Self::Cancelled(Cancelled { ended }),
+            Failure::Cancelled => Self::Cancelled(JoinCancelled { ended }),
             Failure::Panic(payload) => {
                 let message = panic_message(&*payload).into();
                 Self::Panic(JoinPanic { ended, payload: Mutex::new(payload), message })

@@ -16,7 +16,7 @@ pub use self::builder::{BuildError, Builder};
 pub use self::handle::Handle;
 pub use crate::sched::event::{Event, Severity};
 pub use crate::sched::stall::{Stall, StallKind};
-pub use crate::sched::stats::Stats;
+pub use crate::sched::stats::Metrics;
 pub use crate::sched::{PanicPolicy, ProcsError};
 
 use crate::g::join::JoinHandle;
@@ -38,11 +38,11 @@ use std::time::{Duration, Instant};
 ///
 /// ```
 /// # use gmp_rt as gmp;
-/// assert!(gmp::runtime::stats().procs >= 1);
+/// assert!(gmp::runtime::metrics().procs >= 1);
 /// ```
 #[must_use]
-pub fn stats() -> Stats {
-    context::sched().stats()
+pub fn metrics() -> Metrics {
+    context::sched().metrics()
 }
 
 /// Returns what all goroutines of the current runtime do, in the format of Go's dumps.
@@ -53,9 +53,9 @@ pub fn stats() -> Stats {
 ///
 /// ```
 /// # use gmp_rt as gmp;
-/// let handle = gmp::spawn_named("sleeper", gmp::sleep(std::time::Duration::from_secs(60)));
+/// let handle = gmp::spawn(gmp::sleep(std::time::Duration::from_secs(60)));
 /// let dump = gmp::runtime::dump();
-/// assert!(dump.contains("{name: sleeper}"));
+/// assert!(dump.contains("[sleep"));
 /// # handle.abort();
 /// ```
 #[must_use]
@@ -67,13 +67,13 @@ pub fn dump() -> String {
 ///
 /// That is the case if all of these hold:
 ///
-/// - The goroutine blocks its thread outside of [`blocking`](crate::blocking()), or it computes
+/// - The goroutine blocks its thread outside of [`block_in_place`](crate::block_in_place), or it computes
 ///   without an await for a time slice of 10 ms.
 /// - No P is idle, and a goroutine or a timer that is due waits for this P.
 /// - So the runtime hands off the P to another thread.
 ///
 /// A goroutine that sleeps in a system call while nothing else has to run is no stall.
-/// [`Stats::handoffs`] counts all hand-offs, [`Stats::stalls`] counts the stalls. Only Linux shows
+/// [`Metrics::handoffs`] counts all hand-offs, [`Metrics::stalls`] counts the stalls. Only Linux shows
 /// whether a thread sleeps, so elsewhere every stall counts as a computation.
 ///
 /// The hook runs on its own thread, as that of [`on_event`]. A new hook replaces the previous one.

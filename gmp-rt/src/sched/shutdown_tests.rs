@@ -1,10 +1,10 @@
 //! Shutdowns at instants that a program cannot choose. A failure hangs.
 
 use super::*;
-use crate::Builder;
 use crate::g::cell::Newborn;
 use crate::g::origin::Origin;
 use crate::g::{Birth, Ids};
+use crate::runtime::Builder;
 use crate::sched::goid;
 use crate::sched::ready::Gmp;
 use std::panic::Location;

@@ -2,7 +2,7 @@
 
 use super::alarm::Alarm;
 use crate::g::waker::note_wait;
-use crate::sched::budget::poll_go_on;
+use crate::sched::budget::poll_proceed;
 use crate::util::clock;
 use crate::wait_reason::WaitReason;
 use std::pin::Pin;
@@ -54,7 +54,7 @@ pub fn sleep_until(deadline: Instant) -> Sleep {
 
 /// The future of [`sleep`] and [`sleep_until`].
 ///
-/// It is `Unpin`: it can be polled by `&mut`, moved between polls, and [`reset`](Sleep::reset).
+/// It is `Unpin`: it can be polled by `&mut`, moved between polls, and [`reset_at`](Sleep::reset_at).
 #[derive(Debug)]
 #[must_use = "futures do nothing unless awaited"]
 pub struct Sleep {
@@ -79,7 +79,7 @@ impl Sleep {
 
     /// Sets another deadline, in place if it is pending: then who awaits it is woken at the new
     /// one. After it was over it must be awaited again.
-    pub fn reset(&mut self, deadline: Instant) {
+    pub fn reset_at(&mut self, deadline: Instant) {
         self.reset_to(clock::of(deadline));
     }
 
@@ -124,6 +124,6 @@ impl Future for Sleep {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         ready!(self.poll_due(cx));
-        poll_go_on(cx)
+        poll_proceed(cx)
     }
 }

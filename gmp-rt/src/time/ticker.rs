@@ -34,6 +34,31 @@ pub struct Ticker {
     sleep: Sleep,
 }
 
+/// Returns a ticker whose first tick is one `period` from now (Go: `time.Tick`). The same as
+/// [`Ticker::new`].
+///
+/// # Panics
+///
+/// If `period` is zero, as Go does.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// use gmp::time::{self, Duration};
+///
+/// gmp::block_on(async {
+///     let mut ticker = time::tick(Duration::from_millis(1));
+///     let first = ticker.tick().await;
+///     assert!(ticker.tick().await > first);
+/// });
+/// ```
+#[track_caller]
+#[must_use]
+pub fn tick(period: Duration) -> Ticker {
+    Ticker::new(period)
+}
+
 impl Ticker {
     /// Creates a ticker whose first tick is one `period` from now.
     ///

@@ -92,7 +92,7 @@ impl<F: Future> Future for Timeout<F> {
             }
             *this.state = State::Elapsed;
         }
-        ready!(budget::poll_go_on(cx));
+        ready!(budget::poll_proceed(cx));
         Poll::Ready(Err(Elapsed(())))
     }
 }

@@ -17,8 +17,8 @@ use std::sync::Arc;
 /// # Examples
 ///
 /// ```
-/// # use gmp_sync as sync;
-/// use sync::Context;
+/// # use gmp_sync as gmp;
+/// use gmp::context::Context;
 ///
 /// let (ctx, canceller) = Context::background().with_cancel();
 /// {
@@ -39,19 +39,19 @@ impl Canceller {
     }
 
     /// Ends the context: [`err`](super::Context::err) and [`cause`](super::Context::cause) are
-    /// [`ContextError::Canceled`] from now on.
+    /// [`ContextError::Cancelled`] from now on.
     pub fn cancel(&self) {
         self.end(None);
     }
 
-    /// Ends the context: [`err`](super::Context::err) is [`ContextError::Canceled`] and
+    /// Ends the context: [`err`](super::Context::err) is [`ContextError::Cancelled`] and
     /// [`cause`](super::Context::cause) is `cause` from now on.
     ///
     /// # Examples
     ///
     /// ```
-    /// # use gmp_sync as sync;
-    /// use sync::Context;
+    /// # use gmp_sync as gmp;
+    /// use gmp::context::Context;
     ///
     /// let (ctx, canceller) = Context::background().with_cancel();
     /// canceller.cancel_cause("out of coffee");
@@ -62,7 +62,7 @@ impl Canceller {
     }
 
     pub(crate) fn end(&self, cause: Option<Cause>) {
-        self.scope.end(End::new(ContextError::Canceled, cause));
+        self.scope.end(End::new(ContextError::Cancelled, cause));
     }
 
     /// Turns it into a guard that ends the context on drop.

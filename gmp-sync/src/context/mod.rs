@@ -7,17 +7,16 @@
 mod after_done;
 mod canceller;
 #[expect(unsafe_code, reason = "is the home of waiters")]
-mod done;
+pub(crate) mod done;
 mod error;
 mod scope;
 mod values;
 
 pub use self::after_done::AfterDone;
 pub use self::canceller::{CancelGuard, Canceller};
-pub use self::done::Done;
 pub use self::error::{Cause, ContextError};
 
-use self::done::ScopeRef;
+use self::done::{Done, ScopeRef};
 use self::scope::{End, Scope};
 use self::values::Values;
 use std::any::Any;
@@ -26,6 +25,23 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// Returns the root context (Go: `context.Background()`). The same as [`Context::background`].
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_sync as gmp;
+/// use gmp::context;
+/// use std::time::Duration;
+///
+/// let (ctx, _canceller) = context::background().with_timeout(Duration::from_secs(60));
+/// assert!(ctx.err().is_none());
+/// ```
+#[must_use]
+pub const fn background() -> Context {
+    Context::background()
+}
 
 /// Carries a deadline, a cancellation and values through calls and goroutines (Go:
 /// `context.Context`).
@@ -40,9 +56,9 @@ use std::time::{Duration, Instant};
 /// # Examples
 ///
 /// ```
-/// # use gmp_sync as sync;
+/// # use gmp_sync as gmp;
 /// use std::time::Duration;
-/// use sync::{Context, ContextError};
+/// use gmp::context::{Context, ContextError};
 ///
 /// async fn work(ctx: Context) -> ContextError {
 ///     ctx.done().await
@@ -57,7 +73,7 @@ use std::time::{Duration, Instant};
 ///     assert!(ctx.err().is_none(), "a child's end is its own");
 ///
 ///     canceller.cancel_cause("enough");
-///     assert_eq!(worker.await.unwrap(), ContextError::Canceled);
+///     assert_eq!(worker.await.unwrap(), ContextError::Cancelled);
 /// });
 /// ```
 #[derive(Clone, Default)]
@@ -95,9 +111,9 @@ impl Context {
     /// # Examples
     ///
     /// ```
-    /// # use gmp_sync as sync;
+    /// # use gmp_sync as gmp;
     /// use std::time::Instant;
-    /// use sync::{Context, ContextError};
+    /// use gmp::context::{Context, ContextError};
     ///
     /// let now = Instant::now();
     /// let (ctx, _) = Context::background().with_deadline_cause(now, "the shop is closed");
@@ -156,8 +172,8 @@ impl Context {
     /// # Examples
     ///
     /// ```
-    /// # use gmp_sync as sync;
-    /// use sync::Context;
+    /// # use gmp_sync as gmp;
+    /// use gmp::context::Context;
     ///
     /// struct RequestId(u64);
     /// struct User(&'static str);
@@ -178,8 +194,8 @@ impl Context {
     /// # Examples
     ///
     /// ```
-    /// # use gmp_sync as sync;
-    /// use sync::Context;
+    /// # use gmp_sync as gmp;
+    /// use gmp::context::Context;
     ///
     /// let (ctx, canceller) = Context::background().with_value("log").with_cancel();
     /// let cleanup = ctx.without_cancel();
@@ -219,16 +235,16 @@ impl Context {
     /// # Examples
     ///
     /// ```
-    /// # use gmp_sync as sync;
+    /// # use gmp_sync as gmp;
     /// use std::io;
-    /// use sync::{Context, ContextError};
+    /// use gmp::context::{Context, ContextError};
     ///
     /// let (ctx, canceller) = Context::background().with_cancel();
     /// assert!(ctx.cause().is_none());
     /// canceller.cancel_cause(io::Error::from(io::ErrorKind::BrokenPipe));
     /// let cause = ctx.cause().unwrap();
     /// assert_eq!(cause.downcast_ref::<io::Error>().unwrap().kind(), io::ErrorKind::BrokenPipe);
-    /// assert_eq!(ctx.err(), Some(ContextError::Canceled));
+    /// assert_eq!(ctx.err(), Some(ContextError::Cancelled));
     /// ```
     #[must_use]
     pub fn cause(&self) -> Option<Cause> {
@@ -251,7 +267,7 @@ impl Context {
     /// # Cancel safety
     ///
     /// As [`done`](Self::done).
-    pub fn into_done(self) -> Done<'static> {
+    pub fn done_owned(self) -> Done<'static> {
         Done::new(self.scope.map(ScopeRef::Owned))
     }
 
@@ -270,8 +286,8 @@ impl Context {
     /// # Examples
     ///
     /// ```
-    /// # use gmp_sync as sync;
-    /// use sync::Context;
+    /// # use gmp_sync as gmp;
+    /// use gmp::context::Context;
     ///
     /// let (ctx, canceller) = Context::background().with_cancel();
     /// let (told, tell) = std::sync::mpsc::channel::<()>();
@@ -284,7 +300,7 @@ impl Context {
     /// ```
     #[track_caller]
     pub fn after_func(&self, f: impl FnOnce() + Send + 'static) -> AfterDone {
-        let (runtime, site) = (gmp_rt::Handle::current(), Location::caller());
+        let (runtime, site) = (gmp_rt::runtime::Handle::current(), Location::caller());
         let call = move || runtime.spawn_at(async move { f() }, site).detach();
         // A context that never ends gets a new scope, so that `stop` returns the right result.
         let scope = self.scope.clone().unwrap_or_else(|| Scope::new(None, None));

@@ -220,7 +220,8 @@ unsafe impl<O> List for Arms<'_, O> {
 /// # Examples
 ///
 /// ```
-/// use gmp_sync::{SelectCase, chan, select_cases};
+/// # use gmp_sync as gmp;
+/// use gmp::chan::{SelectCase, chan, select_cases};
 ///
 /// gmp_rt::block_on(async {
 ///     let channels: Vec<_> = (0..10).map(|_| chan::<u32>(1)).collect();
