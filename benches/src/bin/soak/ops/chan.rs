@@ -165,7 +165,7 @@ pub(crate) async fn threads(mut cx: Cx) {
             }
         }
     });
-    let (book, form) = (ledger.clone(), cx.rand.below(3));
+    let (book, form) = (ledger.clone(), cx.rand.below(2));
     let give_up = cx.rand.once_in(4).then(|| cx.rand.size(count));
     let receiver = std::thread::spawn(move || {
         let (mut next, rest) = (0, rx.clone());
