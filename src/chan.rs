@@ -31,6 +31,7 @@
 //!     assert_eq!(lines.recv().await.unwrap(), "sent 1");
 //! }
 //! ```
+#![doc(alias("make", "channel", "mpsc", "mpmc", "make_chan"))]
 
 #[doc(no_inline)]
 pub use gmp_sync::chan::chan;

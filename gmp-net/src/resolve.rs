@@ -27,6 +27,7 @@ use std::net::{IpAddr, SocketAddr};
 /// let addresses = gmp_rt::block_on(gmp_net::resolve("127.0.0.1:80")).unwrap();
 /// assert_eq!(addresses, ["127.0.0.1:80".parse().unwrap()]);
 /// ```
+#[doc(alias("lookup_host", "LookupHost", "getaddrinfo"))]
 pub async fn resolve(addr: &str) -> io::Result<Vec<SocketAddr>> {
     if let Ok(literal) = addr.parse() {
         return Ok(vec![literal]);

@@ -20,6 +20,7 @@ use std::panic::Location;
 /// let handle = gmp::spawn(async { 1 + 1 });
 /// assert_eq!(gmp::block_on(handle).unwrap(), 2);
 /// ```
+#[doc(alias("go", "spawn_task"))]
 #[track_caller]
 pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
 where
@@ -66,6 +67,7 @@ pub fn goid() -> Option<u64> {
 /// assert!(gmp::num_goroutine() >= 1);
 /// # handle.abort();
 /// ```
+#[doc(alias("NumGoroutine", "num_alive_tasks"))]
 #[must_use]
 pub fn num_goroutine() -> u64 {
     context::sched().live()
@@ -81,6 +83,7 @@ pub fn num_goroutine() -> u64 {
 /// # use gmp_rt as gmp;
 /// assert!(gmp::max_procs() >= 1);
 /// ```
+#[doc(alias("GOMAXPROCS", "gomaxprocs", "worker_threads"))]
 #[must_use]
 pub fn max_procs() -> usize {
     context::sched().max_procs()
@@ -107,6 +110,7 @@ pub fn max_procs() -> usize {
 /// assert!(gmp::set_max_procs(0).is_err());
 /// gmp::set_max_procs(before).unwrap();
 /// ```
+#[doc(alias("GOMAXPROCS", "gomaxprocs", "worker_threads"))]
 pub fn set_max_procs(procs: usize) -> Result<usize, ProcsError> {
     context::sched().set_procs(procs)
 }

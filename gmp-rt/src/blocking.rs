@@ -25,6 +25,7 @@ use std::panic::Location;
 /// }));
 /// assert!(text.unwrap().unwrap().contains("[package]"));
 /// ```
+#[doc(alias("blocking", "entersyscall", "unblock"))]
 pub fn block_in_place<R>(f: impl FnOnce() -> R) -> R {
     fn run<R, F: FnOnce() -> R>(f: F) -> R {
         box_closure!(f: F => handoff::blocking(f))
@@ -47,6 +48,7 @@ pub fn block_in_place<R>(f: impl FnOnce() -> R) -> R {
 /// let sum = gmp::spawn_blocking(|| (1..=1000u64).sum::<u64>());
 /// assert_eq!(gmp::block_on(sum).unwrap(), 500_500);
 /// ```
+#[doc(alias = "unblock")]
 #[track_caller]
 pub fn spawn_blocking<R, F>(f: F) -> JoinHandle<R>
 where

@@ -39,6 +39,7 @@ use std::task::{Context, Poll};
 ///     gmp::yield_now().await;
 /// });
 /// ```
+#[doc(alias("Gosched", "gosched"))]
 pub fn yield_now() -> YieldNow {
     YieldNow { yielded: false }
 }
@@ -120,6 +121,7 @@ fn mark(cx: &Context<'_>) -> bool {
 /// }))
 /// .unwrap();
 /// ```
+#[doc(alias("consume_budget", "coop", "cooperative"))]
 pub fn checkpoint() -> Checkpoint {
     Checkpoint { yielded: false }
 }

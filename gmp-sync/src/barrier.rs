@@ -74,6 +74,7 @@ impl Barrier {
     /// As [`wait`](Self::wait), but blocks the thread.
     ///
     /// Meant for external threads. In a goroutine it works as a blocking call.
+    #[doc(alias = "blocking_wait")]
     pub fn wait_blocking(&self) -> BarrierWaitResult {
         gmp_rt::block_on(self.wait())
     }

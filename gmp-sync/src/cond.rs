@@ -50,6 +50,7 @@ use std::task::{Context, Poll};
 ///     }
 /// });
 /// ```
+#[doc(alias = "Condvar")]
 pub struct Cond {
     waiting: Lock<Queue<Signal>>,
 }
@@ -124,6 +125,7 @@ impl Cond {
     /// As [`wait`](Self::wait), but blocks the thread.
     ///
     /// Meant for external threads. In a goroutine it works as a blocking call.
+    #[doc(alias = "blocking_wait")]
     pub fn wait_blocking<'a, T: ?Sized>(&'a self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         gmp_rt::block_on(self.wait(guard))
     }

@@ -40,6 +40,7 @@ use std::task::{Context, Poll};
 ///     assert_eq!(handle.await.unwrap(), 42);
 /// });
 /// ```
+#[doc(alias("OnceValue", "OnceFunc", "LazyLock"))]
 pub struct Lazy<T> {
     init: Init,
     place: UnsafeCell<Place<T>>,
@@ -93,6 +94,7 @@ impl<T> Lazy<T> {
     }
 
     /// As [`force`](Self::force), but blocks the thread.
+    #[doc(alias = "blocking_force")]
     pub fn force_blocking(&self) -> &T {
         if self.init.is_done() { self.outcome() } else { gmp_rt::block_on(self.force()) }
     }

@@ -83,6 +83,8 @@ impl<T> Mutex<T> {
 impl<T: ?Sized> Mutex<T> {
     /// Waits until the mutex is unlocked and locks it.
     ///
+    /// The future returns the guard itself. There is no poisoning.
+    ///
     /// # Cancel safety
     ///
     /// Cancel-safe. If the lock was already handed to the dropped future, it goes to the next
@@ -98,6 +100,7 @@ impl<T: ?Sized> Mutex<T> {
     /// });
     /// assert_eq!(mutex.into_inner(), 2);
     /// ```
+    #[doc(alias = "Lock")]
     #[inline]
     pub fn lock(&self) -> Lock<'_, T> {
         Lock { mutex: self, lock: RawLock::new() }
@@ -163,11 +166,13 @@ impl<T: ?Sized> Mutex<T> {
     /// *mutex.lock_blocking() += 1;
     /// assert_eq!(mutex.into_inner(), 2);
     /// ```
+    #[doc(alias = "blocking_lock")]
     pub fn lock_blocking(&self) -> MutexGuard<'_, T> {
         self.try_lock().unwrap_or_else(|| gmp_rt::block_on(self.lock()))
     }
 
     /// As [`lock_blocking`](Self::lock_blocking), with a guard that owns an `Arc`.
+    #[doc(alias = "blocking_lock_owned")]
     pub fn lock_owned_blocking(self: Arc<Self>) -> OwnedMutexGuard<T> {
         if self.raw.try_lock() {
             return OwnedMutexGuard::new(self);

@@ -67,6 +67,7 @@ impl Once {
     ///
     /// If a call is dropped while it waits, nothing happens. If it is dropped while it runs `f`,
     /// then `f` ends there and counts as done.
+    #[doc(alias("do", "call_once", "do_once"))]
     pub async fn call<F, Fut>(&self, f: F)
     where
         F: FnOnce() -> Fut,
@@ -85,6 +86,7 @@ impl Once {
     /// # Panics
     ///
     /// As [`call`](Self::call).
+    #[doc(alias = "blocking_call")]
     pub fn call_blocking(&self, f: impl FnOnce()) {
         if self.is_done() {
             return;

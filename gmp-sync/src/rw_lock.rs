@@ -47,6 +47,7 @@ use std::task::{Context, Poll};
 ///     assert!(NAMES.try_write().is_none());
 /// });
 /// ```
+#[doc(alias("RWMutex", "RwMutex"))]
 pub struct RwLock<T: ?Sized> {
     raw: RawRwLock,
     value: UnsafeCell<T>,
@@ -90,6 +91,7 @@ impl<T: ?Sized> RwLock<T> {
     ///     assert_eq!(*lock.read().await, 1);
     /// });
     /// ```
+    #[doc(alias("RLock", "rlock"))]
     #[inline]
     pub fn read(&self) -> ReadLock<'_, T> {
         ReadLock { lock: self, read: RawRead::new() }
@@ -114,6 +116,7 @@ impl<T: ?Sized> RwLock<T> {
     /// });
     /// assert_eq!(lock.into_inner(), 2);
     /// ```
+    #[doc(alias = "wlock")]
     #[inline]
     pub fn write(&self) -> WriteLock<'_, T> {
         WriteLock { lock: self, write: RawWrite::new() }
@@ -164,6 +167,7 @@ impl<T: ?Sized> RwLock<T> {
     /// As [`read`](Self::read), but blocks the thread.
     ///
     /// Meant for external threads. In a goroutine it works as a blocking call.
+    #[doc(alias = "blocking_read")]
     pub fn read_blocking(&self) -> RwLockReadGuard<'_, T> {
         self.try_read().unwrap_or_else(|| gmp_rt::block_on(self.read()))
     }
@@ -171,6 +175,7 @@ impl<T: ?Sized> RwLock<T> {
     /// As [`write`](Self::write), but blocks the thread.
     ///
     /// Meant for external threads. In a goroutine it works as a blocking call.
+    #[doc(alias = "blocking_write")]
     pub fn write_blocking(&self) -> RwLockWriteGuard<'_, T> {
         self.try_write().unwrap_or_else(|| gmp_rt::block_on(self.write()))
     }

@@ -71,6 +71,7 @@ const PERMIT: usize = 2;
 ///     let _all = semaphore.acquire(8).await;
 /// });
 /// ```
+#[doc(alias("Weighted", "NewWeighted"))]
 pub struct Semaphore {
     word: AtomicUsize,
     state: Mutex<State>,
@@ -135,6 +136,7 @@ impl Semaphore {
     ///     assert_eq!(semaphore.available_permits(), 3);
     /// });
     /// ```
+    #[doc(alias = "acquire_many")]
     #[inline]
     pub fn acquire(&self, permits: usize) -> Acquire<'_> {
         Acquire { waiter: Waiter::new(self, permits) }
@@ -176,6 +178,7 @@ impl Semaphore {
     /// As [`acquire`](Self::acquire), but blocks the thread.
     ///
     /// Meant for external threads. In a goroutine it works as a blocking call.
+    #[doc(alias = "blocking_acquire")]
     pub fn acquire_blocking(&self, permits: usize) -> SemaphorePermit<'_> {
         self.try_acquire(permits).unwrap_or_else(|| gmp_rt::block_on(self.acquire(permits)))
     }

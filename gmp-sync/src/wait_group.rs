@@ -35,6 +35,7 @@ use std::task::{Context, Poll, ready};
 ///     assert_eq!(sum.load(Ordering::Relaxed), 10);
 /// });
 /// ```
+#[doc(alias("wait_group", "Nursery"))]
 #[derive(Clone, Debug)]
 pub struct WaitGroup {
     shared: Arc<Shared>,
@@ -82,6 +83,9 @@ impl WaitGroup {
 
     /// Adds `delta`, which may be negative, to the counter.
     ///
+    /// For a goroutine, `wg.go(future)` adds one, starts it, and subtracts one when it ends. Use
+    /// `add` and [`done`](Self::done) for what is no goroutine, with a clone of the group.
+    ///
     /// # Panics
     ///
     /// If the counter becomes negative. The message is Go's.
@@ -106,6 +110,7 @@ impl WaitGroup {
     /// Spawns a goroutine and counts it.
     ///
     /// Adds one now and subtracts one when the goroutine ends, also if it panics or is aborted.
+    #[doc(alias = "spawn")]
     #[track_caller]
     pub fn go<F>(&self, future: F) -> gmp_rt::JoinHandle<F::Output>
     where

@@ -31,6 +31,7 @@ use std::task::{Context, Poll, ready};
 /// # std::io::Result::Ok(())
 /// # }).unwrap();
 /// ```
+#[doc(alias("AllowStdIo", "Unblock"))]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Blocking<T>(T);
 

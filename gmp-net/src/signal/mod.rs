@@ -94,6 +94,7 @@ pub struct Signal {
 /// # std::io::Result::Ok(())
 /// # }).unwrap();
 /// ```
+#[doc(alias("Notify", "signal.Notify"))]
 pub fn signal(kind: SignalKind) -> io::Result<Signal> {
     listen(kind, Listening::begin)
 }

@@ -42,6 +42,7 @@ use std::task::{Context, Poll, Waker, ready};
 /// let handle = gmp::spawn(async { 6 * 7 });
 /// assert_eq!(gmp::block_on(handle).unwrap(), 42);
 /// ```
+#[doc(alias = "Task")]
 pub struct JoinHandle<T> {
     /// `None` once the output has been returned.
     g: Option<GPtr>,
@@ -72,6 +73,7 @@ impl<T> JoinHandle<T> {
     }
 
     /// Returns the goroutine's id. [`goid`](crate::goid) returns the same inside the goroutine.
+    #[doc(alias = "id")]
     #[must_use]
     pub fn goid(&self) -> u64 {
         self.goid
@@ -108,6 +110,7 @@ impl<T> JoinHandle<T> {
     }
 
     /// Drops the handle explicitly. The goroutine continues to run.
+    #[doc(alias = "forget")]
     pub fn detach(self) {}
 
     /// Puts `waker` into the join slot. Returns `false` if the goroutine is dead.

@@ -57,6 +57,7 @@ impl Default for Builder {
 
 impl Builder {
     /// Returns a builder with default settings.
+    #[doc(alias = "new_multi_thread")]
     pub fn new() -> Self {
         Self {
             procs: None,
@@ -89,6 +90,7 @@ impl Builder {
     ///   from running. A runtime starts up to 10,000 threads, or as many as the OS allows.
     /// - [`max_blocking_threads`](Self::max_blocking_threads) bounds the closures of
     ///   `spawn_blocking`.
+    #[doc(alias = "worker_threads")]
     pub fn max_procs(mut self, procs: usize) -> Self {
         self.procs = Some(procs);
         self
@@ -244,6 +246,7 @@ impl Builder {
     }
 
     /// Sets the prefix of the names of the threads. Default: `gmp`.
+    #[doc(alias = "thread_name")]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.config.name = name.into();
         self

@@ -58,6 +58,7 @@ pub fn metrics() -> Metrics {
 /// assert!(dump.contains("[sleep"));
 /// # handle.abort();
 /// ```
+#[doc(alias("Stack", "debug.Stack", "goroutine_profile", "Handle::dump"))]
 #[must_use]
 pub fn dump() -> String {
     context::sched().dump()
@@ -248,6 +249,7 @@ impl Runtime {
     /// runtime.shutdown(Duration::from_secs(10)).unwrap();
     /// assert!(gmp::block_on(waits).unwrap_err().is_cancelled());
     /// ```
+    #[doc(alias("shutdown_timeout", "shutdown_background"))]
     pub fn shutdown(mut self, limit: Duration) -> Result<(), ShutdownError> {
         self.sched().assert_not_forked();
         self.end = End::Done;

@@ -27,6 +27,7 @@ use std::time::{Duration, Instant};
 /// gmp::block_on(gmp::sleep(Duration::from_millis(2)));
 /// assert!(start.elapsed() >= Duration::from_millis(2));
 /// ```
+#[doc(alias = "delay_for")]
 pub fn sleep(duration: Duration) -> Sleep {
     let now = clock::now();
     Sleep { when: now.saturating_add(clock::nanos(duration)), now, alarm: None }

@@ -28,6 +28,7 @@ use std::time::{Duration, Instant};
 ///     assert!(start.elapsed() >= Duration::from_millis(2));
 /// });
 /// ```
+#[doc(alias("Interval", "NewTicker"))]
 #[derive(Debug)]
 pub struct Ticker {
     period: u64,
@@ -53,6 +54,7 @@ pub struct Ticker {
 ///     assert!(ticker.tick().await > first);
 /// });
 /// ```
+#[doc(alias("interval", "Tick"))]
 #[track_caller]
 #[must_use]
 pub fn tick(period: Duration) -> Ticker {

@@ -51,6 +51,7 @@ pub struct Timer {
 /// let due = gmp::block_on(gmp::after(Duration::from_millis(2)));
 /// assert!(due >= start + Duration::from_millis(2));
 /// ```
+#[doc(alias("After", "NewTimer"))]
 pub fn after(duration: Duration) -> Timer {
     Timer::new(duration)
 }

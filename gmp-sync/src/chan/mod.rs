@@ -79,6 +79,7 @@ use std::time::Duration;
 ///     assert_eq!(sum, 6);
 /// });
 /// ```
+#[doc(alias("make", "channel", "mpsc", "mpmc", "make_chan"))]
 #[must_use]
 #[track_caller]
 pub fn chan<T>(cap: usize) -> (Sender<T>, Receiver<T>) {
@@ -130,6 +131,7 @@ pub fn bounded<T>(cap: usize) -> (Sender<T>, Receiver<T>) {
 /// }
 /// assert_eq!((rx.len(), rx.cap()), (1000, None));
 /// ```
+#[doc(alias("unbounded_channel", "unbounded_chan"))]
 #[must_use]
 pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
     new(usize::MAX)
@@ -188,6 +190,7 @@ impl<T> Sender<T> {
     /// If the future is dropped while it waits, the value is not sent and is dropped too. To keep
     /// the value, use [`select!`](macro@crate::select): a send case that is not chosen does not
     /// move its value.
+    #[doc(alias("<-", "send_async"))]
     #[inline]
     pub fn send(&self, value: T) -> SendFut<'_, T> {
         SendFut::new(self, value)
@@ -240,6 +243,7 @@ impl<T> Sender<T> {
     /// # Errors
     ///
     /// As [`send`](Self::send).
+    #[doc(alias = "blocking_send")]
     pub fn send_blocking(&self, value: T) -> Result<(), SendError<T>> {
         gmp_rt::block_on(self.send(value))
     }
@@ -289,6 +293,7 @@ impl<T> Receiver<T> {
     /// case of [`select!`](macro@crate::select) drop receives. [`recv_timeout`](Self::recv_timeout)
     /// returns a value that was handed to it. A receive case of `select!` that is not chosen gets
     /// no value.
+    #[doc(alias("recv_async", "next"))]
     #[inline]
     pub fn recv(&self) -> RecvFut<'_, T> {
         RecvFut::new(self)
@@ -354,6 +359,7 @@ impl<T> Receiver<T> {
     /// # Errors
     ///
     /// As [`recv`](Self::recv).
+    #[doc(alias = "blocking_recv")]
     pub fn recv_blocking(&self) -> Result<T, RecvError> {
         gmp_rt::block_on(self.recv())
     }
@@ -369,6 +375,7 @@ impl<T> Receiver<T> {
     /// std::thread::spawn(move || (1..=4).for_each(|n| tx.send_blocking(n).unwrap()));
     /// assert_eq!(rx.iter_blocking().sum::<i32>(), 10);
     /// ```
+    #[doc(alias("range", "blocking_iter"))]
     pub fn iter_blocking(&self) -> IterBlocking<'_, T> {
         IterBlocking::new(self)
     }
@@ -421,6 +428,7 @@ macro_rules! both_ends {
             }
 
             /// Returns the capacity of the buffer, or `None` if it is unbounded.
+            #[doc(alias("capacity", "max_capacity"))]
             #[must_use]
             pub fn cap(&self) -> Option<usize> {
                 let cap = self.chan.with(|core| core.capacity());
@@ -434,6 +442,7 @@ macro_rules! both_ends {
             }
 
             /// Whether both are ends of the same channel.
+            #[doc(alias = "is_same")]
             #[must_use]
             pub fn same_channel(&self, other: &Self) -> bool {
                 Arc::ptr_eq(&self.chan, &other.chan)

@@ -5,7 +5,8 @@ use super::scope::{End, Scope};
 use std::error::Error;
 use std::sync::Arc;
 
-/// Ends the context that it was created with (Go: `CancelFunc` and `CancelCauseFunc`).
+/// Ends the context that it was created with: `canceller.cancel()` (Go: `CancelFunc` and
+/// `CancelCauseFunc`).
 ///
 /// Clones end the same context. The first call determines the result; later calls do nothing. When
 /// a call returns, the context and all contexts that derive from it have ended, whichever call
@@ -27,6 +28,7 @@ use std::sync::Arc;
 /// }
 /// assert!(ctx.err().is_some());
 /// ```
+#[doc(alias = "CancelFunc")]
 #[derive(Clone, Debug)]
 #[must_use = "without it only a parent or a deadline can end the context"]
 pub struct Canceller {
@@ -40,6 +42,7 @@ impl Canceller {
 
     /// Ends the context: [`err`](super::Context::err) and [`cause`](super::Context::cause) are
     /// [`ContextError::Cancelled`] from now on.
+    #[doc(alias = "cancel_func")]
     pub fn cancel(&self) {
         self.end(None);
     }

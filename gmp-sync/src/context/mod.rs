@@ -38,6 +38,7 @@ use std::time::{Duration, Instant};
 /// let (ctx, _canceller) = context::background().with_timeout(Duration::from_secs(60));
 /// assert!(ctx.err().is_none());
 /// ```
+#[doc(alias("Background", "TODO"))]
 #[must_use]
 pub const fn background() -> Context {
     Context::background()
@@ -76,6 +77,7 @@ pub const fn background() -> Context {
 ///     assert_eq!(worker.await.unwrap(), ContextError::Cancelled);
 /// });
 /// ```
+#[doc(alias("CancellationToken", "StopToken", "context"))]
 #[derive(Clone, Default)]
 pub struct Context {
     /// `None` for a context that never ends.
@@ -91,7 +93,7 @@ impl Context {
     }
 
     /// Derives a context that the [`Canceller`] ends, optionally with a cause.
-    #[doc(alias = "with_cancel_cause")]
+    #[doc(alias("WithCancel", "child_token", "WithCancelCause", "with_cancel_cause"))]
     pub fn with_cancel(&self) -> (Self, Canceller) {
         self.with_scope(Scope::new(self.scope.clone(), self.deadline()))
     }
@@ -102,6 +104,7 @@ impl Context {
     /// It ends at once if the deadline has passed. An earlier deadline of the parent takes
     /// precedence. The timer runs on the runtime of the caller, or on the default one outside of
     /// any. If that runtime shuts down first, the default runtime ends the context.
+    #[doc(alias = "WithDeadline")]
     pub fn with_deadline(&self, deadline: Instant) -> (Self, Canceller) {
         self.limited(Some(deadline), None)
     }
@@ -131,6 +134,7 @@ impl Context {
     /// As [`with_deadline`](Self::with_deadline), with a deadline `timeout` from now.
     ///
     /// A timeout that exceeds the range of the clock means no deadline.
+    #[doc(alias = "WithTimeout")]
     pub fn with_timeout(&self, timeout: Duration) -> (Self, Canceller) {
         self.limited(Instant::now().checked_add(timeout), None)
     }
@@ -183,6 +187,7 @@ impl Context {
     /// assert_eq!(ctx.value::<User>().map(|user| user.0), Some("gopher"));
     /// assert!(ctx.value::<u64>().is_none());
     /// ```
+    #[doc(alias = "WithValue")]
     #[must_use]
     pub fn with_value<T: Any + Send + Sync>(&self, value: T) -> Self {
         let values = Values::new(self.values.clone(), value);
@@ -258,6 +263,7 @@ impl Context {
     /// # Cancel safety
     ///
     /// Cancel-safe. A second await returns the same result.
+    #[doc(alias("cancelled", "Done"))]
     pub fn done(&self) -> Done<'_> {
         Done::new(self.scope.as_deref().map(ScopeRef::Borrowed))
     }
@@ -272,6 +278,7 @@ impl Context {
     }
 
     /// Blocks the thread until the context has ended. See [`done`](Self::done).
+    #[doc(alias = "blocking_done")]
     pub fn done_blocking(&self) -> ContextError {
         gmp_rt::block_on(self.done())
     }

@@ -68,6 +68,7 @@ use std::task::{Poll, ready};
 ///     assert_eq!(ctx.cause().unwrap().to_string(), "seven");
 /// });
 /// ```
+#[doc(alias("errgroup", "TryJoinSet"))]
 pub struct ErrGroup<E> {
     shared: Arc<Shared<E>>,
 }
@@ -151,6 +152,7 @@ impl<E: Send + Sync + 'static> ErrGroup<E> {
     ///
     /// If the future is dropped before it is ready, the member is not started, and a place that it
     /// was given goes to the next one. A started member continues to run.
+    #[doc(alias("spawn", "Go"))]
     #[track_caller]
     pub fn go<F>(&self, future: F) -> ErrGroupGo<F, E>
     where
@@ -168,6 +170,7 @@ impl<E: Send + Sync + 'static> ErrGroup<E> {
     }
 
     /// As [`go`](Self::go), but blocks the thread until the member is started.
+    #[doc(alias = "blocking_go")]
     #[track_caller]
     pub fn go_blocking<F>(&self, future: F)
     where
@@ -216,6 +219,7 @@ impl<E: Send + Sync + 'static> ErrGroup<E> {
     /// # Panics
     ///
     /// If a limit is given while members are active. The message is Go's.
+    #[doc(alias = "SetLimit")]
     #[track_caller]
     pub fn set_limit(&self, limit: impl Into<Option<usize>>) {
         let limit = limit.into();
@@ -252,6 +256,7 @@ impl<E: Send + Sync + 'static> ErrGroup<E> {
     /// # Errors
     ///
     /// As [`wait`](Self::wait).
+    #[doc(alias = "blocking_wait")]
     pub fn wait_blocking(&self) -> Result<(), GroupError<E>> {
         gmp_rt::block_on(self.wait())
     }

@@ -65,6 +65,7 @@ const IDLE: Duration = Duration::from_secs(10);
 /// assert_eq!(buffer, b"hello");
 /// buffers.put(buffer);
 /// ```
+#[doc(alias("sync.Pool", "object_pool"))]
 pub struct Pool<T: Send + 'static> {
     shared: Arc<Shared<T>>,
 }

@@ -230,6 +230,7 @@ unsafe impl<O> List for Arms<'_, O> {
 ///     assert_eq!(select_cases(cases).await, (7, 70));
 /// });
 /// ```
+#[doc(alias("reflect.Select", "Select", "select_all"))]
 #[track_caller]
 pub fn select_cases<'a, O>(
     cases: impl IntoIterator<Item = SelectCase<'a, O>>,

@@ -108,6 +108,7 @@ pub mod __expansion {
 ///     assert_eq!(n, 4);
 /// });
 /// ```
+#[doc(alias("select_biased", "race"))]
 #[macro_export]
 macro_rules! select {
     ($($cases:tt)*) => {

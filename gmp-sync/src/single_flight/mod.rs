@@ -63,6 +63,7 @@ use std::sync::Arc;
 ///     assert_eq!(calls.load(Ordering::Relaxed), 1);
 /// });
 /// ```
+#[doc(alias("singleflight", "Group"))]
 pub struct SingleFlight<K, V> {
     shared: Arc<Shared<K, V>>,
 }
@@ -162,6 +163,7 @@ impl<K: Hash + Eq, V: Clone> SingleFlight<K, V> {
     /// # Panics
     ///
     /// If `f` or its future panics.
+    #[doc(alias = "blocking_call")]
     pub fn call_blocking<F, R>(&self, key: K, f: F) -> FlightResult<V>
     where
         F: FnOnce() -> R,
