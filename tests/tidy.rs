@@ -474,7 +474,7 @@ fn documentation_aliases_are_those_of_the_table() {
         let found = items.iter().any(|item| {
             let is_owner = owner.map_or(item.owner.is_none(), |owner| is_of(item, owner));
             let has = |alias: &&str| item.aliases.iter().any(|known| known == alias);
-            item.name == name && is_owner && aliases.iter().all(|alias| has(alias))
+            item.name == name && is_owner && aliases.iter().all(has)
         });
         listed += aliases.len();
         if !found {

@@ -60,6 +60,7 @@ where
 }
 
 /// Returns the future that runs `f` as one of the closures that `max_blocking_threads` bounds.
+#[expect(clippy::manual_async_fn, reason = "an `async fn` would have `f` in it twice")]
 pub(crate) fn within_limit<R>(f: impl FnOnce() -> R) -> impl Future<Output = R> {
     async move {
         let _permit = blocking_calls::acquire().await;

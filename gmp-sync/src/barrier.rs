@@ -21,8 +21,8 @@ use std::task::{Context, Poll, ready};
 /// # Examples
 ///
 /// ```
-/// # use gmp_sync as gmp;
-/// use gmp::Barrier;
+/// # use gmp_sync as sync;
+/// use sync::Barrier;
 /// use std::sync::Arc;
 ///
 /// gmp_rt::block_on(async {

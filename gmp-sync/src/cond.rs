@@ -32,8 +32,8 @@ use std::task::{Context, Poll};
 /// # Examples
 ///
 /// ```
-/// # use gmp_sync as gmp;
-/// use gmp::{Cond, Mutex};
+/// # use gmp_sync as sync;
+/// use sync::{Cond, Mutex};
 /// use std::sync::Arc;
 ///
 /// gmp_rt::block_on(async {
@@ -102,8 +102,8 @@ impl Cond {
     /// # Examples
     ///
     /// ```
-    /// # use gmp_sync as gmp;
-    /// use gmp::{Cond, Mutex};
+    /// # use gmp_sync as sync;
+    /// use sync::{Cond, Mutex};
     ///
     /// let (queue, cond) = (Mutex::new(vec![1]), Cond::new());
     /// gmp_rt::block_on(async {

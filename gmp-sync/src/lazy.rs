@@ -28,8 +28,8 @@ use std::task::{Context, Poll};
 /// # Examples
 ///
 /// ```
-/// # use gmp_sync as gmp;
-/// use gmp::Lazy;
+/// # use gmp_sync as sync;
+/// use sync::Lazy;
 /// use std::sync::Arc;
 ///
 /// gmp_rt::block_on(async {

@@ -31,8 +31,8 @@ use std::task::{Context, Poll};
 /// # Examples
 ///
 /// ```
-/// # use gmp_sync as gmp;
-/// use gmp::Mutex;
+/// # use gmp_sync as sync;
+/// use sync::Mutex;
 /// use std::sync::Arc;
 ///
 /// static TOTAL: Mutex<u64> = Mutex::new(0);
@@ -93,8 +93,8 @@ impl<T: ?Sized> Mutex<T> {
     /// # Examples
     ///
     /// ```
-    /// # use gmp_sync as gmp;
-    /// let mutex = gmp::Mutex::new(1);
+    /// # use gmp_sync as sync;
+    /// let mutex = sync::Mutex::new(1);
     /// gmp_rt::block_on(async {
     ///     *mutex.lock().await += 1;
     /// });
@@ -117,10 +117,10 @@ impl<T: ?Sized> Mutex<T> {
     /// # Examples
     ///
     /// ```
-    /// # use gmp_sync as gmp;
+    /// # use gmp_sync as sync;
     /// use std::sync::Arc;
     ///
-    /// let mutex = Arc::new(gmp::Mutex::new(1));
+    /// let mutex = Arc::new(sync::Mutex::new(1));
     /// let guard = gmp_rt::block_on(mutex.clone().lock_owned());
     /// std::thread::spawn(move || assert_eq!(*guard, 1)).join().unwrap();
     /// assert!(mutex.try_lock().is_some());
@@ -135,8 +135,8 @@ impl<T: ?Sized> Mutex<T> {
     /// # Examples
     ///
     /// ```
-    /// # use gmp_sync as gmp;
-    /// let mutex = gmp::Mutex::new(1);
+    /// # use gmp_sync as sync;
+    /// let mutex = sync::Mutex::new(1);
     /// let guard = mutex.try_lock().unwrap();
     /// assert!(mutex.try_lock().is_none());
     /// drop(guard);
@@ -161,8 +161,8 @@ impl<T: ?Sized> Mutex<T> {
     /// # Examples
     ///
     /// ```
-    /// # use gmp_sync as gmp;
-    /// let mutex = gmp::Mutex::new(1);
+    /// # use gmp_sync as sync;
+    /// let mutex = sync::Mutex::new(1);
     /// *mutex.lock_blocking() += 1;
     /// assert_eq!(mutex.into_inner(), 2);
     /// ```

@@ -16,8 +16,8 @@ use std::fmt;
 /// # Examples
 ///
 /// ```
-/// # use gmp_sync as gmp;
-/// use gmp::Once;
+/// # use gmp_sync as sync;
+/// use sync::Once;
 ///
 /// static GREETED: Once = Once::new();
 ///

@@ -22,8 +22,8 @@ use std::fmt;
 /// # Examples
 ///
 /// ```
-/// # use gmp_sync as gmp;
-/// use gmp::OnceCell;
+/// # use gmp_sync as sync;
+/// use sync::OnceCell;
 ///
 /// static CONFIG: OnceCell<String> = OnceCell::new();
 ///

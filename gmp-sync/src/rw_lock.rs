@@ -34,8 +34,8 @@ use std::task::{Context, Poll};
 /// # Examples
 ///
 /// ```
-/// # use gmp_sync as gmp;
-/// use gmp::RwLock;
+/// # use gmp_sync as sync;
+/// use sync::RwLock;
 ///
 /// static NAMES: RwLock<Vec<&str>> = RwLock::new(Vec::new());
 ///
@@ -85,8 +85,8 @@ impl<T: ?Sized> RwLock<T> {
     /// # Examples
     ///
     /// ```
-    /// # use gmp_sync as gmp;
-    /// let lock = gmp::RwLock::new(1);
+    /// # use gmp_sync as sync;
+    /// let lock = sync::RwLock::new(1);
     /// gmp_rt::block_on(async {
     ///     assert_eq!(*lock.read().await, 1);
     /// });
@@ -109,8 +109,8 @@ impl<T: ?Sized> RwLock<T> {
     /// # Examples
     ///
     /// ```
-    /// # use gmp_sync as gmp;
-    /// let lock = gmp::RwLock::new(1);
+    /// # use gmp_sync as sync;
+    /// let lock = sync::RwLock::new(1);
     /// gmp_rt::block_on(async {
     ///     *lock.write().await += 1;
     /// });

@@ -54,8 +54,8 @@ const PERMIT: usize = 2;
 /// # Examples
 ///
 /// ```
-/// # use gmp_sync as gmp;
-/// use gmp::Semaphore;
+/// # use gmp_sync as sync;
+/// use sync::Semaphore;
 /// use std::sync::Arc;
 ///
 /// gmp_rt::block_on(async {
@@ -127,8 +127,8 @@ impl Semaphore {
     /// # Examples
     ///
     /// ```
-    /// # use gmp_sync as gmp;
-    /// let semaphore = gmp::Semaphore::new(3);
+    /// # use gmp_sync as sync;
+    /// let semaphore = sync::Semaphore::new(3);
     /// gmp_rt::block_on(async {
     ///     let two = semaphore.acquire(2).await;
     ///     assert_eq!(semaphore.available_permits(), 1);
@@ -157,8 +157,8 @@ impl Semaphore {
     /// # Examples
     ///
     /// ```
-    /// # use gmp_sync as gmp;
-    /// let semaphore = gmp::Semaphore::new(2);
+    /// # use gmp_sync as sync;
+    /// let semaphore = sync::Semaphore::new(2);
     /// assert!(semaphore.try_acquire(3).is_none());
     /// let permits = semaphore.try_acquire(2).unwrap();
     /// assert!(semaphore.try_acquire(1).is_none());
@@ -192,8 +192,8 @@ impl Semaphore {
     /// # Examples
     ///
     /// ```
-    /// # use gmp_sync as gmp;
-    /// let semaphore = gmp::Semaphore::new(2);
+    /// # use gmp_sync as sync;
+    /// let semaphore = sync::Semaphore::new(2);
     /// semaphore.try_acquire(2).unwrap().forget();
     /// semaphore.release(1);
     /// assert_eq!(semaphore.available_permits(), 1);

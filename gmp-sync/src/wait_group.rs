@@ -21,7 +21,8 @@ use std::task::{Context, Poll, ready};
 /// # Examples
 ///
 /// ```
-/// use gmp_sync::WaitGroup;
+/// # use gmp_sync as gmp;
+/// use gmp::WaitGroup;
 /// use std::sync::atomic::{AtomicU32, Ordering};
 /// use std::sync::Arc;
 ///

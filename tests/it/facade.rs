@@ -58,7 +58,6 @@ fn public_types_are_send_and_sync() {
 /// `Result` or `drop` the code below.
 #[::core::prelude::v1::test]
 fn glob_imports_hide_nothing_of_the_std_prelude() {
-    #![expect(clippy::wildcard_imports, reason = "they are the test")]
     macro_rules! with_glob_of {
         ($($module:path),*) => {$({
             use $module::*;

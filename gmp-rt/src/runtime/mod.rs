@@ -53,9 +53,9 @@ pub fn metrics() -> Metrics {
 ///
 /// ```
 /// # use gmp_rt as gmp;
-/// let handle = gmp::spawn(gmp::sleep(std::time::Duration::from_secs(60)));
+/// let handle = gmp::go!(name = "sleeper", gmp::sleep(std::time::Duration::from_secs(60)));
 /// let dump = gmp::runtime::dump();
-/// assert!(dump.contains("[sleep"));
+/// assert!(dump.contains("{name: sleeper}"));
 /// # handle.abort();
 /// ```
 #[doc(alias("Stack", "debug.Stack", "goroutine_profile", "Handle::dump"))]

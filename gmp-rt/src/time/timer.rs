@@ -39,7 +39,7 @@ pub struct Timer {
 /// [`Timer::new`].
 ///
 /// It is a future for a case of [`select!`](https://docs.rs/gmp/latest/gmp/macro.select.html).
-/// A plain wait is [`sleep`](crate::sleep).
+/// A plain wait is [`sleep`].
 ///
 /// # Examples
 ///

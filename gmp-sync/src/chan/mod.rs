@@ -16,8 +16,8 @@
 //! would then hold for all receivers in all cases, at the cost of one more lock per handover. A
 //! count of untaken values, with which no receive would return "closed" too early, needs an atomic
 //! operation per handover. Every receive would pay for both, and only dropped receives need them.
-//! So the operations of this crate that cancel a receive decide under the lock ([`RecvFut::give_up`])
-//! and keep its value. The effect of drops is documented.
+//! So the operations of this crate that cancel a receive decide under the lock
+//! (`RecvFut::give_up`) and keep its value. The effect of drops is documented.
 
 mod attempt;
 pub(crate) mod core;
@@ -63,7 +63,8 @@ use std::time::Duration;
 /// # Examples
 ///
 /// ```
-/// use gmp_sync::chan;
+/// # use gmp_sync as gmp;
+/// use gmp::chan;
 ///
 /// gmp_rt::block_on(async {
 ///     let (tx, rx) = chan::<u32>(0);
@@ -210,7 +211,8 @@ impl<T> Sender<T> {
     /// # Examples
     ///
     /// ```
-    /// use gmp_sync::chan::{TrySendError, chan};
+    /// # use gmp_sync as gmp;
+    /// use gmp::chan::{TrySendError, chan};
     ///
     /// let (tx, rx) = chan(1);
     /// assert_eq!(tx.try_send("a"), Ok(()));
@@ -319,7 +321,8 @@ impl<T> Receiver<T> {
     /// # Examples
     ///
     /// ```
-    /// use gmp_sync::chan::{TryRecvError, chan};
+    /// # use gmp_sync as gmp;
+    /// use gmp::chan::{TryRecvError, chan};
     ///
     /// let (tx, rx) = chan(1);
     /// assert_eq!(rx.try_recv(), Err(TryRecvError::Empty));

@@ -1,7 +1,7 @@
 //! `Context`: cancellation, deadlines and values.
 //!
-//! A context consists of two references: to the [scope] that it ends with, and to the chain of its
-//! [values]. Deriving a context replaces one of them. There is no goroutine per context: the thread
+//! A context consists of two references: to the `scope` that it ends with, and to the chain of its
+//! `values`. Deriving a context replaces one of them. There is no goroutine per context: the thread
 //! that ends a scope ends its children, and deadlines are timers.
 
 mod after_done;

@@ -94,7 +94,7 @@ unsafe impl<T> List for Receivers<'_, T> {
 /// ready, each is chosen with the same probability. If `receivers` is empty, it waits forever.
 ///
 /// Use [`select!`](macro@crate::select) for a fixed number of channels, and
-/// [`select_cases`](crate::select_cases) for channels of different types, sends and futures.
+/// [`select_cases`](crate::chan::select_cases) for channels of different types, sends and futures.
 ///
 /// # Closed channels
 ///
