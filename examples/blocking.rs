@@ -3,11 +3,11 @@
 use gmp::go;
 use std::time::{Duration, Instant};
 
-#[gmp::main(procs = 1)]
+#[gmp::main(max_procs = 1)]
 async fn main() {
     let start = Instant::now();
     let blocked = go!({
-        gmp::blocking(|| std::thread::sleep(Duration::from_millis(200)));
+        gmp::block_in_place(|| std::thread::sleep(Duration::from_millis(200)));
         println!("{:>4} ms: the blocking call is over", start.elapsed().as_millis());
     });
     for n in 1..=4 {

@@ -4,9 +4,9 @@
 //! By default it runs three clients and sends itself a SIGTERM. With `LISTEN=127.0.0.1:8080` in the
 //! environment it listens there until it gets a signal.
 
+use gmp::context::Context;
 use gmp::net::{TcpListener, TcpStream};
 use gmp::signal::{SignalKind, ctrl_c, signal};
-use gmp::sync::Context;
 use gmp::{WaitGroup, go, select};
 use std::io;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! An HTTP/1 server with hyper and keep-alive: `cargo run --release --features hyper --example
 //! http`, then `curl http://127.0.0.1:8080/you`. An argument sets the address to listen at.
 
+use gmp::compat::hyper::Timer;
 use gmp::go;
-use gmp::net::hyper::Timer;
 use gmp::net::{TcpListener, TcpStream};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;

@@ -1,6 +1,6 @@
 //! Two goroutines pass a ball back and forth over unbuffered channels.
 
-use gmp::sync::{Receiver, Sender};
+use gmp::chan::{Receiver, Sender};
 use gmp::{chan, go};
 use std::time::Instant;
 

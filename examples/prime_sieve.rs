@@ -1,6 +1,6 @@
 //! The prime sieve: each prime has a goroutine that drops the multiples of its prime.
 
-use gmp::sync::{Receiver, Sender};
+use gmp::chan::{Receiver, Sender};
 use gmp::{chan, go};
 
 async fn numbers(tx: Sender<u32>) {

@@ -17,10 +17,15 @@ async fn main() {
     stop("four threads blocked, a ticker beside them", blocked().await);
     stop("a panic stays in its goroutine", panics().await);
     stop("resize while running", resize().await);
-    let stats = gmp::runtime::stats();
+    let metrics = gmp::runtime::metrics();
     println!(
         "\n{} goroutines, {} polls, {} steals, {} thread wake-ups, {} timers, on {} threads",
-        stats.spawned, stats.polls, stats.steals, stats.wakes, stats.timers_fired, stats.threads
+        metrics.spawned,
+        metrics.polls,
+        metrics.steals,
+        metrics.wakes,
+        metrics.timers_fired,
+        metrics.threads
     );
 }
 
@@ -84,14 +89,14 @@ async fn timeouts() -> (Instant, String) {
     let never = std::future::pending::<()>();
     let late = gmp::timeout(Duration::from_millis(1), never).await;
     assert!(late.is_err());
-    (start, format!("{} timers are left behind", gmp::runtime::stats().timers))
+    (start, format!("{} timers are left behind", gmp::runtime::metrics().timers))
 }
 
 async fn blocked() -> (Instant, String) {
     let start = Instant::now();
     let wg = WaitGroup::new();
     for _ in 0..4 {
-        wg.go(async { gmp::blocking(|| std::thread::sleep(Duration::from_millis(50))) });
+        wg.go(async { gmp::block_in_place(|| std::thread::sleep(Duration::from_millis(50))) });
     }
     let mut ticker = gmp::Ticker::new(Duration::from_millis(1));
     let mut worst = Duration::ZERO;

@@ -27,38 +27,45 @@
 //!
 //! # Overview
 //!
-//! - Starting and joining: [`go!`], [`spawn`], [`JoinHandle`], [`block_on`], [`blocking`],
-//!   [`yield_now`].
-//! - Synchronisation: [`chan`], [`select!`], [`WaitGroup`]. The rest of Go's primitives are in
-//!   [`sync`]: [`sync::Mutex`], [`sync::RwLock`], [`sync::Cond`], [`sync::Once`],
-//!   [`sync::OnceCell`], [`sync::Lazy`], [`sync::Semaphore`], [`sync::Barrier`].
-//! - Cancellation: [`sync::Context`], [`sync::ErrGroup`].
+//! - Starting and joining: [`go!`], [`spawn`], [`JoinHandle`], [`block_on`], [`yield_now`],
+//!   [`task::Builder`] for names.
+//! - Channels: [`chan()`], [`chan::unbounded`], [`select!`].
+//! - Synchronisation: [`WaitGroup`]. The rest of Go's primitives are in [`sync`]: [`sync::Mutex`],
+//!   [`sync::RwLock`], [`sync::Cond`], [`sync::Once`], [`sync::OnceCell`], [`sync::Lazy`],
+//!   [`sync::Semaphore`], [`sync::Barrier`], [`sync::SingleFlight`], [`sync::Pool`].
+//! - Cancellation: [`context::Context`], [`sync::ErrGroup`].
 //! - Network: [`net::TcpListener`], [`net::TcpStream`], [`net::UdpSocket`], [`net::UnixStream`],
 //!   [`net::Async`] for any descriptor, [`net::resolve`].
 //! - Input and output: [`io::copy`], [`io::copy_bidirectional`], [`io::Blocking`] for files,
 //!   [`io::stdin`], [`io::stdout`].
 //! - Signals: [`signal::ctrl_c`], [`signal::signal`].
-//! - Time: [`sleep`], [`timeout`], [`Ticker`], [`Timer`], [`after_func`].
-//! - Blocking and long work: [`blocking`], [`spawn_blocking`], [`checkpoint`],
+//! - Time: [`sleep`], [`timeout`], [`after`], [`Ticker`], [`Timer`], [`after_func`].
+//! - Blocking and long work: [`block_in_place`], [`spawn_blocking`], [`checkpoint`],
 //!   [`macro@preemptible`], [`preemptible_block!`].
-//! - Observation: [`runtime::dump`], [`runtime::stats`], [`runtime::on_stall`],
+//! - Observation: [`runtime::dump`], [`runtime::metrics`], [`runtime::on_stall`],
 //!   [`runtime::on_event`].
-//! - The runtime: [`macro@main`], [`macro@test`], [`Runtime`], [`Builder`], [`set_max_procs`].
-//! - New primitives: [`park`].
+//! - The runtime: [`macro@main`], [`macro@test`], [`Runtime`], [`runtime::Builder`],
+//!   [`set_max_procs`].
+//! - New primitives: [`task::park`].
+//!
+//! The root has the names of a small program. All others are in one module each. [`prelude`] has
+//! the names to import by a glob.
 //!
 //! # Features
 //!
 //! - `tokio-io`: sockets implement tokio's `AsyncRead` and `AsyncWrite`. tokio's runtime is not
 //!   used.
-//! - `hyper`: sockets implement hyper's `Read` and `Write`. `net::hyper` has an executor, a timer,
+//! - `hyper`: sockets implement hyper's `Read` and `Write`. `compat::hyper` has an executor, a timer,
 //!   and an adapter for wrapped sockets.
 //!
 //! # Environment
 //!
-//! - `GMPMAXPROCS`: the number of goroutines that run in parallel. See [`Builder::max_procs`].
+//! - `GMPMAXPROCS`: the number of goroutines that run in parallel. See
+//!   [`runtime::Builder::max_procs`].
 //! - `GMPDEBUG`: a list `key=value,…` with the keys below.
 //!
-//! A setting of [`Builder`], or an option of `#[gmp::main]`, takes precedence over the environment.
+//! A setting of [`runtime::Builder`], or an option of `#[gmp::main]`, takes precedence over the
+//! environment.
 //!
 //! Keys of `GMPDEBUG`:
 //!
@@ -71,77 +78,36 @@
 //!   once per spawn site. [`runtime::on_stall`] says what counts.
 //! - `schedtrace=N`: prints a line about the scheduler every N milliseconds, in Go's format.
 //! - `scheddetail=1`: adds a line for each P, M and goroutine to `schedtrace`.
-//! - `pause=0`: does not pause threads of CPU-bound goroutines. See [`Builder::pause_cpu_bound`].
-//! - `adaptive=0`: always runs on all Ps. See [`Builder::adaptive`].
+//! - `pause=0`: does not pause threads of CPU-bound goroutines. See
+//!   [`runtime::Builder::pause_cpu_bound`].
+//! - `adaptive=0`: always runs on all Ps. See [`runtime::Builder::adaptive_procs`].
 //!
 //! An unknown key or an invalid value is reported and ignored. Reports go to stderr, or to the hook
 //! of [`runtime::on_event`].
 #![forbid(unsafe_code)]
 
+pub mod chan;
+#[cfg(unix)]
+pub mod compat;
+pub mod context;
+#[cfg(unix)]
+pub mod io;
+pub mod net;
+pub mod prelude;
+pub mod runtime;
+#[cfg(unix)]
+pub mod signal;
+pub mod sync;
+pub mod task;
+pub mod time;
+
 pub use gmp_macros::{main, preemptible, test};
 pub use gmp_rt::{
-    AfterFunc, BuildError, Builder, Cancelled, Checkpoint, Elapsed, Handle, JoinError, JoinHandle,
-    JoinPanic, PanicPolicy, ProcsError, Runtime, ShutdownError, Sleep, Ticker, Timeout, Timer,
-    YieldNow, after_func, block_on, blocking, checkpoint, go, goid, max_procs, num_goroutine, park,
-    preemptible_block, runtime, set_max_procs, sleep, sleep_until, spawn, spawn_blocking,
-    spawn_named, time, timeout, timeout_at, yield_now,
+    JoinError, JoinHandle, Runtime, Ticker, Timer, after, after_func, block_in_place, block_on,
+    checkpoint, go, goid, max_procs, num_goroutine, preemptible_block, set_max_procs, sleep,
+    sleep_until, spawn, spawn_blocking, timeout, timeout_at, yield_now,
 };
 #[doc(hidden)]
 pub use gmp_rt::{entry as __entry, preempt as __preempt};
-pub use gmp_sync::{WaitGroup, chan, select, unbounded_chan};
-
-/// Copying in the kernel, files, standard input and output.
-#[cfg(unix)]
-pub mod io {
-    pub use gmp_net::io::{
-        Blocking, Lines, Stdin, Stdout, copy, copy_bidirectional, stderr, stdin, stdout,
-    };
-}
-
-/// Signals of the OS. Each listener receives every signal of its kind.
-#[cfg(unix)]
-pub mod signal {
-    pub use gmp_net::signal::{Signal, SignalKind, ctrl_c, signal};
-}
-
-/// Sockets and name resolution.
-///
-/// A goroutine that waits for a socket holds no thread. An operation first makes the system call.
-/// If the call would block, the goroutine parks until the OS reports an event. The event is
-/// received by a thread that has no other work, or by a busy one between two polls.
-///
-/// The number of sockets is limited by the descriptors of the process (`ulimit -n`). Beyond the
-/// limit an operation that makes a socket returns the error `EMFILE`, and `accept` waits until a
-/// descriptor is free.
-pub mod net {
-    #[cfg(target_os = "linux")]
-    pub use gmp_net::UCred;
-    #[cfg(all(unix, feature = "hyper"))]
-    pub use gmp_net::hyper;
-    #[cfg(unix)]
-    pub use gmp_net::{
-        AddrErrors, Async, Incoming, TcpListener, TcpSocket, TcpStream, ToAddrs, UdpSocket,
-        UnixDatagram, UnixListener, UnixStream, tcp, unix,
-    };
-    pub use gmp_net::{Closed, DeadlineExceeded, RuntimeEnded, WatchLimit, resolve};
-}
-
-/// Synchronisation primitives for goroutines.
-pub mod sync {
-    pub use gmp_sync::{
-        Acquire, AcquireOwned, Barrier, BarrierWait, BarrierWaitResult, Cond, CondWait, Lazy, Lock,
-        LockOwned, MappedMutexGuard, Mutex, MutexGuard, Once, OnceCell, OwnedMutexGuard,
-        OwnedPermit, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, Permit, ReadLock, ReadLockOwned,
-        RwLock, RwLockReadGuard, RwLockWriteGuard, Semaphore, SetError, WriteLock, WriteLockOwned,
-    };
-    pub use gmp_sync::{AfterDone, CancelGuard, Canceller, Cause, Context, ContextError, Done};
-    pub use gmp_sync::{CallResult, SingleFlight};
-    pub use gmp_sync::{ErrGroup, GroupError, GroupWait, Start};
-    pub use gmp_sync::{
-        IntoIter, Iter, Receiver, Recv, RecvError, RecvTimeoutError, SelectCase, Send, SendError,
-        SendTimeoutError, Sender, TryIter, TryRecvError, TrySendError, chan, recv_any,
-        select_cases, unbounded_chan,
-    };
-    pub use gmp_sync::{Pool, PoolGuard};
-    pub use gmp_sync::{Wait, WaitGroup};
-}
+pub use gmp_sync::chan::chan;
+pub use gmp_sync::{WaitGroup, select};

@@ -8,11 +8,11 @@ use std::time::Duration;
 /// Set in the child.
 const CHILD: &str = "GMP_TEST_CHILD";
 
-#[gmp::main(procs = 2)]
+#[gmp::main(max_procs = 2)]
 async fn joins_stuck() {
     // A timer and a blocking call are no deadlock.
     gmp::sleep(Duration::from_millis(100)).await;
-    gmp::blocking(|| std::thread::sleep(Duration::from_millis(100)));
+    gmp::block_in_place(|| std::thread::sleep(Duration::from_millis(100)));
     println!("not dead yet");
     let _ = gmp::go!(name = "stuck", std::future::pending::<()>()).await;
 }

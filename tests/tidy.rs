@@ -387,3 +387,104 @@ fn the_tests_of_the_rules_exist() {
     assert_eq!(rows, 24);
     assert_none(&complaints);
 }
+
+/// An item with a documentation alias: its name, the type that it is a method of, its aliases.
+struct Aliased {
+    name: String,
+    owner: Option<String>,
+    aliases: Vec<String>,
+}
+
+/// Returns the parts of `text` between double quotes.
+fn quoted(text: &str) -> impl Iterator<Item = String> {
+    text.split('"').skip(1).step_by(2).map(str::to_owned)
+}
+
+/// Returns the name that a line declares, if it declares a public item or a macro.
+fn declared(line: &str) -> Option<String> {
+    let line = line.trim_start();
+    let line = line.strip_prefix("macro_rules! ").or_else(|| {
+        let words = line.strip_prefix("pub ")?.split_inclusive(' ');
+        let before: usize =
+            words.take_while(|word| ["const ", "async "].contains(word)).map(str::len).sum();
+        let item = &line["pub ".len() + before..];
+        ["fn ", "struct ", "enum ", "trait "].iter().find_map(|kind| item.strip_prefix(kind))
+    })?;
+    Some(line.split(|c: char| !c.is_alphanumeric() && c != '_').next()?.to_owned())
+}
+
+/// Returns the public items of `source` and their documentation aliases.
+fn aliased(source: &Source) -> Vec<Aliased> {
+    let (mut items, mut owner, mut aliases) = (Vec::new(), None, Vec::new());
+    let mut lines = source.code().map(|(_, line)| line);
+    while let Some(line) = lines.next() {
+        let text = line.trim_start();
+        if text.starts_with("impl") {
+            let of = text.split(" for ").last().unwrap_or(text).trim_end_matches(['{', ' ']);
+            owner = Some(of.to_owned());
+        } else if text.starts_with("#[doc(alias") {
+            let mut attribute = text.to_owned();
+            while !attribute.ends_with(")]") {
+                attribute.push_str(lines.next().expect("the end of an attribute"));
+            }
+            aliases.extend(quoted(&attribute));
+        } else if let Some(name) = declared(text) {
+            let owner = owner.clone().filter(|_| line.starts_with(' '));
+            items.push(Aliased { name, owner, aliases: std::mem::take(&mut aliases) });
+        } else if !text.starts_with("#[") {
+            assert!(aliases.is_empty(), "{}: an alias of no item: {line}", source.path);
+        }
+    }
+    items
+}
+
+/// `tests/aliases.md` lists the aliases of each item.
+#[test]
+fn documentation_aliases_are_those_of_the_table() {
+    let table = fs::read_to_string(root().join("tests/aliases.md")).unwrap();
+    let rows = table.lines().filter_map(|row| row.strip_prefix("| `")?.split_once("` | "));
+    let rows: Vec<(&str, Vec<&str>)> = rows
+        .map(|(item, aliases)| (item, aliases.split('`').skip(1).step_by(2).collect()))
+        .collect();
+    assert!(rows.len() > 60, "only {} rows found", rows.len());
+    let sources = sources();
+    let items: Vec<Aliased> = sources.iter().flat_map(aliased).collect();
+    // In a macro that defines several types, the owner is a variable.
+    let is_of = |item: &Aliased, owner: &str| {
+        item.owner.as_ref().is_some_and(|of| of.contains(owner) || of.contains('$'))
+    };
+    let mut complaints = Vec::new();
+    let mut listed: usize = 0;
+    for (path, aliases) in &rows {
+        let mut segments = path.trim_end_matches('!').rsplit("::");
+        let name = segments.next().unwrap();
+        let owner = segments.next().filter(|owner| owner.starts_with(char::is_uppercase));
+        let found = items.iter().any(|item| {
+            let is_owner = owner.map_or(item.owner.is_none(), |owner| is_of(item, owner));
+            let has = |alias: &&str| item.aliases.iter().any(|known| known == alias);
+            item.name == name && is_owner && aliases.iter().all(has)
+        });
+        listed += aliases.len();
+        if !found {
+            complaints.push(format!("{path}: no such item with all of {aliases:?}"));
+        }
+    }
+    let mut present = 0;
+    for item in &items {
+        let by_rule = match item.name.strip_suffix("_blocking") {
+            Some(verb) if item.name != "spawn_blocking" => Some(format!("blocking_{verb}")),
+            _ => None,
+        };
+        if let Some(alias) = by_rule.as_ref().filter(|alias| !item.aliases.contains(alias)) {
+            complaints.push(format!("{}: has no alias {alias}", item.name));
+        }
+        if item.aliases.contains(&item.name) {
+            complaints.push(format!("{}: is an alias of itself", item.name));
+        }
+        present += item.aliases.iter().filter(|alias| by_rule.as_ref() != Some(alias)).count();
+    }
+    if present != listed {
+        complaints.push(format!("{present} aliases in the sources, {listed} in the table"));
+    }
+    assert_none(&complaints);
+}

@@ -2,6 +2,11 @@
 //!
 //! Every file in `tests/ui/fail` must fail to compile with the messages in the `.stderr` file
 //! beside it; every file in `tests/ui/pass` must compile without a warning and run.
+//!
+//! The files in `tests/ui/guess` are what a newcomer types first who knows Go, Tokio or std. The
+//! compiler must say to each exactly what its `.stderr` file holds, errors or warnings, and nothing
+//! to a file without one. The first line of a file is its target: what the compiler shall say.
+//!
 //! `GMP_UI_BLESS=1` rewrites the `.stderr` files.
 //!
 //! `rustc` compiles the files directly, against the library that cargo has just built for this
@@ -60,11 +65,22 @@ fn cases(folder: &str) -> Vec<PathBuf> {
     cases
 }
 
+/// Whether a warning fails the compilation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Warnings {
+    Denied,
+    Shown,
+}
+
 /// Compiles one case to `output`.
-fn compile(case: &Path, library: &Path, output: &Path) -> Output {
+fn compile(case: &Path, library: &Path, warnings: Warnings, output: &Path) -> Output {
+    let level = match warnings {
+        Warnings::Denied => "-Dwarnings",
+        Warnings::Shown => "-Wwarnings",
+    };
     rustc()
         .args(["--edition=2024", "--crate-type=bin", "--crate-name=case", "--color=never"])
-        .args(["-Cdebuginfo=0", "-Dwarnings"])
+        .args(["-Cdebuginfo=0", level])
         .arg(format!("--extern=gmp={}", library.display()))
         .arg(format!("-Ldependency={}", deps().display()))
         .arg("-o")
@@ -125,35 +141,75 @@ fn mode() -> Mode {
     Mode::FailureOnly
 }
 
+/// Compares messages with the `.stderr` file of their case. No file means no messages.
+fn compare(case: &Path, messages: &str, mode: Mode) -> Result<(), String> {
+    let file = root().join(case).with_extension("stderr");
+    match mode {
+        Mode::FailureOnly => {}
+        Mode::Bless if messages.is_empty() => {
+            let _ = fs::remove_file(file);
+        }
+        Mode::Bless => fs::write(file, messages).expect("write the messages"),
+        Mode::Exactly => {
+            let known = fs::read_to_string(file).unwrap_or_default();
+            if known != messages {
+                return Err(format!("--- known\n{known}--- now\n{messages}"));
+            }
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn wrong_programs_fail_with_the_messages_we_know() {
     let (library, mode) = (library(), mode());
     check_all(cases("fail"), |case, output| {
-        let compiled = compile(case, &library, output);
+        let compiled = compile(case, &library, Warnings::Denied, output);
         if compiled.status.success() {
             return Err("compiles, and should not".into());
         }
-        let messages = normalized(&String::from_utf8_lossy(&compiled.stderr), case);
-        let file = root().join(case).with_extension("stderr");
-        match mode {
-            Mode::FailureOnly => return Ok(()),
-            Mode::Bless => fs::write(file, messages).expect("write the messages"),
-            Mode::Exactly => {
-                let known = fs::read_to_string(file).unwrap_or_default();
-                if known != messages {
-                    return Err(format!("--- known\n{known}--- now\n{messages}"));
-                }
-            }
-        }
-        Ok(())
+        compare(case, &normalized(&String::from_utf8_lossy(&compiled.stderr), case), mode)
     });
+}
+
+#[test]
+fn first_guesses_get_the_answers_we_know() {
+    let (library, mode) = (library(), mode());
+    check_all(cases("guess"), |case, output| {
+        let source = fs::read_to_string(root().join(case)).expect("the case");
+        let target = source.lines().next().and_then(|line| line.strip_prefix("// target: "));
+        if target.is_none_or(|target| target.len() < 10) {
+            return Err("the first line does not name the target".into());
+        }
+        let compiled = compile(case, &library, Warnings::Shown, output);
+        let known = fs::read_to_string(root().join(case).with_extension("stderr"));
+        let fails = known.is_ok_and(|known| known.lines().any(|line| line.starts_with("error")));
+        if mode != Mode::Bless && fails == compiled.status.success() {
+            return Err(format!("ends with {}", compiled.status));
+        }
+        compare(case, &normalized(&String::from_utf8_lossy(&compiled.stderr), case), mode)
+    });
+}
+
+#[test]
+fn there_is_one_file_for_each_first_guess() {
+    let cases = cases("guess");
+    let numbers: Vec<u32> = cases
+        .iter()
+        .map(|case| {
+            let name = case.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let (number, _) = name.split_once('_').expect("a number and a name");
+            number.parse().expect("a number")
+        })
+        .collect();
+    assert_eq!(numbers, (1..=25).collect::<Vec<_>>());
 }
 
 #[test]
 fn right_programs_compile_without_warnings_and_run() {
     let library = library();
     check_all(cases("pass"), |case, output| {
-        let compiled = compile(case, &library, output);
+        let compiled = compile(case, &library, Warnings::Denied, output);
         if !compiled.status.success() {
             return Err(String::from_utf8_lossy(&compiled.stderr).into_owned());
         }
@@ -165,9 +221,11 @@ fn right_programs_compile_without_warnings_and_run() {
 
 #[test]
 fn every_messages_file_has_a_case() {
-    let files = fs::read_dir(root().join("tests/ui/fail")).expect("the folder of cases");
-    for file in files.map(|file| file.expect("a file").path()) {
-        assert!(file.with_extension("rs").exists(), "{} has no case", file.display());
+    for folder in ["tests/ui/fail", "tests/ui/guess"] {
+        let files = fs::read_dir(root().join(folder)).expect("the folder of cases");
+        for file in files.map(|file| file.expect("a file").path()) {
+            assert!(file.with_extension("rs").exists(), "{} has no case", file.display());
+        }
     }
 }
 

@@ -106,7 +106,7 @@ impl Contestant for Gmp {
         threads: usize,
         main: impl Future<Output = T> + Send + 'static,
     ) -> T {
-        let runtime = gmp_rt::Builder::new().max_procs(threads).build().unwrap();
+        let runtime = gmp_rt::runtime::Builder::new().max_procs(threads).build().unwrap();
         runtime.block_on(runtime.spawn(main)).unwrap()
     }
     fn spawn<T: Send + 'static>(f: impl Future<Output = T> + Send + 'static) -> GmpHandle<T> {
@@ -122,7 +122,7 @@ impl Contestant for Gmp {
         gmp_rt::sleep(duration)
     }
     async fn blocking<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
-        gmp_rt::blocking(f)
+        gmp_rt::block_in_place(f)
     }
     async fn unmarked<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
         f()

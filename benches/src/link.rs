@@ -29,8 +29,8 @@ pub(crate) trait Shared: Link {
 pub(crate) struct GmpChan;
 
 impl Link for GmpChan {
-    type Tx = gmp_sync::Sender<u64>;
-    type Rx = gmp_sync::Receiver<u64>;
+    type Tx = gmp_sync::chan::Sender<u64>;
+    type Rx = gmp_sync::chan::Receiver<u64>;
 
     fn new(cap: usize) -> (Self::Tx, Self::Rx) {
         gmp_sync::chan(cap)

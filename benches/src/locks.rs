@@ -30,7 +30,7 @@ pub(crate) trait Locks: Contestant {
 }
 
 /// A channel without values. Closing it releases all receivers, as in Go.
-pub(crate) struct GmpGate(gmp_sync::Sender<()>, gmp_sync::Receiver<()>);
+pub(crate) struct GmpGate(gmp_sync::chan::Sender<()>, gmp_sync::chan::Receiver<()>);
 
 impl Default for GmpGate {
     fn default() -> Self {

@@ -54,7 +54,7 @@ impl Select for GmpChan {
         receivers
     }
     async fn of_many(receivers: &mut Self::Many) -> Option<u64> {
-        gmp_sync::recv_any(receivers).await.1.ok()
+        gmp_sync::chan::recv_any(receivers).await.1.ok()
     }
 }
 

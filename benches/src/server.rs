@@ -41,7 +41,7 @@ macro_rules! http {
 
 const HELLO: &[u8] = b"Hello, world!\n";
 
-http!(Gmp, gmp_net::hyper::Timer, std::convert::identity);
+http!(Gmp, gmp_net::compat::hyper::Timer, std::convert::identity);
 http!(Tokio, hyper_util::rt::TokioTimer::new(), hyper_util::rt::TokioIo::new);
 http!(Smol, smol_hyper::rt::SmolTimer::new(), smol_hyper::rt::FuturesIo::new);
 

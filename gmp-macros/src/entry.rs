@@ -148,14 +148,14 @@ impl Options {
             "deadlock_after" if entry == Entry::Test => {
                 self.deadlock_after = Some(seconds(&value, "deadlock_after")?);
             }
-            "procs" => self.procs = Some(procs(value)?),
+            "max_procs" => self.procs = Some(procs(value)?),
             "panic" => self.panic = Some(panic_policy(&value)?),
             "name" => self.name = Some(text(&value, "name")?),
             "crate" => self.krate = Some(syn::parse_str(&text(&value, "crate")?)?),
             _ => {
                 let options = match entry {
-                    Entry::Main => "`procs`, `panic`, `name` and `crate`",
-                    Entry::Test => "`procs`, `panic`, `name`, `deadlock_after` and `crate`",
+                    Entry::Main => "`max_procs`, `panic`, `name` and `crate`",
+                    Entry::Test => "`max_procs`, `panic`, `name`, `deadlock_after` and `crate`",
                 };
                 let message = format!("unknown option `{key}`; the options are {options}");
                 return Err(Error::new(key.span(), message));
@@ -168,8 +168,9 @@ impl Options {
     fn builder(&self, gmp: &Path) -> TokenStream {
         let procs = self.procs.as_ref().map(|procs| quote!(.max_procs(#procs)));
         let name = self.name.as_ref().map(|name| quote!(.name(#name)));
-        let panic = self.panic.as_ref().map(|it| quote!(.panic_policy(#gmp::PanicPolicy::#it)));
-        quote!(#gmp::Builder::new()#procs #name #panic)
+        let panic =
+            self.panic.as_ref().map(|it| quote!(.panic_policy(#gmp::runtime::PanicPolicy::#it)));
+        quote!(#gmp::runtime::Builder::new()#procs #name #panic)
     }
 
     /// Returns the expression for the time after which a test fails whose goroutines are parked.
@@ -190,10 +191,10 @@ fn procs(value: Expr) -> Result<Expr> {
     if let Expr::Lit(ExprLit { lit, .. }) = &value {
         let number = match lit {
             Lit::Int(number) => number.base10_parse::<usize>()?,
-            _ => return Err(Error::new(lit.span(), "`procs` must be a number")),
+            _ => return Err(Error::new(lit.span(), "`max_procs` must be a number")),
         };
         if number == 0 {
-            return Err(Error::new(lit.span(), "`procs` must be at least 1"));
+            return Err(Error::new(lit.span(), "`max_procs` must be at least 1"));
         }
     }
     Ok(value)

@@ -159,7 +159,7 @@ impl Go {
                 // With the span of the expression, where rustc reports that it is not a future.
                 let future = quote_spanned!(future.span()=> #home::__go::future(#future));
                 match name {
-                    Some(name) => quote!(#home::spawn_named(#name, #future)),
+                    Some(name) => quote!(#home::__go::spawn_named(#name, #future)),
                     None => quote!(#home::spawn(#future)),
                 }
             }
@@ -197,7 +197,7 @@ impl Go {
         let home = &self.home;
         if tail == Tail::NoFuture {
             return match &self.name {
-                Some(name) => quote!(#home::spawn_named(#name, #future)),
+                Some(name) => quote!(#home::__go::spawn_named(#name, #future)),
                 None => quote!(#home::spawn(#future)),
             };
         }

@@ -16,7 +16,7 @@ use proc_macro::TokenStream;
 ///
 /// | option | meaning |
 /// |--------|---------|
-/// | `procs = 4` | how many goroutines run in parallel |
+/// | `max_procs = 4` | how many goroutines run in parallel |
 /// | `panic = "abort"` | a panic in any goroutine ends the process with status 2, as in Go |
 /// | `name = "web"` | the prefix of the names of the threads |
 /// | `crate = "path"` | the path of the gmp crate, if it was renamed |
@@ -49,7 +49,7 @@ use proc_macro::TokenStream;
 /// # Examples
 ///
 /// ```
-/// #[gmp::main(procs = 2)]
+/// #[gmp::main(max_procs = 2)]
 /// async fn main() -> Result<(), std::io::Error> {
 ///     gmp::go!({ println!("hello") }).await.unwrap();
 ///     Ok(())

@@ -10,7 +10,7 @@
 use crate::fd::{Direction, Fd, Left};
 use crate::poll_desc::Ticket;
 use crate::sys::accept::accept;
-use gmp_rt::Sleep;
+use gmp_rt::time::Sleep;
 use rustix::io::Errno;
 use rustix::net::SocketAddrAny;
 use std::io;

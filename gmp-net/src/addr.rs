@@ -18,12 +18,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV
 /// assert!(listener.local_addr().unwrap().ip().is_loopback());
 /// # });
 /// ```
-pub trait ToAddrs: sealed::Sealed {}
+pub trait ToSocketAddrs: sealed::Sealed {}
 
-impl<T: sealed::Sealed + ?Sized> ToAddrs for T {}
+impl<T: sealed::Sealed + ?Sized> ToSocketAddrs for T {}
 
 /// Returns the addresses of `addrs`, at least one.
-pub(crate) async fn all(addrs: impl ToAddrs) -> io::Result<Vec<SocketAddr>> {
+pub(crate) async fn all(addrs: impl ToSocketAddrs) -> io::Result<Vec<SocketAddr>> {
     let found = match addrs.wanted() {
         sealed::Wanted::Known(found) => found,
         sealed::Wanted::Named(name) => resolve(&name).await?,
@@ -36,7 +36,7 @@ pub(crate) async fn all(addrs: impl ToAddrs) -> io::Result<Vec<SocketAddr>> {
 
 /// Calls `f` with each address in order. Returns the first success, or the error of [`Failures`].
 pub(crate) async fn each<T>(
-    addrs: impl ToAddrs,
+    addrs: impl ToSocketAddrs,
     f: impl Fn(SocketAddr) -> io::Result<T>,
 ) -> io::Result<T> {
     let mut failures = Failures::default();

@@ -31,6 +31,7 @@ use std::task::{Context, Poll};
 /// # std::io::Result::Ok(())
 /// # }).unwrap();
 /// ```
+#[doc(alias("AsyncFd", "PollFd"))]
 pub struct Async<T: AsFd> {
     fd: Fd<T>,
 }

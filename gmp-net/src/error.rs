@@ -18,6 +18,7 @@ use std::{fmt, io};
 /// assert!(error.get_ref().unwrap().is::<gmp_net::Closed>());
 /// # });
 /// ```
+#[doc(alias = "ErrClosed")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Closed;
@@ -25,6 +26,7 @@ pub struct Closed;
 /// A deadline has passed (Go: `os.ErrDeadlineExceeded`).
 ///
 /// The kind of the [`io::Error`] around it is `TimedOut`.
+#[doc(alias = "ErrDeadlineExceeded")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeadlineExceeded;

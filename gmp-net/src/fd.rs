@@ -11,8 +11,8 @@ use crate::deadline::Deadlines;
 use crate::poll_cache::Index;
 use crate::poll_desc::{Fault, PollDesc, Side, Ticket, Trust, Wait};
 use crate::poller::Poller;
-use gmp_rt::park::{WaitReason, forked_error, note_wait, poll_go_on, wake_all};
 use gmp_rt::prim::fixed::OnceLock;
+use gmp_rt::task::park::{WaitReason, forked_error, note_wait, poll_proceed, wake_all};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -175,7 +175,7 @@ impl<T: AsFd> Fd<T> {
                 return Poll::Ready(Err(fault.into()));
             }
             if !seen.is_drained() {
-                if poll_go_on(cx).is_pending() {
+                if poll_proceed(cx).is_pending() {
                     self.defer(direction, ticket);
                     return Poll::Pending;
                 }

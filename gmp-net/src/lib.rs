@@ -8,7 +8,7 @@
 //! `poll_cache` stores these states, `poller` is the interface to the scheduler, `deadline` has the
 //! deadlines of a socket, `fd` is a descriptor with its operations. `tcp`, `udp`, `unix` and
 //! `async_fd` are the public sockets. `resolve` and `lookups` resolve names. `io` and `signal` are
-//! for everything that is not a socket.
+//! for everything that is not a socket. `compat` has the traits of other crates.
 
 mod error;
 mod lookups;
@@ -23,14 +23,13 @@ mod addr_errors;
 #[cfg(unix)]
 mod async_fd;
 #[cfg(unix)]
+pub mod compat;
+#[cfg(unix)]
 mod deadline;
 #[cfg(unix)]
 mod fd;
 #[cfg(unix)]
 mod half;
-#[cfg(all(unix, feature = "hyper"))]
-#[expect(unsafe_code, reason = "buffers that hyper has not initialised")]
-pub mod hyper;
 #[cfg(unix)]
 pub mod io;
 #[cfg(unix)]
@@ -61,7 +60,7 @@ pub use crate::error::{Closed, DeadlineExceeded, RuntimeEnded, WatchLimit};
 pub use crate::resolve::resolve;
 
 #[cfg(unix)]
-pub use crate::addr::ToAddrs;
+pub use crate::addr::ToSocketAddrs;
 #[cfg(unix)]
 pub use crate::addr_errors::AddrErrors;
 #[cfg(unix)]

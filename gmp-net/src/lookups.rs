@@ -14,8 +14,10 @@
 //! stored under the lock and read without it.
 
 use crate::error::RuntimeEnded;
-use gmp_rt::park::{self, StorableWaker, StoredWaker, WaitReason, note_wait, poll_go_on, wake_all};
 use gmp_rt::prim::fixed::{Mutex, OnceLock};
+use gmp_rt::task::park::{
+    self, StorableWaker, StoredWaker, WaitReason, note_wait, poll_proceed, wake_all,
+};
 use std::collections::{HashMap, VecDeque};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::pin::Pin;
@@ -283,7 +285,7 @@ impl Future for Wait {
             note_wait(cx, WaitReason::NameLookup, 0);
             return Poll::Pending;
         }
-        ready!(poll_go_on(cx));
+        ready!(poll_proceed(cx));
         Poll::Ready(self.lookup.outcome.get().expect("stored before the wake-up").clone())
     }
 }

@@ -6,11 +6,11 @@
 //! causes one spurious try. That is why events carry no generation as Go's do.
 
 use crate::poll_desc::{Fault, PollDesc, Trust};
-use gmp_rt::park::StoredWaker;
 use gmp_rt::prim::Ordering::Relaxed;
 use gmp_rt::prim::SleepMutex;
 use gmp_rt::prim::fixed::AtomicU64;
 use gmp_rt::prim::fixed::OnceLock;
+use gmp_rt::task::park::StoredWaker;
 
 /// Descriptors in the first chunk. Each further chunk has twice as many as the one before.
 #[cfg(not(gmp_loom))]

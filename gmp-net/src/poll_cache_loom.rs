@@ -14,8 +14,8 @@ use super::{Index, PollCache};
 use crate::poll_desc::{Seen, Tells, Ticket, Trust, Wait};
 use ::loom::sync::Arc;
 use ::loom::thread;
-use gmp_rt::park::StoredWaker;
 use gmp_rt::prim::{AtomicUsize, Ordering};
+use gmp_rt::task::park::StoredWaker;
 use std::task::{Wake, Waker};
 
 /// Counts how often it is woken.

@@ -49,9 +49,9 @@
 //! close or the end of the runtime.
 
 use crate::error::{Closed, DeadlineExceeded, RuntimeEnded};
-use gmp_rt::park::{StorableWaker, StoredWaker, wake_all};
 use gmp_rt::prim::Ordering::{AcqRel, Acquire, Relaxed};
 use gmp_rt::prim::{AtomicU64, Mutex};
+use gmp_rt::task::park::{StorableWaker, StoredWaker, wake_all};
 use std::io;
 use std::task::Waker;
 use std::time::{Duration, Instant};

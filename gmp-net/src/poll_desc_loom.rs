@@ -5,8 +5,8 @@
 use super::{Fault, Side, Tells, Ticket, Trust, Wait};
 use ::loom::sync::Arc;
 use ::loom::thread;
-use gmp_rt::park::StoredWaker;
 use gmp_rt::prim::{AtomicUsize, Ordering};
+use gmp_rt::task::park::StoredWaker;
 use std::task::{Wake, Waker};
 
 /// The types of the models are loom's. Otherwise the models would prove nothing.

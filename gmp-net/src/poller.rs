@@ -4,7 +4,7 @@ use crate::error::{RuntimeEnded, WatchLimit};
 use crate::poll_cache::{Index, PollCache};
 use crate::poll_desc::{PollDesc, Trust};
 use crate::sys::Os;
-use gmp_rt::park::{self, Bell, Delay, Netpoll, Ready};
+use gmp_rt::task::park::{self, Bell, Delay, Netpoll, Ready};
 use rustix::io::Errno;
 use std::any::Any;
 use std::io;
@@ -88,7 +88,7 @@ fn named(error: io::Error) -> io::Error {
     let text = match error.kind() {
         // epoll's error for a regular file.
         io::ErrorKind::PermissionDenied => {
-            "cannot be waited for: a regular file or directory is always ready, read it with gmp::blocking"
+            "cannot be waited for: a regular file or directory is always ready, read it with gmp::block_in_place"
         }
         _ => return error,
     };

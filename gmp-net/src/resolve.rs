@@ -27,26 +27,27 @@ use std::net::{IpAddr, SocketAddr};
 /// let addresses = gmp_rt::block_on(gmp_net::resolve("127.0.0.1:80")).unwrap();
 /// assert_eq!(addresses, ["127.0.0.1:80".parse().unwrap()]);
 /// ```
-pub async fn resolve(host: &str) -> io::Result<Vec<SocketAddr>> {
-    if let Ok(addr) = host.parse() {
-        return Ok(vec![addr]);
+#[doc(alias("lookup_host", "LookupHost", "getaddrinfo"))]
+pub async fn resolve(addr: &str) -> io::Result<Vec<SocketAddr>> {
+    if let Ok(literal) = addr.parse() {
+        return Ok(vec![literal]);
     }
-    let (name, port) = split(host).map_err(|failure| failure.into_error(host))?;
+    let (name, port) = split(addr).map_err(|failure| failure.into_error(addr))?;
     if let Ok(ip) = name.parse::<IpAddr>() {
         return Ok(vec![(ip, port).into()]);
     }
     let mut found = match Lookups::of_runtime().join(name)?.await {
         Ok(found) => found,
-        Err(failure) => return Err(failure.into_error(host)),
+        Err(failure) => return Err(failure.into_error(addr)),
     };
-    found.iter_mut().for_each(|addr| addr.set_port(port));
+    found.iter_mut().for_each(|found| found.set_port(port));
     Ok(found)
 }
 
 /// Splits `"host:port"`, with the error texts of std.
-fn split(host: &str) -> Result<(&str, u16), Failure> {
+fn split(addr: &str) -> Result<(&str, u16), Failure> {
     let invalid = |text: &str| Failure::Answer(io::ErrorKind::InvalidInput, text.to_owned());
-    let (name, port) = host.rsplit_once(':').ok_or_else(|| invalid("invalid socket address"))?;
+    let (name, port) = addr.rsplit_once(':').ok_or_else(|| invalid("invalid socket address"))?;
     Ok((name, port.parse().map_err(|_| invalid("invalid port value"))?))
 }
 
@@ -74,7 +75,7 @@ mod tests {
     /// With one P, another goroutine runs during the call.
     #[test]
     fn others_go_on_meanwhile() {
-        let runtime = gmp_rt::Builder::new().max_procs(1).build().unwrap();
+        let runtime = gmp_rt::runtime::Builder::new().max_procs(1).build().unwrap();
         let handle = runtime.spawn(async {
             let other = gmp_rt::spawn(async { 1 });
             resolve("localhost:1").await.unwrap();

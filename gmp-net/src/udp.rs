@@ -1,6 +1,6 @@
 //! UDP sockets.
 
-use crate::addr::{self, ToAddrs};
+use crate::addr::{self, ToSocketAddrs};
 use crate::fd::{Direction, Fd, Left, common_calls};
 use crate::poll_desc::Trust;
 use std::io;
@@ -43,7 +43,7 @@ impl UdpSocket {
     ///
     /// The error of the OS, or [`AddrErrors`](crate::AddrErrors) if the addresses failed with
     /// different errors.
-    pub async fn bind(addr: impl ToAddrs) -> io::Result<Self> {
+    pub async fn bind(addr: impl ToSocketAddrs) -> io::Result<Self> {
         addr::each(addr, |addr| Self::from_std(std::net::UdpSocket::bind(addr)?)).await
     }
 
@@ -69,7 +69,7 @@ impl UdpSocket {
     /// # Errors
     ///
     /// As for [`bind`](Self::bind).
-    pub async fn connect(&self, addr: impl ToAddrs) -> io::Result<()> {
+    pub async fn connect(&self, addr: impl ToSocketAddrs) -> io::Result<()> {
         addr::each(addr, |addr| self.fd.get().connect(addr)).await
     }
 
@@ -78,7 +78,7 @@ impl UdpSocket {
     /// # Cancel safety
     ///
     /// Cancel-safe. A dropped send has sent nothing.
-    pub async fn send_to(&self, buf: &[u8], addr: impl ToAddrs) -> io::Result<usize> {
+    pub async fn send_to(&self, buf: &[u8], addr: impl ToSocketAddrs) -> io::Result<usize> {
         let addr = addr::all(addr).await?[0];
         self.fd.io(Direction::Write, |io| io.send_to(buf, addr).map(more)).await
     }

@@ -1,7 +1,7 @@
 //! The scheduler of [gmp](https://docs.rs/gmp): goroutines for Rust.
 //!
 //! Programs use the facade crate `gmp`. This crate runs goroutines. It contains no channels and no
-//! sockets. These use it through [`park`].
+//! sockets. These use it through [`task::park`].
 //!
 //! The modules, from the lowest layer up (`ARCHITECTURE.md` of the repository shows the paths
 //! through them):
@@ -19,7 +19,7 @@
 //! | `sched` | the scheduler; its README explains the design |
 //! | `observe` | dumps, traces, metrics, events; stalls and deadlocks |
 //! | `sysmon` | the thread that monitors the others |
-//! | `api` | the interface for programs: [`runtime`], [`time`], [`park`] and more |
+//! | `api` | the interface for programs: [`runtime`], [`task`], [`time`] |
 //! | `testing` | support for tests and micro-benchmarks |
 #![cfg_attr(not(test), warn(clippy::print_stdout))]
 
@@ -46,24 +46,21 @@ mod tuning;
 mod util;
 mod wait_reason;
 
-pub use crate::api::blocking::{blocking, spawn_blocking};
+pub use crate::api::blocking::{block_in_place, spawn_blocking};
 #[doc(hidden)]
 pub use crate::api::macros::probe as __go;
-pub use crate::api::runtime::{
-    BuildError, Builder, Handle, PanicPolicy, ProcsError, Runtime, ShutdownError, block_on,
-};
-pub use crate::api::spawn::{goid, max_procs, num_goroutine, set_max_procs, spawn, spawn_named};
+pub use crate::api::runtime::{Runtime, block_on};
+pub use crate::api::spawn::{goid, max_procs, num_goroutine, set_max_procs, spawn};
 pub use crate::api::time::{
-    AfterFunc, Elapsed, Sleep, Ticker, Timeout, Timer, after_func, sleep, sleep_until, timeout,
-    timeout_at,
+    Ticker, Timer, after, after_func, sleep, sleep_until, timeout, timeout_at,
 };
-pub use crate::api::yielding::{Checkpoint, YieldNow, checkpoint, yield_now};
+pub use crate::api::yielding::{checkpoint, yield_now};
 #[doc(hidden)]
-pub use crate::api::{entry, preempt};
-pub use crate::api::{park, runtime, time};
+pub use crate::api::{entry, park, preempt};
+pub use crate::api::{runtime, task, time};
 #[doc(hidden)]
 pub use crate::g::join::panic_message;
-pub use crate::g::join::{Cancelled, JoinError, JoinHandle, JoinPanic};
+pub use crate::g::join::{JoinError, JoinHandle};
 #[doc(hidden)]
 #[cfg(feature = "dev-hooks")]
 pub use crate::testing::dev_hooks;

@@ -10,7 +10,7 @@ use std::fmt;
 ///
 /// ```
 /// # use gmp_rt as gmp;
-/// assert_eq!(gmp::park::WaitReason::ChanReceive.to_string(), "chan receive");
+/// assert_eq!(gmp::task::park::WaitReason::ChanReceive.to_string(), "chan receive");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -37,9 +37,9 @@ pub enum WaitReason {
     /// A mutex: `sync.Mutex.Lock`.
     MutexLock,
     /// A read lock: `sync.RWMutex.RLock`.
-    RwMutexRLock,
+    RwLockRead,
     /// A write lock: `sync.RWMutex.Lock`.
-    RwMutexLock,
+    RwLockWrite,
     /// A condition: `sync.Cond.Wait`.
     CondWait,
     /// A wait group: `sync.WaitGroup.Wait`.
@@ -73,8 +73,8 @@ const ALL: [WaitReason; 20] = {
         SelectNoCases,
         SemAcquire,
         MutexLock,
-        RwMutexRLock,
-        RwMutexLock,
+        RwLockRead,
+        RwLockWrite,
         CondWait,
         WaitGroupWait,
         BarrierWait,
@@ -101,8 +101,8 @@ impl WaitReason {
             Self::SelectNoCases => "select (no cases)",
             Self::SemAcquire => "semacquire",
             Self::MutexLock => "sync.Mutex.Lock",
-            Self::RwMutexRLock => "sync.RWMutex.RLock",
-            Self::RwMutexLock => "sync.RWMutex.Lock",
+            Self::RwLockRead => "sync.RWMutex.RLock",
+            Self::RwLockWrite => "sync.RWMutex.Lock",
             Self::CondWait => "sync.Cond.Wait",
             Self::WaitGroupWait => "sync.WaitGroup.Wait",
             Self::BarrierWait => "sync.Barrier.Wait",
@@ -131,8 +131,8 @@ impl WaitReason {
             | Self::SelectNoCases
             | Self::SemAcquire
             | Self::MutexLock
-            | Self::RwMutexRLock
-            | Self::RwMutexLock
+            | Self::RwLockRead
+            | Self::RwLockWrite
             | Self::CondWait
             | Self::WaitGroupWait
             | Self::BarrierWait

@@ -7,8 +7,8 @@ use crate::const_fn::const_fn;
 use crate::waiter::{Abandoned, Ended, Home, Waiter};
 use crate::waitq::Queue;
 use crate::wakers::Wakers;
-use gmp_rt::park::{WaitReason, note_wait, poll_go_on};
 use gmp_rt::prim::Mutex;
+use gmp_rt::task::park::{WaitReason, note_wait, poll_proceed};
 use pin_project_lite::pin_project;
 use std::fmt;
 use std::ops::ControlFlow;
@@ -21,8 +21,8 @@ use std::task::{Context, Poll, ready};
 /// # Examples
 ///
 /// ```
-/// # use gmp_sync as gmp;
-/// use gmp::Barrier;
+/// # use gmp_sync as sync;
+/// use sync::Barrier;
 /// use std::sync::Arc;
 ///
 /// gmp_rt::block_on(async {
@@ -74,6 +74,7 @@ impl Barrier {
     /// As [`wait`](Self::wait), but blocks the thread.
     ///
     /// Meant for external threads. In a goroutine it works as a blocking call.
+    #[doc(alias = "blocking_wait")]
     pub fn wait_blocking(&self) -> BarrierWaitResult {
         gmp_rt::block_on(self.wait())
     }
@@ -156,7 +157,7 @@ impl Future for BarrierWait<'_> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<BarrierWaitResult> {
         let mut waiter = self.project().waiter;
-        ready!(poll_go_on(cx));
+        ready!(poll_proceed(cx));
         let barrier: &Barrier = waiter.home();
         let role = match waiter.as_mut().poll_wait(cx, |state, ()| barrier.come(state)) {
             Poll::Pending => {

@@ -8,8 +8,8 @@
 //! only under the locks of *all* of them, so the claim is stable while the owner reads it.
 
 use crate::waitq::Verdict;
-use gmp_rt::park::{StorableWaker, StoredWaker};
 use gmp_rt::prim::{AtomicU32, Ordering, UnsafeCell};
+use gmp_rt::task::park::{StorableWaker, StoredWaker};
 use std::fmt;
 use std::marker::PhantomPinned;
 

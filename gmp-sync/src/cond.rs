@@ -12,8 +12,8 @@ use crate::raw_mutex::RawLock;
 use crate::waiter::{Abandoned, Home, Waiter};
 use crate::waitq::Queue;
 use crate::wakers::Wakers;
-use gmp_rt::park::{WaitReason, note_wait};
 use gmp_rt::prim::Mutex as Lock;
+use gmp_rt::task::park::{WaitReason, note_wait};
 use pin_project_lite::pin_project;
 use std::fmt;
 use std::ops::ControlFlow;
@@ -32,8 +32,8 @@ use std::task::{Context, Poll};
 /// # Examples
 ///
 /// ```
-/// # use gmp_sync as gmp;
-/// use gmp::{Cond, Mutex};
+/// # use gmp_sync as sync;
+/// use sync::{Cond, Mutex};
 /// use std::sync::Arc;
 ///
 /// gmp_rt::block_on(async {
@@ -50,6 +50,7 @@ use std::task::{Context, Poll};
 ///     }
 /// });
 /// ```
+#[doc(alias = "Condvar")]
 pub struct Cond {
     waiting: Lock<Queue<Signal>>,
 }
@@ -101,8 +102,8 @@ impl Cond {
     /// # Examples
     ///
     /// ```
-    /// # use gmp_sync as gmp;
-    /// use gmp::{Cond, Mutex};
+    /// # use gmp_sync as sync;
+    /// use sync::{Cond, Mutex};
     ///
     /// let (queue, cond) = (Mutex::new(vec![1]), Cond::new());
     /// gmp_rt::block_on(async {
@@ -124,6 +125,7 @@ impl Cond {
     /// As [`wait`](Self::wait), but blocks the thread.
     ///
     /// Meant for external threads. In a goroutine it works as a blocking call.
+    #[doc(alias = "blocking_wait")]
     pub fn wait_blocking<'a, T: ?Sized>(&'a self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         gmp_rt::block_on(self.wait(guard))
     }

@@ -9,8 +9,8 @@ use crate::const_fn::const_fn;
 use crate::waiter::{Abandoned, End, Ended, Home, Waiter};
 use crate::waitq::{Queue, State as At, Verdict};
 use crate::wakers::Wakers;
-use gmp_rt::park::{StorableWaker, WaitReason, note_wait, poll_go_on};
 use gmp_rt::prim::{AtomicBool, Mutex, Ordering};
+use gmp_rt::task::park::{StorableWaker, WaitReason, note_wait, poll_proceed};
 use pin_project_lite::pin_project;
 use std::mem::ManuallyDrop;
 use std::ops::ControlFlow;
@@ -193,7 +193,7 @@ impl<'a> Future for Enter<'a> {
         let mut waiter = self.project().waiter;
         let init: &'a Init = waiter.home();
         if waiter.state() == At::Idle {
-            ready!(poll_go_on(cx));
+            ready!(poll_proceed(cx));
             if init.is_done() {
                 return Poll::Ready(None);
             }

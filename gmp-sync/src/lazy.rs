@@ -28,18 +28,19 @@ use std::task::{Context, Poll};
 /// # Examples
 ///
 /// ```
-/// # use gmp_sync as gmp;
-/// use gmp::Lazy;
+/// # use gmp_sync as sync;
+/// use sync::Lazy;
 /// use std::sync::Arc;
 ///
 /// gmp_rt::block_on(async {
 ///     let answer = Arc::new(Lazy::new(async { 6 * 7 }));
 ///     let other = answer.clone();
-///     let handle = gmp_rt::spawn(async move { *other.get().await });
-///     assert_eq!(*answer.get().await, 42);
+///     let handle = gmp_rt::spawn(async move { *other.force().await });
+///     assert_eq!(*answer.force().await, 42);
 ///     assert_eq!(handle.await.unwrap(), 42);
 /// });
 /// ```
+#[doc(alias("OnceValue", "OnceFunc", "LazyLock"))]
 pub struct Lazy<T> {
     init: Init,
     place: UnsafeCell<Place<T>>,
@@ -84,7 +85,7 @@ impl<T> Lazy<T> {
     /// # Cancel safety
     ///
     /// Cancel-safe. If a caller is dropped while it runs the future, the next caller continues it.
-    pub async fn get(&self) -> &T {
+    pub async fn force(&self) -> &T {
         if let Some(turn) = self.init.enter().await {
             let outcome = poll_fn(|cx| self.poll_future(&turn, cx)).await;
             self.finish(turn, outcome);
@@ -92,18 +93,19 @@ impl<T> Lazy<T> {
         self.outcome()
     }
 
-    /// As [`get`](Self::get), but blocks the thread.
-    pub fn get_blocking(&self) -> &T {
-        if self.init.is_done() { self.outcome() } else { gmp_rt::block_on(self.get()) }
+    /// As [`force`](Self::force), but blocks the thread.
+    #[doc(alias = "blocking_force")]
+    pub fn force_blocking(&self) -> &T {
+        if self.init.is_done() { self.outcome() } else { gmp_rt::block_on(self.force()) }
     }
 
     /// Returns the value, if it has been computed.
     ///
     /// # Panics
     ///
-    /// As [`get`](Self::get).
+    /// As [`force`](Self::force).
     #[must_use]
-    pub fn try_get(&self) -> Option<&T> {
+    pub fn get(&self) -> Option<&T> {
         self.init.is_done().then(|| self.outcome())
     }
 

@@ -1,12 +1,12 @@
 //! Primitives by which goroutines wait for each other. Use them through the facade crate `gmp`.
 //!
 //! Each wait is an ordinary future that stores a `Waker`, so it works on any executor. In a
-//! goroutine it also records why the goroutine waits, through [`gmp_rt::park`].
+//! goroutine it also records why the goroutine waits, through [`gmp_rt::task::park`].
 
 #[expect(unsafe_code, reason = "is the home of waiters")]
 mod barrier;
 #[expect(unsafe_code, reason = "pins nodes into the queues of channels")]
-mod chan;
+pub mod chan;
 #[expect(unsafe_code, reason = "a waker that the winner takes")]
 mod claim;
 #[expect(unsafe_code, reason = "is the home of waiters")]
@@ -16,12 +16,15 @@ mod const_fn;
 #[cfg(gmp_loom)]
 #[path = "const_fn_loom.rs"]
 mod const_fn;
-mod context;
+pub mod context;
 mod err_group;
+pub mod futures;
 #[expect(unsafe_code, reason = "is the home of waiters")]
 mod init;
 #[expect(unsafe_code, reason = "a place that one at a time may change")]
 mod lazy;
+#[doc(hidden)]
+pub mod mpsc;
 #[expect(unsafe_code, reason = "a value behind a lock")]
 mod mutex;
 #[expect(unsafe_code, reason = "has the value while it has the lock")]
@@ -53,28 +56,23 @@ mod waiter;
 mod waitq;
 mod wakers;
 
-pub use crate::barrier::{Barrier, BarrierWait, BarrierWaitResult};
-pub use crate::chan::{
-    IntoIter, Iter, Receiver, Recv, RecvError, RecvTimeoutError, Send, SendError, SendTimeoutError,
-    Sender, TryIter, TryRecvError, TrySendError, chan, unbounded_chan,
-};
-pub use crate::cond::{Cond, CondWait};
-pub use crate::context::{AfterDone, CancelGuard, Canceller, Cause, Context, ContextError, Done};
-pub use crate::err_group::{ErrGroup, GroupError, GroupWait, Start};
+pub use crate::barrier::{Barrier, BarrierWaitResult};
+pub use crate::chan::chan;
+pub use crate::cond::Cond;
+pub use crate::err_group::{ErrGroup, GroupError};
 pub use crate::lazy::Lazy;
-pub use crate::mutex::{Lock, LockOwned, Mutex};
+pub use crate::mutex::Mutex;
 pub use crate::mutex_guard::{MappedMutexGuard, MutexGuard, OwnedMutexGuard};
 pub use crate::once::Once;
 pub use crate::once_cell::{OnceCell, SetError};
-pub use crate::permit::{OwnedPermit, Permit};
+pub use crate::permit::{OwnedSemaphorePermit, SemaphorePermit};
 pub use crate::pool::{Pool, PoolGuard};
-pub use crate::rw_lock::{ReadLock, ReadLockOwned, RwLock, WriteLock, WriteLockOwned};
+pub use crate::rw_lock::RwLock;
 pub use crate::rw_lock_guard::{
     OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLockReadGuard, RwLockWriteGuard,
 };
 #[doc(hidden)]
 pub use crate::select::__expansion as __select;
-pub use crate::select::{SelectCase, recv_any, select_cases};
-pub use crate::semaphore::{Acquire, AcquireOwned, Semaphore};
-pub use crate::single_flight::{CallResult, SingleFlight};
-pub use crate::wait_group::{Wait, WaitGroup};
+pub use crate::semaphore::Semaphore;
+pub use crate::single_flight::{FlightResult, SingleFlight};
+pub use crate::wait_group::WaitGroup;

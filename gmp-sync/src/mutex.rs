@@ -9,7 +9,7 @@
 use crate::const_fn::const_fn;
 use crate::mutex_guard::{MutexGuard, OwnedMutexGuard};
 use crate::raw_mutex::{AsRaw, RawLock, RawMutex};
-use gmp_rt::park::{WaitReason, note_wait};
+use gmp_rt::task::park::{WaitReason, note_wait};
 use pin_project_lite::pin_project;
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -31,8 +31,8 @@ use std::task::{Context, Poll};
 /// # Examples
 ///
 /// ```
-/// # use gmp_sync as gmp;
-/// use gmp::Mutex;
+/// # use gmp_sync as sync;
+/// use sync::Mutex;
 /// use std::sync::Arc;
 ///
 /// static TOTAL: Mutex<u64> = Mutex::new(0);
@@ -83,6 +83,8 @@ impl<T> Mutex<T> {
 impl<T: ?Sized> Mutex<T> {
     /// Waits until the mutex is unlocked and locks it.
     ///
+    /// The future returns the guard itself. There is no poisoning.
+    ///
     /// # Cancel safety
     ///
     /// Cancel-safe. If the lock was already handed to the dropped future, it goes to the next
@@ -91,13 +93,14 @@ impl<T: ?Sized> Mutex<T> {
     /// # Examples
     ///
     /// ```
-    /// # use gmp_sync as gmp;
-    /// let mutex = gmp::Mutex::new(1);
+    /// # use gmp_sync as sync;
+    /// let mutex = sync::Mutex::new(1);
     /// gmp_rt::block_on(async {
     ///     *mutex.lock().await += 1;
     /// });
     /// assert_eq!(mutex.into_inner(), 2);
     /// ```
+    #[doc(alias = "Lock")]
     #[inline]
     pub fn lock(&self) -> Lock<'_, T> {
         Lock { mutex: self, lock: RawLock::new() }
@@ -114,10 +117,10 @@ impl<T: ?Sized> Mutex<T> {
     /// # Examples
     ///
     /// ```
-    /// # use gmp_sync as gmp;
+    /// # use gmp_sync as sync;
     /// use std::sync::Arc;
     ///
-    /// let mutex = Arc::new(gmp::Mutex::new(1));
+    /// let mutex = Arc::new(sync::Mutex::new(1));
     /// let guard = gmp_rt::block_on(mutex.clone().lock_owned());
     /// std::thread::spawn(move || assert_eq!(*guard, 1)).join().unwrap();
     /// assert!(mutex.try_lock().is_some());
@@ -132,8 +135,8 @@ impl<T: ?Sized> Mutex<T> {
     /// # Examples
     ///
     /// ```
-    /// # use gmp_sync as gmp;
-    /// let mutex = gmp::Mutex::new(1);
+    /// # use gmp_sync as sync;
+    /// let mutex = sync::Mutex::new(1);
     /// let guard = mutex.try_lock().unwrap();
     /// assert!(mutex.try_lock().is_none());
     /// drop(guard);
@@ -158,16 +161,18 @@ impl<T: ?Sized> Mutex<T> {
     /// # Examples
     ///
     /// ```
-    /// # use gmp_sync as gmp;
-    /// let mutex = gmp::Mutex::new(1);
+    /// # use gmp_sync as sync;
+    /// let mutex = sync::Mutex::new(1);
     /// *mutex.lock_blocking() += 1;
     /// assert_eq!(mutex.into_inner(), 2);
     /// ```
+    #[doc(alias = "blocking_lock")]
     pub fn lock_blocking(&self) -> MutexGuard<'_, T> {
         self.try_lock().unwrap_or_else(|| gmp_rt::block_on(self.lock()))
     }
 
     /// As [`lock_blocking`](Self::lock_blocking), with a guard that owns an `Arc`.
+    #[doc(alias = "blocking_lock_owned")]
     pub fn lock_owned_blocking(self: Arc<Self>) -> OwnedMutexGuard<T> {
         if self.raw.try_lock() {
             return OwnedMutexGuard::new(self);

@@ -40,8 +40,8 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
     /// # Examples
     ///
     /// ```
-    /// # use gmp_sync as gmp;
-    /// use gmp::{Mutex, MutexGuard};
+    /// # use gmp_sync as sync;
+    /// use sync::{Mutex, MutexGuard};
     ///
     /// let mutex = Mutex::new((1, "one"));
     /// let mut name = MutexGuard::map(mutex.lock_blocking(), |pair| &mut pair.1);

@@ -16,13 +16,13 @@ use std::fmt;
 /// # Examples
 ///
 /// ```
-/// # use gmp_sync as gmp;
-/// use gmp::Once;
+/// # use gmp_sync as sync;
+/// use sync::Once;
 ///
 /// static GREETED: Once = Once::new();
 ///
 /// async fn greet() {
-///     GREETED.do_once(|| async { println!("hello") }).await;
+///     GREETED.call(|| async { println!("hello") }).await;
 /// }
 ///
 /// gmp_rt::block_on(async {
@@ -67,7 +67,8 @@ impl Once {
     ///
     /// If a call is dropped while it waits, nothing happens. If it is dropped while it runs `f`,
     /// then `f` ends there and counts as done.
-    pub async fn do_once<F, Fut>(&self, f: F)
+    #[doc(alias("do", "call_once", "do_once"))]
+    pub async fn call<F, Fut>(&self, f: F)
     where
         F: FnOnce() -> Fut,
         Fut: Future<Output = ()>,
@@ -84,8 +85,9 @@ impl Once {
     ///
     /// # Panics
     ///
-    /// As [`do_once`](Self::do_once).
-    pub fn do_once_blocking(&self, f: impl FnOnce()) {
+    /// As [`call`](Self::call).
+    #[doc(alias = "blocking_call")]
+    pub fn call_blocking(&self, f: impl FnOnce()) {
         if self.is_done() {
             return;
         }

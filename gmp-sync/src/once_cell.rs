@@ -22,8 +22,8 @@ use std::fmt;
 /// # Examples
 ///
 /// ```
-/// # use gmp_sync as gmp;
-/// use gmp::OnceCell;
+/// # use gmp_sync as sync;
+/// use sync::OnceCell;
 ///
 /// static CONFIG: OnceCell<String> = OnceCell::new();
 ///
@@ -36,6 +36,7 @@ use std::fmt;
 ///     assert_eq!(CONFIG.get().unwrap(), "read once");
 /// });
 /// ```
+#[doc(alias = "OnceLock")]
 pub struct OnceCell<T> {
     init: Init,
     value: UnsafeCell<Option<T>>,
@@ -139,6 +140,7 @@ impl<T> OnceCell<T> {
     /// waits.
     ///
     /// Meant for external threads. In a goroutine it works as a blocking call.
+    #[doc(alias = "blocking_get_or_init")]
     pub fn get_or_init_blocking(&self, f: impl FnOnce() -> T) -> &T {
         if let Some(value) = self.get() {
             return value;
@@ -161,6 +163,7 @@ impl<T> OnceCell<T> {
     }
 
     /// As [`wait`](Self::wait), but blocks the thread.
+    #[doc(alias = "blocking_wait")]
     pub fn wait_blocking(&self) -> &T {
         gmp_rt::block_on(self.wait())
     }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 /// Permits of a [`Semaphore`], released on drop.
 #[derive(Debug)]
 #[must_use = "dropping the permits gives them back"]
-pub struct Permit<'a> {
+pub struct SemaphorePermit<'a> {
     semaphore: &'a Semaphore,
     permits: usize,
 }
 
-impl<'a> Permit<'a> {
+impl<'a> SemaphorePermit<'a> {
     /// Creates a guard for permits that the caller has taken.
     #[inline]
     pub(crate) fn new(semaphore: &'a Semaphore, permits: usize) -> Self {
@@ -49,7 +49,7 @@ impl<'a> Permit<'a> {
     }
 }
 
-impl Drop for Permit<'_> {
+impl Drop for SemaphorePermit<'_> {
     #[inline]
     fn drop(&mut self) {
         self.semaphore.give_back(self.permits);
@@ -59,12 +59,12 @@ impl Drop for Permit<'_> {
 /// Permits of a [`Semaphore`], released on drop. Holds the semaphore by an `Arc`.
 #[derive(Debug)]
 #[must_use = "dropping the permits gives them back"]
-pub struct OwnedPermit {
+pub struct OwnedSemaphorePermit {
     semaphore: Arc<Semaphore>,
     permits: usize,
 }
 
-impl OwnedPermit {
+impl OwnedSemaphorePermit {
     /// Creates a guard for permits that the caller has taken.
     #[inline]
     pub(crate) fn new(semaphore: Arc<Semaphore>, permits: usize) -> Self {
@@ -108,7 +108,7 @@ impl OwnedPermit {
     }
 }
 
-impl Drop for OwnedPermit {
+impl Drop for OwnedSemaphorePermit {
     #[inline]
     fn drop(&mut self) {
         self.semaphore.give_back(self.permits);

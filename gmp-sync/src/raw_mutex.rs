@@ -47,9 +47,9 @@ use crate::tuning::STARVING_AFTER;
 use crate::waiter::{Abandoned, End, Home, Waiter};
 use crate::waitq::{Fired, Queue, State};
 use crate::wakers::Wakers;
-use gmp_rt::park::{StorableWaker, poll_go_on};
 use gmp_rt::prim::fixed::OnceLock;
 use gmp_rt::prim::{self, AtomicU32, Mutex, Ordering};
+use gmp_rt::task::park::{StorableWaker, poll_proceed};
 use pin_project_lite::pin_project;
 use std::ops::ControlFlow;
 use std::pin::Pin;
@@ -377,7 +377,7 @@ impl<P: AsRaw> RawLock<P> {
     ) -> Poll<()> {
         let waiter = self.project().waiter;
         if waiter.is_none() {
-            ready!(poll_go_on(cx));
+            ready!(poll_proceed(cx));
             if raw.try_lock() {
                 return Poll::Ready(());
             }

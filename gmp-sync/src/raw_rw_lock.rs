@@ -37,8 +37,8 @@ use crate::raw_mutex::{AsRaw, RawLock, RawMutex};
 use crate::waiter::{Abandoned, Home, Waiter};
 use crate::waitq::{Fired, Queue};
 use crate::wakers::Wakers;
-use gmp_rt::park::poll_go_on;
 use gmp_rt::prim::{AtomicUsize, Mutex, Ordering};
+use gmp_rt::task::park::poll_proceed;
 use pin_project_lite::pin_project;
 use std::fmt;
 use std::ops::ControlFlow;
@@ -354,7 +354,7 @@ impl<P: AsRawRw> RawRead<P> {
     pub(crate) fn poll_read(self: Pin<&mut Self>, at: &P, cx: &Context<'_>) -> Poll<()> {
         let mut slot = self.project().waiter;
         if slot.is_none() {
-            ready!(poll_go_on(cx));
+            ready!(poll_proceed(cx));
             if at.raw().try_read() {
                 return Poll::Ready(());
             }

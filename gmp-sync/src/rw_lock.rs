@@ -12,7 +12,7 @@ use crate::raw_rw_lock::{AsRawRw, RawRead, RawRwLock, RawWrite};
 use crate::rw_lock_guard::{
     OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLockReadGuard, RwLockWriteGuard,
 };
-use gmp_rt::park::{WaitReason, note_wait};
+use gmp_rt::task::park::{WaitReason, note_wait};
 use pin_project_lite::pin_project;
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -34,8 +34,8 @@ use std::task::{Context, Poll};
 /// # Examples
 ///
 /// ```
-/// # use gmp_sync as gmp;
-/// use gmp::RwLock;
+/// # use gmp_sync as sync;
+/// use sync::RwLock;
 ///
 /// static NAMES: RwLock<Vec<&str>> = RwLock::new(Vec::new());
 ///
@@ -47,6 +47,7 @@ use std::task::{Context, Poll};
 ///     assert!(NAMES.try_write().is_none());
 /// });
 /// ```
+#[doc(alias("RWMutex", "RwMutex"))]
 pub struct RwLock<T: ?Sized> {
     raw: RawRwLock,
     value: UnsafeCell<T>,
@@ -84,12 +85,13 @@ impl<T: ?Sized> RwLock<T> {
     /// # Examples
     ///
     /// ```
-    /// # use gmp_sync as gmp;
-    /// let lock = gmp::RwLock::new(1);
+    /// # use gmp_sync as sync;
+    /// let lock = sync::RwLock::new(1);
     /// gmp_rt::block_on(async {
     ///     assert_eq!(*lock.read().await, 1);
     /// });
     /// ```
+    #[doc(alias("RLock", "rlock"))]
     #[inline]
     pub fn read(&self) -> ReadLock<'_, T> {
         ReadLock { lock: self, read: RawRead::new() }
@@ -107,13 +109,14 @@ impl<T: ?Sized> RwLock<T> {
     /// # Examples
     ///
     /// ```
-    /// # use gmp_sync as gmp;
-    /// let lock = gmp::RwLock::new(1);
+    /// # use gmp_sync as sync;
+    /// let lock = sync::RwLock::new(1);
     /// gmp_rt::block_on(async {
     ///     *lock.write().await += 1;
     /// });
     /// assert_eq!(lock.into_inner(), 2);
     /// ```
+    #[doc(alias = "wlock")]
     #[inline]
     pub fn write(&self) -> WriteLock<'_, T> {
         WriteLock { lock: self, write: RawWrite::new() }
@@ -164,6 +167,7 @@ impl<T: ?Sized> RwLock<T> {
     /// As [`read`](Self::read), but blocks the thread.
     ///
     /// Meant for external threads. In a goroutine it works as a blocking call.
+    #[doc(alias = "blocking_read")]
     pub fn read_blocking(&self) -> RwLockReadGuard<'_, T> {
         self.try_read().unwrap_or_else(|| gmp_rt::block_on(self.read()))
     }
@@ -171,6 +175,7 @@ impl<T: ?Sized> RwLock<T> {
     /// As [`write`](Self::write), but blocks the thread.
     ///
     /// Meant for external threads. In a goroutine it works as a blocking call.
+    #[doc(alias = "blocking_write")]
     pub fn write_blocking(&self) -> RwLockWriteGuard<'_, T> {
         self.try_write().unwrap_or_else(|| gmp_rt::block_on(self.write()))
     }
@@ -262,7 +267,7 @@ impl<'a, T: ?Sized> Future for ReadLock<'a, T> {
         if this.read.poll_read(this.lock, cx).is_ready() {
             return Poll::Ready(RwLockReadGuard::new(this.lock));
         }
-        note_wait(cx, WaitReason::RwMutexRLock, this.lock.addr());
+        note_wait(cx, WaitReason::RwLockRead, this.lock.addr());
         Poll::Pending
     }
 }
@@ -287,7 +292,7 @@ impl<'a, T: ?Sized> Future for WriteLock<'a, T> {
         if this.write.poll_write(this.lock, cx).is_ready() {
             return Poll::Ready(RwLockWriteGuard::new(this.lock));
         }
-        note_wait(cx, WaitReason::RwMutexLock, this.lock.addr());
+        note_wait(cx, WaitReason::RwLockWrite, this.lock.addr());
         Poll::Pending
     }
 }
@@ -311,7 +316,7 @@ impl<T: ?Sized> Future for ReadLockOwned<T> {
         let this = self.project();
         let lock = this.lock.as_ref().expect("polled again after it had the lock");
         if this.read.poll_read(lock, cx).is_pending() {
-            note_wait(cx, WaitReason::RwMutexRLock, lock.addr());
+            note_wait(cx, WaitReason::RwLockRead, lock.addr());
             return Poll::Pending;
         }
         Poll::Ready(OwnedRwLockReadGuard::new(this.lock.take().expect("looked at above")))
@@ -337,7 +342,7 @@ impl<T: ?Sized> Future for WriteLockOwned<T> {
         let this = self.project();
         let lock = this.lock.as_ref().expect("polled again after it had the lock");
         if this.write.poll_write(lock, cx).is_pending() {
-            note_wait(cx, WaitReason::RwMutexLock, lock.addr());
+            note_wait(cx, WaitReason::RwLockWrite, lock.addr());
             return Poll::Pending;
         }
         Poll::Ready(OwnedRwLockWriteGuard::new(this.lock.take().expect("looked at above")))

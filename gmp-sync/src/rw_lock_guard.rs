@@ -63,8 +63,8 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
     /// # Examples
     ///
     /// ```
-    /// # use gmp_sync as gmp;
-    /// use gmp::{RwLock, RwLockWriteGuard};
+    /// # use gmp_sync as sync;
+    /// use sync::{RwLock, RwLockWriteGuard};
     ///
     /// let lock = RwLock::new(1);
     /// let mut writer = lock.write_blocking();

@@ -27,12 +27,12 @@
 //! has its own lock.
 
 use crate::const_fn::const_fn;
-use crate::permit::{OwnedPermit, Permit};
+use crate::permit::{OwnedSemaphorePermit, SemaphorePermit};
 use crate::waiter::{Abandoned, End, Ended, Home, Waiter};
 use crate::waitq::{Queue, State as At, Verdict};
 use crate::wakers::Wakers;
-use gmp_rt::park::{StorableWaker, WaitReason, note_wait, poll_go_on};
 use gmp_rt::prim::{AtomicUsize, Mutex, Ordering};
+use gmp_rt::task::park::{StorableWaker, WaitReason, note_wait, poll_proceed};
 use pin_project_lite::pin_project;
 use std::fmt;
 use std::ops::{ControlFlow, Deref};
@@ -54,8 +54,8 @@ const PERMIT: usize = 2;
 /// # Examples
 ///
 /// ```
-/// # use gmp_sync as gmp;
-/// use gmp::Semaphore;
+/// # use gmp_sync as sync;
+/// use sync::Semaphore;
 /// use std::sync::Arc;
 ///
 /// gmp_rt::block_on(async {
@@ -71,6 +71,7 @@ const PERMIT: usize = 2;
 ///     let _all = semaphore.acquire(8).await;
 /// });
 /// ```
+#[doc(alias("Weighted", "NewWeighted"))]
 pub struct Semaphore {
     word: AtomicUsize,
     state: Mutex<State>,
@@ -126,15 +127,16 @@ impl Semaphore {
     /// # Examples
     ///
     /// ```
-    /// # use gmp_sync as gmp;
-    /// let semaphore = gmp::Semaphore::new(3);
+    /// # use gmp_sync as sync;
+    /// let semaphore = sync::Semaphore::new(3);
     /// gmp_rt::block_on(async {
     ///     let two = semaphore.acquire(2).await;
-    ///     assert_eq!(semaphore.available(), 1);
+    ///     assert_eq!(semaphore.available_permits(), 1);
     ///     drop(two);
-    ///     assert_eq!(semaphore.available(), 3);
+    ///     assert_eq!(semaphore.available_permits(), 3);
     /// });
     /// ```
+    #[doc(alias = "acquire_many")]
     #[inline]
     pub fn acquire(&self, permits: usize) -> Acquire<'_> {
         Acquire { waiter: Waiter::new(self, permits) }
@@ -155,32 +157,33 @@ impl Semaphore {
     /// # Examples
     ///
     /// ```
-    /// # use gmp_sync as gmp;
-    /// let semaphore = gmp::Semaphore::new(2);
+    /// # use gmp_sync as sync;
+    /// let semaphore = sync::Semaphore::new(2);
     /// assert!(semaphore.try_acquire(3).is_none());
     /// let permits = semaphore.try_acquire(2).unwrap();
     /// assert!(semaphore.try_acquire(1).is_none());
     /// # drop(permits);
     /// ```
     #[must_use = "dropping the permits gives them back"]
-    pub fn try_acquire(&self, permits: usize) -> Option<Permit<'_>> {
-        self.try_take(permits).then(|| Permit::new(self, permits))
+    pub fn try_acquire(&self, permits: usize) -> Option<SemaphorePermit<'_>> {
+        self.try_take(permits).then(|| SemaphorePermit::new(self, permits))
     }
 
     /// As [`try_acquire`](Self::try_acquire), with a guard that owns an `Arc`.
     #[must_use = "dropping the permits gives them back"]
-    pub fn try_acquire_owned(self: Arc<Self>, permits: usize) -> Option<OwnedPermit> {
-        self.try_take(permits).then(|| OwnedPermit::new(self, permits))
+    pub fn try_acquire_owned(self: Arc<Self>, permits: usize) -> Option<OwnedSemaphorePermit> {
+        self.try_take(permits).then(|| OwnedSemaphorePermit::new(self, permits))
     }
 
     /// As [`acquire`](Self::acquire), but blocks the thread.
     ///
     /// Meant for external threads. In a goroutine it works as a blocking call.
-    pub fn acquire_blocking(&self, permits: usize) -> Permit<'_> {
+    #[doc(alias = "blocking_acquire")]
+    pub fn acquire_blocking(&self, permits: usize) -> SemaphorePermit<'_> {
         self.try_acquire(permits).unwrap_or_else(|| gmp_rt::block_on(self.acquire(permits)))
     }
 
-    /// Releases permits whose guard was [forgotten](Permit::forget).
+    /// Releases permits whose guard was [forgotten](SemaphorePermit::forget).
     ///
     /// # Panics
     ///
@@ -189,11 +192,11 @@ impl Semaphore {
     /// # Examples
     ///
     /// ```
-    /// # use gmp_sync as gmp;
-    /// let semaphore = gmp::Semaphore::new(2);
+    /// # use gmp_sync as sync;
+    /// let semaphore = sync::Semaphore::new(2);
     /// semaphore.try_acquire(2).unwrap().forget();
     /// semaphore.release(1);
-    /// assert_eq!(semaphore.available(), 1);
+    /// assert_eq!(semaphore.available_permits(), 1);
     /// ```
     #[track_caller]
     pub fn release(&self, permits: usize) {
@@ -230,14 +233,14 @@ impl Semaphore {
 
     /// Returns the number of available permits. The result may be outdated at once.
     #[must_use]
-    pub fn available(&self) -> usize {
+    pub fn available_permits(&self) -> usize {
         // Relaxed: the result may be outdated anyway.
         self.word.load(Ordering::Relaxed) / PERMIT
     }
 
     /// Returns the number of permits in total, taken or not.
     #[must_use]
-    pub fn size(&self) -> usize {
+    pub fn max_permits(&self) -> usize {
         self.with(|state| state.size)
     }
 
@@ -327,10 +330,10 @@ impl Semaphore {
     fn give_out(&self, state: &mut State) -> Wakers {
         let mut wakers = Wakers::None;
         // Checked first, because a scan over requests that cannot be met may be long.
-        while self.available() > 0 {
+        while self.available_permits() > 0 {
             let fired = state.waiting.fire_first(|need| match *need {
                 need if need > state.size => Verdict::Skip,
-                need if need > self.available() => Verdict::Stop,
+                need if need > self.available_permits() => Verdict::Stop,
                 need => {
                     // I2: no other thread takes permits. Acquire: pairs with `give_back`, on behalf
                     // of the waiter.
@@ -374,8 +377,8 @@ unsafe impl Home for Semaphore {
 impl fmt::Debug for Semaphore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Semaphore")
-            .field("available", &self.available())
-            .field("size", &self.size())
+            .field("available", &self.available_permits())
+            .field("size", &self.max_permits())
             .finish()
     }
 }
@@ -387,7 +390,7 @@ where
     P: Home<State = State, Data = usize> + Deref<Target = Semaphore>,
 {
     if waiter.state() == At::Idle {
-        ready!(poll_go_on(cx));
+        ready!(poll_proceed(cx));
         let permits = waiter.as_mut().own(|permits| *permits);
         if waiter.home().try_take(permits) {
             return Poll::Ready(permits);
@@ -428,13 +431,13 @@ pin_project! {
 }
 
 impl<'a> Future for Acquire<'a> {
-    type Output = Permit<'a>;
+    type Output = SemaphorePermit<'a>;
 
     #[inline]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Permit<'a>> {
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<SemaphorePermit<'a>> {
         let mut waiter = self.project().waiter;
         let permits = ready!(poll_acquire(waiter.as_mut(), cx));
-        Poll::Ready(Permit::new(waiter.home(), permits))
+        Poll::Ready(SemaphorePermit::new(waiter.home(), permits))
     }
 }
 
@@ -449,13 +452,13 @@ pin_project! {
 }
 
 impl Future for AcquireOwned {
-    type Output = OwnedPermit;
+    type Output = OwnedSemaphorePermit;
 
     #[inline]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<OwnedPermit> {
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<OwnedSemaphorePermit> {
         let mut waiter = self.project().waiter;
         let permits = ready!(poll_acquire(waiter.as_mut(), cx));
-        Poll::Ready(OwnedPermit::new(waiter.home().clone(), permits))
+        Poll::Ready(OwnedSemaphorePermit::new(waiter.home().clone(), permits))
     }
 }
 

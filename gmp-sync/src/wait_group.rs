@@ -6,8 +6,8 @@
 use crate::waiter::{Abandoned, Ended, Home, Waiter};
 use crate::waitq::Queue;
 use crate::wakers::Wakers;
-use gmp_rt::park::{WaitReason, note_wait, poll_go_on};
 use gmp_rt::prim::Mutex;
+use gmp_rt::task::park::{WaitReason, note_wait, poll_proceed};
 use pin_project_lite::pin_project;
 use std::ops::ControlFlow;
 use std::pin::Pin;
@@ -21,7 +21,8 @@ use std::task::{Context, Poll, ready};
 /// # Examples
 ///
 /// ```
-/// use gmp_sync::WaitGroup;
+/// # use gmp_sync as gmp;
+/// use gmp::WaitGroup;
 /// use std::sync::atomic::{AtomicU32, Ordering};
 /// use std::sync::Arc;
 ///
@@ -35,6 +36,7 @@ use std::task::{Context, Poll, ready};
 ///     assert_eq!(sum.load(Ordering::Relaxed), 10);
 /// });
 /// ```
+#[doc(alias("wait_group", "Nursery"))]
 #[derive(Clone, Debug)]
 pub struct WaitGroup {
     shared: Arc<Shared>,
@@ -82,6 +84,9 @@ impl WaitGroup {
 
     /// Adds `delta`, which may be negative, to the counter.
     ///
+    /// For a goroutine, `wg.go(future)` adds one, starts it, and subtracts one when it ends. Use
+    /// `add` and [`done`](Self::done) for what is no goroutine, with a clone of the group.
+    ///
     /// # Panics
     ///
     /// If the counter becomes negative. The message is Go's.
@@ -106,6 +111,7 @@ impl WaitGroup {
     /// Spawns a goroutine and counts it.
     ///
     /// Adds one now and subtracts one when the goroutine ends, also if it panics or is aborted.
+    #[doc(alias = "spawn")]
     #[track_caller]
     pub fn go<F>(&self, future: F) -> gmp_rt::JoinHandle<F::Output>
     where
@@ -125,7 +131,7 @@ impl WaitGroup {
         }
         self.add(1);
         let done = Done(self.clone());
-        if const { gmp_rt::park::is_large::<F>() } {
+        if const { gmp_rt::task::park::is_large::<F>() } {
             return gmp_rt::spawn(run(Box::pin(future), done));
         }
         gmp_rt::spawn(run(future, done))
@@ -147,8 +153,8 @@ impl WaitGroup {
     /// # Cancel safety
     ///
     /// Cancel-safe.
-    pub fn wait(&self) -> Wait {
-        Wait { waiter: Waiter::new(self.shared.clone(), ()) }
+    pub fn wait(&self) -> WaitGroupWait {
+        WaitGroupWait { waiter: Waiter::new(self.shared.clone(), ()) }
     }
 }
 
@@ -172,18 +178,18 @@ pin_project! {
     /// The future of [`WaitGroup::wait`].
     #[derive(Debug)]
     #[must_use = "futures do nothing unless awaited"]
-    pub struct Wait {
+    pub struct WaitGroupWait {
         #[pin]
         waiter: Waiter<Arc<Shared>>,
     }
 }
 
-impl Future for Wait {
+impl Future for WaitGroupWait {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let mut waiter = self.project().waiter;
-        ready!(poll_go_on(cx));
+        ready!(poll_proceed(cx));
         let ended = waiter.as_mut().poll_wait(cx, |state, ()| match state.count {
             0 => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),

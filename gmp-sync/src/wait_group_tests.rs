@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// `TestWaitGroup`: a barrier of sixteen goroutines, used eight times.
 #[test]
 fn a_barrier_used_again() {
-    let runtime = gmp_rt::Builder::new().max_procs(2).build().unwrap();
+    let runtime = gmp_rt::runtime::Builder::new().max_procs(2).build().unwrap();
     let (first, second) = (WaitGroup::new(), WaitGroup::new());
     for _ in 0..8 {
         first.add(16);
@@ -108,7 +108,7 @@ impl Drop for CountAtDrop {
 /// before its first poll: the only P runs the goroutine that spawns it.
 #[test]
 fn an_aborted_member_drops_its_future_before_it_is_done() {
-    let runtime = gmp_rt::Builder::new().max_procs(1).build().unwrap();
+    let runtime = gmp_rt::runtime::Builder::new().max_procs(1).build().unwrap();
     let (group, count) = (WaitGroup::new(), Arc::new(AtomicUsize::new(usize::MAX)));
     let (inner, noted) = (group.clone(), CountAtDrop(group.clone(), count.clone()));
     let spawning = runtime.spawn(async move {

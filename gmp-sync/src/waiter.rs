@@ -7,7 +7,7 @@
 
 use crate::waitq::{Node, Queue, State};
 use crate::wakers::Wakers;
-use gmp_rt::park::StorableWaker;
+use gmp_rt::task::park::StorableWaker;
 use pin_project_lite::pin_project;
 use std::fmt;
 use std::ops::ControlFlow;

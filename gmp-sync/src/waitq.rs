@@ -23,8 +23,8 @@
 //! - I3: a node is in the queue its owner gave it to, or in none.
 //! - I4: a node that is in no queue has no waker. So dropping a node drops no waker.
 
-use gmp_rt::park::{StorableWaker, StoredWaker};
 use gmp_rt::prim::{AtomicU8, Ordering, UnsafeCell, debug_assert_no_lock_held};
+use gmp_rt::task::park::{StorableWaker, StoredWaker};
 use pin_project_lite::pin_project;
 use std::fmt;
 use std::marker::PhantomPinned;

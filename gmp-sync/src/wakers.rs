@@ -4,8 +4,8 @@
 //! wake-ups: on a thread that holds a P it wakes at most one more M.
 
 use crate::waitq::Fired;
-use gmp_rt::park::StoredWaker;
 use gmp_rt::prim::debug_assert_no_lock_held;
+use gmp_rt::task::park::StoredWaker;
 
 /// Wakers to wake after the lock is released.
 #[must_use = "somebody waits for these to be woken, after the lock is released"]
@@ -61,7 +61,7 @@ impl Wakers {
         match self {
             Self::None => {}
             Self::One(waker) => waker.wake(),
-            Self::Many(wakers) => gmp_rt::park::wake_all(wakers),
+            Self::Many(wakers) => gmp_rt::task::park::wake_all(wakers),
         }
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 #[test]
 fn no_thread_to_be_had() {
     // A stack larger than the address space: the OS refuses to start the thread.
-    let error = gmp::Builder::new().thread_stack_size(1 << 60).build().unwrap_err();
+    let error = gmp::runtime::Builder::new().thread_stack_size(1 << 60).build().unwrap_err();
     let text = error.to_string();
     assert!(text.contains("cannot start a thread") && text.contains("ulimit"), "{text}");
     assert!(std::error::Error::source(&error).is_none(), "the text shows the cause");
@@ -18,12 +18,12 @@ fn no_thread_to_be_had() {
 
 #[test]
 fn builders_that_cannot_be() {
-    let error = |builder: gmp::Builder| builder.build().unwrap_err().to_string();
-    assert!(error(gmp::Builder::new().max_procs(0)).contains("at least 1"));
-    assert!(error(gmp::Builder::new().max_procs(100_000)).contains("at most 1024"));
-    let none = gmp::Builder::new().max_blocking_threads(0);
+    let error = |builder: gmp::runtime::Builder| builder.build().unwrap_err().to_string();
+    assert!(error(gmp::runtime::Builder::new().max_procs(0)).contains("at least 1"));
+    assert!(error(gmp::runtime::Builder::new().max_procs(100_000)).contains("at most 1024"));
+    let none = gmp::runtime::Builder::new().max_blocking_threads(0);
     assert_eq!(error(none), "max_blocking_threads must be at least 1");
-    assert!(error(gmp::Builder::new().name("a\0b")).contains("zero byte"));
+    assert!(error(gmp::runtime::Builder::new().name("a\0b")).contains("zero byte"));
 }
 
 #[test]

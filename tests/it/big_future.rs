@@ -59,11 +59,11 @@ fn spawn() -> gmp::JoinHandle<usize> {
 
 #[inline(never)]
 fn spawn_named() -> gmp::JoinHandle<usize> {
-    gmp::spawn_named("big", big())
+    gmp::task::Builder::new().name("big").spawn(big())
 }
 
 #[inline(never)]
-fn on_handle(handle: &gmp::Handle) -> gmp::JoinHandle<usize> {
+fn on_handle(handle: &gmp::runtime::Handle) -> gmp::JoinHandle<usize> {
     handle.spawn(big())
 }
 
@@ -89,7 +89,7 @@ fn a_small_stack_blocks_on_a_big_future() {
             runtime.block_on(big())
         }
         #[inline(never)]
-        fn on_handle(handle: &gmp::Handle) -> usize {
+        fn on_handle(handle: &gmp::runtime::Handle) -> usize {
             handle.block_on(big())
         }
         let runtime = gmp::Runtime::new().unwrap();
@@ -135,10 +135,10 @@ fn closures_timeouts_and_groups_take_big_futures() {
         #[inline(never)]
         fn blocking() -> usize {
             let bytes = [1u8; BIG];
-            gmp::blocking(move || black_box(&bytes).len())
+            gmp::block_in_place(move || black_box(&bytes).len())
         }
         #[inline(never)]
-        fn timeout() -> gmp::JoinHandle<Result<usize, gmp::Elapsed>> {
+        fn timeout() -> gmp::JoinHandle<Result<usize, gmp::time::Elapsed>> {
             gmp::spawn(gmp::timeout(Duration::from_secs(60), big()))
         }
         #[inline(never)]

@@ -57,7 +57,7 @@ fn goroutines_run_beside_any_number_of_blocked_ones() {
     assert_others_run(
         &runtime,
         move |started| {
-            gmp::blocking(|| {
+            gmp::block_in_place(|| {
                 started.fetch_add(1, Relaxed);
                 ends.wait();
             });
@@ -84,7 +84,7 @@ fn goroutines_run_beside_any_number_of_blocked_ones() {
         &runtime,
         move |started| {
             started.fetch_add(1, Relaxed);
-            assert!(rx.iter().next().is_none());
+            assert!(rx.iter_blocking().next().is_none());
         },
         || drop(tx),
     );
@@ -93,7 +93,8 @@ fn goroutines_run_beside_any_number_of_blocked_ones() {
 #[test]
 fn spawn_blocking_closures_beyond_the_limit_wait_in_order() {
     const LIMIT: usize = 3;
-    let runtime = gmp::Builder::new().max_procs(2).max_blocking_threads(LIMIT).build().unwrap();
+    let runtime =
+        gmp::runtime::Builder::new().max_procs(2).max_blocking_threads(LIMIT).build().unwrap();
     let (release, wait) = mpsc::channel::<()>();
     let wait = Arc::new(Mutex::new(wait));
     let begun = Arc::new(Mutex::new(Vec::new()));
@@ -119,8 +120,8 @@ fn spawn_blocking_closures_beyond_the_limit_wait_in_order() {
         handles
     });
     let handles = gmp::block_on(closures).unwrap();
-    let stats = runtime.handle().stats();
-    assert_eq!((stats.blocking_calls, stats.waiting_blocking_calls), (LIMIT, 20 - LIMIT));
+    let metrics = runtime.handle().metrics();
+    assert_eq!((metrics.blocking_calls, metrics.waiting_blocking_calls), (LIMIT, 20 - LIMIT));
     for ended in 1..=20 {
         release.send(()).unwrap();
         crate::support::until(|| begun.lock().unwrap().len() == (ended + LIMIT).min(20));
@@ -130,12 +131,13 @@ fn spawn_blocking_closures_beyond_the_limit_wait_in_order() {
     }
     // The first three are started one after the other, the others by the end of earlier ones.
     assert_eq!(*begun.lock().unwrap(), (0..20).collect::<Vec<_>>());
-    assert_eq!(runtime.handle().stats().blocking_calls, 0);
+    assert_eq!(runtime.handle().metrics().blocking_calls, 0);
 }
 
 #[test]
 fn an_aborted_closure_leaves_the_queue_and_never_runs() {
-    let runtime = gmp::Builder::new().max_procs(1).max_blocking_threads(1).build().unwrap();
+    let runtime =
+        gmp::runtime::Builder::new().max_procs(1).max_blocking_threads(1).build().unwrap();
     let (release, wait) = mpsc::channel::<()>();
     let test = runtime.spawn(async move {
         let (tx, rx) = gmp::chan::<()>(0);
@@ -159,7 +161,8 @@ fn an_aborted_closure_leaves_the_queue_and_never_runs() {
 
 #[test]
 fn a_closure_that_panics_gives_its_permit_back() {
-    let runtime = gmp::Builder::new().max_procs(1).max_blocking_threads(1).build().unwrap();
+    let runtime =
+        gmp::runtime::Builder::new().max_procs(1).max_blocking_threads(1).build().unwrap();
     let test = runtime.spawn(async {
         for _ in 0..3 {
             let panics = gmp::spawn_blocking(|| panic!("expected by the test"));

@@ -33,7 +33,7 @@ async fn spend_slice() {
 
 /// Sends and receives for ever, without a wait.
 async fn busy() {
-    let (tx, rx) = gmp::unbounded_chan();
+    let (tx, rx) = gmp::chan::unbounded();
     loop {
         tx.send(1).await.unwrap();
         rx.recv().await.unwrap();
@@ -41,12 +41,12 @@ async fn busy() {
 }
 
 /// A timeout ends a loop of ready operations, wherever it runs.
-#[gmp::test(procs = 2)]
+#[gmp::test(max_procs = 2)]
 async fn block_on_interrupts_a_loop_of_ready_operations() {
     const LIMIT: Duration = Duration::from_millis(30);
     let blocks = || gmp::block_on(gmp::timeout(LIMIT, busy())).is_err();
     assert!(go!(gmp::timeout(LIMIT, busy())).await.unwrap().is_err(), "in a goroutine");
-    assert!(gmp::blocking(|| std::thread::spawn(blocks).join().unwrap()), "on a thread");
+    assert!(gmp::block_in_place(|| std::thread::spawn(blocks).join().unwrap()), "on a thread");
     assert!(go!(async move { blocks() }).await.unwrap(), "in block_on in a goroutine");
     assert!(gmp::spawn_blocking(blocks).await.unwrap(), "in block_on in a blocking call");
 }
@@ -160,7 +160,7 @@ const COMBINATORS: [(&str, Combinator); 4] = [
     ("now_or_never", |f| Box::pin(async { f.now_or_never().is_some() })),
 ];
 
-#[gmp::test(procs = 2)]
+#[gmp::test(max_procs = 2)]
 async fn no_combinator_overlooks_a_possible_operation_when_the_slice_ends() {
     let mut wrong = Vec::new();
     for (name, combine) in COMBINATORS {
@@ -176,7 +176,7 @@ async fn no_combinator_overlooks_a_possible_operation_when_the_slice_ends() {
 }
 
 /// The receiver runs long after its time limit, but the value was sent in time.
-#[gmp::test(procs = 1)]
+#[gmp::test(max_procs = 1)]
 async fn timeout_takes_a_value_that_came_in_time_however_late_it_runs() {
     const LIMIT: Duration = Duration::from_millis(1);
     let mut sent_in_time = 0;

@@ -4,10 +4,10 @@
 use super::support::{runtime, waiting};
 use futures::stream::FusedStream;
 use futures::{SinkExt, StreamExt};
-use gmp::sync::{
+use gmp::chan::{
     Receiver, RecvError, RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError,
 };
-use gmp::{chan, go, select, unbounded_chan};
+use gmp::{chan, go, select};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -123,7 +123,7 @@ async fn sizes() {
     let (tx, rx) = chan::<u32>(0);
     assert!(tx.is_full() && rx.is_empty(), "no buffer: full and empty at once");
 
-    let (tx, rx) = unbounded_chan();
+    let (tx, rx) = chan::unbounded();
     for n in 0..100_000 {
         tx.send(n).await.unwrap();
     }
@@ -132,7 +132,7 @@ async fn sizes() {
     assert_eq!(rx.try_iter().count(), 100_000);
 }
 
-#[gmp::test(procs = 2)]
+#[gmp::test(max_procs = 2)]
 async fn a_stream() {
     let (tx, mut rx) = chan(0);
     go!({
@@ -149,7 +149,7 @@ async fn a_stream() {
 }
 
 /// A dropped `next()` takes no value, whenever it is dropped. Another receiver gets the value.
-#[gmp::test(procs = 1)]
+#[gmp::test(max_procs = 1)]
 async fn a_dropped_next_loses_nothing() {
     let (tx, mut stream) = chan(0);
     let other = stream.clone();
@@ -185,7 +185,7 @@ async fn a_dropped_next_loses_nothing() {
     }
 }
 
-#[gmp::test(procs = 2)]
+#[gmp::test(max_procs = 2)]
 async fn a_sink() {
     let (mut tx, rx) = chan(3);
     let receiver = go!({ rx.collect::<Vec<u32>>().await });
@@ -201,7 +201,7 @@ async fn a_sink() {
 }
 
 /// Neither end can be handed a value while it waits. They still meet, also without a buffer.
-#[gmp::test(procs = 2)]
+#[gmp::test(max_procs = 2)]
 async fn a_sink_into_a_stream() {
     for cap in [0, 1] {
         let (tx, rx) = chan(cap);
@@ -220,8 +220,8 @@ fn iterators_and_threads() {
             tx.send_blocking(n).unwrap();
         }
     });
-    let mut seen: Vec<u32> = rx.iter().take(10).collect();
-    for n in &rx {
+    let mut seen: Vec<u32> = rx.iter_blocking().take(10).collect();
+    for n in rx.iter_blocking() {
         seen.push(n);
         if n == 19 {
             break;
@@ -229,7 +229,7 @@ fn iterators_and_threads() {
     }
     let rest = rx.clone();
     drop(rx);
-    seen.extend(rest);
+    seen.extend(rest.iter_blocking());
     assert!(seen.into_iter().eq(0..30));
     sender.join().unwrap();
 
@@ -259,7 +259,7 @@ fn threads_and_goroutines() {
     gmp::block_on(echo).unwrap();
 }
 
-#[gmp::test(procs = 2)]
+#[gmp::test(max_procs = 2)]
 async fn time_limits() {
     let (tx, rx) = chan(1);
     assert_eq!(rx.recv_timeout(SHORT).await, Err(RecvTimeoutError::Timeout));
@@ -283,7 +283,7 @@ async fn time_limits() {
 }
 
 /// A goroutine whose slice is over yields first and then still takes the value.
-#[gmp::test(procs = 1)]
+#[gmp::test(max_procs = 1)]
 async fn a_time_limit_at_the_end_of_a_slice() {
     let stop = Arc::new(AtomicBool::new(false));
     let others = {
@@ -436,7 +436,7 @@ fn a_wait_moves_between_tasks() {
     );
 }
 
-#[gmp::test(procs = 2)]
+#[gmp::test(max_procs = 2)]
 async fn dumps_say_why() {
     let (tx, rx) = chan::<u32>(0);
     let (tx2, rx2) = chan::<u32>(0);
@@ -475,7 +475,7 @@ async fn dumps_say_why() {
 
 /// Receivers are aborted after they were handed values, in the order of the hand-over and in
 /// reverse. The values still arrive in the order in which they were sent.
-#[gmp::test(procs = 1)]
+#[gmp::test(max_procs = 1)]
 async fn values_of_aborted_receivers_keep_their_order() {
     async fn round(backwards: bool) -> usize {
         let (tx, rx) = chan(0);
@@ -511,7 +511,7 @@ async fn values_of_aborted_receivers_keep_their_order() {
 }
 
 /// Waiters are served in arrival order, on both sides.
-#[gmp::test(procs = 1)]
+#[gmp::test(max_procs = 1)]
 async fn first_come_first_served() {
     let (tx, rx) = chan(0);
     let mut receivers = Vec::new();

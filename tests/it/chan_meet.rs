@@ -3,7 +3,7 @@
 
 use super::support::runtime;
 use futures::{SinkExt, StreamExt};
-use gmp::sync::{
+use gmp::chan::{
     Receiver, RecvTimeoutError, SendError, SendTimeoutError, Sender, TryRecvError, TrySendError,
 };
 use gmp::{chan, go, select};
@@ -145,7 +145,7 @@ fn a_sender_whose_receiver_is_dropped_waits_on_as_the_first() {
 }
 
 /// One receive wakes one sender, over one channel or two.
-#[gmp::test(procs = 1)]
+#[gmp::test(max_procs = 1)]
 async fn a_select_with_default_summons_one_sender() {
     for channels in [1, 2] {
         let (tx, rx) = chan::<u32>(0);
@@ -253,7 +253,7 @@ fn default_is_not_chosen_while_a_case_on_the_same_channel_is_ready() {
 }
 
 /// The first future uses up the time slice. The second one is ready.
-#[gmp::test(procs = 2)]
+#[gmp::test(max_procs = 2)]
 async fn default_is_not_chosen_because_the_slice_is_over() {
     let chosen = go!(async {
         let (tx, rx) = chan::<u32>(1);
@@ -279,7 +279,7 @@ async fn default_is_not_chosen_because_the_slice_is_over() {
 }
 
 /// The time slice is over whenever the operation is tried.
-#[gmp::test(procs = 2)]
+#[gmp::test(max_procs = 2)]
 async fn a_time_limit_of_zero_succeeds_when_the_slice_is_over() {
     go!(async {
         let (tx, rx) = chan::<u32>(1);
@@ -295,7 +295,7 @@ async fn a_time_limit_of_zero_succeeds_when_the_slice_is_over() {
 }
 
 /// Closing a sink ends one sender, as its drop does.
-#[gmp::test(procs = 2)]
+#[gmp::test(max_procs = 2)]
 async fn closing_a_sink_ends_this_sender_only() {
     let (tx, rx) = chan::<u32>(8);
     let mut forwarding = tx.clone();
@@ -316,7 +316,7 @@ async fn closing_a_sink_ends_this_sender_only() {
     // Closing the last sender closes the channel. Values that were sent are received.
     let mut last = tx;
     SinkExt::close(&mut last).await.unwrap();
-    assert_eq!(rx.iter().collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(rx.iter_blocking().collect::<Vec<_>>(), [1, 2, 3]);
     assert!(rx.is_closed());
 }
 

@@ -7,8 +7,8 @@
 
 use super::support::Mutex;
 use futures::{SinkExt, StreamExt};
-use gmp::sync::{Receiver, Sender};
-use gmp::{JoinHandle, chan, go, select, unbounded_chan};
+use gmp::chan::{Receiver, Sender};
+use gmp::{JoinHandle, chan, go, select};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -87,14 +87,14 @@ async fn send(id: usize, count: u32, mut tx: Sender<Value>, mut random: Random, 
                 2 => Some(select! { s = tx.send(value()) => s.is_ok(), _ = never.recv() => false }),
                 3 => select! { s = tx.send(value()) => Some(s.is_ok()), default => None },
                 4 => tx.try_send(value()).map_or_else(
-                    |e| matches!(e, gmp::sync::TrySendError::Closed(_)).then_some(false),
+                    |e| matches!(e, gmp::chan::TrySendError::Closed(_)).then_some(false),
                     |()| Some(true),
                 ),
                 5 => {
                     match tx.send_timeout(value(), Duration::from_micros(random.below(50))).await {
                         Ok(()) => Some(true),
-                        Err(gmp::sync::SendTimeoutError::Closed(_)) => Some(false),
-                        Err(gmp::sync::SendTimeoutError::Timeout(_)) => None,
+                        Err(gmp::chan::SendTimeoutError::Closed(_)) => Some(false),
+                        Err(gmp::chan::SendTimeoutError::Timeout(_)) => None,
                     }
                 }
                 _ => Some(SinkExt::send(&mut tx, value()).await.is_ok()),
@@ -125,14 +125,14 @@ async fn receive(id: usize, mut rx: Receiver<Value>, mut random: Random, shared:
                 () = gmp::sleep(Duration::from_micros(random.below(50))) => continue,
             },
             4 => match rx.try_recv() {
-                Err(gmp::sync::TryRecvError::Empty) => {
+                Err(gmp::chan::TryRecvError::Empty) => {
                     gmp::yield_now().await;
                     continue;
                 }
                 got => got.ok(),
             },
             5 => match rx.recv_timeout(Duration::from_micros(random.below(50))).await {
-                Err(gmp::sync::RecvTimeoutError::Timeout) => continue,
+                Err(gmp::chan::RecvTimeoutError::Timeout) => continue,
                 got => got.ok(),
             },
             _ => rx.next().await,
@@ -166,7 +166,7 @@ async fn round(seed: u64) {
     let mut random = Random(seed);
     let aborts = [Aborts::Nobody, Aborts::Senders, Aborts::All][random.below(3) as usize];
     let (tx, rx) = match random.below(5) {
-        4 => unbounded_chan(),
+        4 => chan::unbounded(),
         cap => chan(cap as usize),
     };
     let shared = Shared::default();
@@ -218,7 +218,7 @@ fn judge(log: &Log, aborts: Aborts, senders: usize, count: u32) {
     }
 }
 
-#[gmp::test(procs = 4)]
+#[gmp::test(max_procs = 4)]
 async fn whatever_goroutines_do() {
     if let Ok(seed) = std::env::var("GMP_CHAN_SEED") {
         return round(seed.parse().expect("a number")).await;

@@ -2,8 +2,9 @@
 //! between contexts are in `gmp-sync/src/context/tests.rs`.
 
 use super::support::{Gate, runtime, until};
+use gmp::context::{Canceller, Context, ContextError};
 use gmp::go;
-use gmp::sync::{Canceller, Context, ContextError, WaitGroup};
+use gmp::sync::WaitGroup;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -42,8 +43,8 @@ async fn cancel_reaches_all_below() {
     canceller.cancel();
     for ctx in [&first, &other, &second] {
         assert!(is_done(ctx).await);
-        assert_eq!(ctx.err(), Some(ContextError::Canceled));
-        assert_eq!(ctx.done().await, ContextError::Canceled);
+        assert_eq!(ctx.err(), Some(ContextError::Cancelled));
+        assert_eq!(ctx.done().await, ContextError::Cancelled);
     }
 }
 
@@ -87,17 +88,17 @@ async fn a_cancelled_timeout() {
     let (inner, canceller) = outer.with_value(1).with_timeout(2 * LONG);
     canceller.cancel();
     assert!(is_done(&inner).await);
-    assert_eq!(inner.err(), Some(ContextError::Canceled));
+    assert_eq!(inner.err(), Some(ContextError::Cancelled));
     assert_eq!(outer.err(), None);
 }
 
 /// `TestDeadlineExceededSupportsTimeout`, `TestDeadlineExceededIsNetError`, and Go's texts.
 #[test]
 fn errors_have_gos_texts() {
-    assert!(ContextError::DeadlineExceeded.is_timeout() && !ContextError::Canceled.is_timeout());
-    assert_eq!(ContextError::Canceled.to_string(), "context canceled");
+    assert!(ContextError::DeadlineExceeded.is_timeout() && !ContextError::Cancelled.is_timeout());
+    assert_eq!(ContextError::Cancelled.to_string(), "context canceled");
     assert_eq!(ContextError::DeadlineExceeded.to_string(), "context deadline exceeded");
-    let error: Box<dyn std::error::Error + Send + Sync> = ContextError::Canceled.into();
+    let error: Box<dyn std::error::Error + Send + Sync> = ContextError::Cancelled.into();
     assert!(error.source().is_none());
 }
 
@@ -210,7 +211,7 @@ fn the_child_of_a_cancelled_parent() {
     let (parent, canceller) = Context::background().with_cancel();
     canceller.cancel_cause("Because!");
     for (child, _) in [parent.with_cancel(), parent.with_timeout(LONG)] {
-        assert_eq!(child.err(), Some(ContextError::Canceled));
+        assert_eq!(child.err(), Some(ContextError::Cancelled));
         assert_eq!(child.cause().unwrap().to_string(), "Because!");
     }
 }
@@ -222,7 +223,7 @@ async fn a_parent_cancelled_while_a_child_is_made() {
         let (parent, canceller) = Context::background().with_cancel();
         let canceling = go!(move || canceller.cancel_cause("Because!"));
         let (child, _c) = parent.with_cancel();
-        assert_eq!(child.done().await, ContextError::Canceled);
+        assert_eq!(child.done().await, ContextError::Cancelled);
         assert_eq!(child.cause().unwrap().to_string(), "Because!");
         canceling.await.unwrap();
     }
@@ -231,8 +232,8 @@ async fn a_parent_cancelled_while_a_child_is_made() {
 /// `TestCause`: all its rows except those about custom context types.
 #[test]
 fn causes() {
-    use ContextError::{Canceled, DeadlineExceeded};
-    let canceled = || (Some(Canceled), Some("context canceled".to_string()));
+    use ContextError::{Cancelled, DeadlineExceeded};
+    let canceled = || (Some(Cancelled), Some("context canceled".to_string()));
     let with = |err, cause: &str| (Some(err), Some(cause.to_string()));
     let of = |ctx: &Context| (ctx.err(), ctx.cause().map(|cause| cause.to_string()));
     let root = Context::background();
@@ -242,7 +243,7 @@ fn causes() {
     assert_eq!(of(&ctx), canceled());
     let (ctx, canceller) = root.with_cancel();
     canceller.cancel_cause("parent");
-    assert_eq!(of(&ctx), with(Canceled, "parent"));
+    assert_eq!(of(&ctx), with(Cancelled, "parent"));
 
     type Cancel = fn(&Canceller);
     let rows: [(Cancel, Cancel, &str, &str); 4] = [
@@ -255,12 +256,12 @@ fn causes() {
         let ((ctx, p), (below, c)) = chain(&root);
         parent(&p);
         child(&c);
-        assert_eq!(of(&below), with(Canceled, parent_first));
-        assert_eq!(of(&ctx), with(Canceled, parent_first));
+        assert_eq!(of(&below), with(Cancelled, parent_first));
+        assert_eq!(of(&ctx), with(Cancelled, parent_first));
         let ((_ctx, p), (below, c)) = chain(&root);
         child(&c);
         parent(&p);
-        assert_eq!(of(&below), with(Canceled, child_first));
+        assert_eq!(of(&below), with(Cancelled, child_first));
     }
 
     let (ctx, canceller) = root.with_timeout(Duration::ZERO);
@@ -273,7 +274,7 @@ fn causes() {
     canceller.cancel();
     assert_eq!(of(&ctx), canceled());
     for (timeout, expected) in
-        [(Duration::ZERO, with(DeadlineExceeded, "too slow")), (LONG, with(Canceled, "early"))]
+        [(Duration::ZERO, with(DeadlineExceeded, "too slow")), (LONG, with(Cancelled, "early"))]
     {
         let (ctx, canceller) = root.with_cancel();
         let (ctx, _c) = ctx.with_timeout_cause(timeout, "too slow");
@@ -387,7 +388,7 @@ async fn after_func_does_not_hold_up_cancel() {
     let (ctx, canceller) = Context::background().with_cancel();
     ctx.after_func(move || sender.send(()).unwrap());
     canceller.cancel();
-    gmp::blocking(|| receiver.recv()).unwrap();
+    gmp::block_in_place(|| receiver.recv()).unwrap();
 }
 
 /// Stop races with cancel, many times. The function is either called or stopped.
@@ -436,7 +437,7 @@ fn guards() {
     drop(canceller.clone());
     assert_eq!(ctx.err(), None);
     drop(canceller.drop_guard());
-    assert_eq!(ctx.err(), Some(ContextError::Canceled));
+    assert_eq!(ctx.err(), Some(ContextError::Cancelled));
 }
 
 /// A dump shows what a goroutine waits for. Many waiters wake at once. External threads and foreign
@@ -456,12 +457,12 @@ fn waiting_for_the_end() {
         dump.matches(" [context.Done]").count() == 100
     });
     std::thread::scope(|scope| {
-        scope.spawn(|| assert_eq!(ctx.done_blocking(), ContextError::Canceled));
-        let owned = ctx.clone().into_done();
+        scope.spawn(|| assert_eq!(ctx.done_blocking(), ContextError::Cancelled));
+        let owned = ctx.clone().done_owned();
         scope.spawn(move || futures::executor::block_on(owned));
         canceller.cancel();
     });
     for goroutine in goroutines {
-        assert_eq!(gmp::block_on(goroutine).unwrap(), ContextError::Canceled);
+        assert_eq!(gmp::block_on(goroutine).unwrap(), ContextError::Cancelled);
     }
 }

@@ -66,12 +66,13 @@ fn panic_abort_ends_the_process_with_status_2() {
         }
         return;
     }
-    let mut builder = gmp::Builder::new();
+    let mut builder = gmp::runtime::Builder::new();
     if std::env::var_os("POLICY").is_some() {
-        builder = builder.panic_policy(gmp::PanicPolicy::Abort);
+        builder = builder.panic_policy(gmp::runtime::PanicPolicy::Abort);
     }
     let runtime = builder.build().unwrap();
-    let bad = runtime.handle().spawn_named("bad", async { panic!("fatal") });
+    let bad =
+        gmp::task::Builder::new().name("bad").on(runtime.handle()).spawn(async { panic!("fatal") });
     let _ = runtime.block_on(bad);
     unreachable!("the process has ended");
 }
@@ -88,7 +89,7 @@ fn a_panic_policy_of_the_builder_overrides_the_environment() {
     async fn by_attribute() {
         assert!(go!(async { panic!("contained") }).await.is_err());
     }
-    let builder = gmp::Builder::new().panic_policy(gmp::PanicPolicy::Contain);
+    let builder = gmp::runtime::Builder::new().panic_policy(gmp::runtime::PanicPolicy::Contain);
     let runtime = builder.build().unwrap();
     assert!(runtime.block_on(runtime.spawn(async { panic!("contained") })).is_err());
     by_attribute();
@@ -111,7 +112,7 @@ fn a_deadlock_without_a_main_goroutine_is_reported_once() {
         }
         return;
     }
-    let runtime = gmp::Builder::new().max_procs(2).build().unwrap();
+    let runtime = gmp::runtime::Builder::new().max_procs(2).build().unwrap();
     for round in 0..2 {
         let stuck = runtime.spawn(std::future::pending::<()>());
         // The parent answers when it has read the report. In the second round sysmon has time for
@@ -141,7 +142,7 @@ async fn waits_for_others() {
         tx.send(2).unwrap();
     });
     assert_eq!(rx.await, Ok(2), "from a plain thread, by a foreign future");
-    let other = gmp::Builder::new().max_procs(1).build().unwrap();
+    let other = gmp::runtime::Builder::new().max_procs(1).build().unwrap();
     let handle = other.spawn(async {
         gmp::sleep(WAIT).await;
         3
@@ -155,7 +156,7 @@ async fn waits_for_others() {
         drop(tx);
     });
     assert!(joined.await.unwrap().is_err());
-    gmp::blocking(|| drop(other));
+    gmp::block_in_place(|| drop(other));
 }
 
 #[test]
@@ -238,7 +239,7 @@ fn an_event_on_its_way_is_no_deadlock() {
             }
         });
     }
-    let runtime = gmp::Builder::new().max_procs(2).build().unwrap();
+    let runtime = gmp::runtime::Builder::new().max_procs(2).build().unwrap();
     let (mut writer, reader) = std::os::unix::net::UnixStream::pair().unwrap();
     let reads = runtime.spawn(async move {
         let reader = gmp::net::UnixStream::from_std(reader).unwrap();
@@ -271,14 +272,14 @@ fn a_stack_overflow_names_the_goroutine() {
         let line = text.lines().find(|line| line.starts_with("gmp: goroutine ")).expect(&text);
         assert!(line.contains(" {name: deep}, spawned at tests/it/crash.rs:"), "{text}");
         assert!(line.contains("overflows the stack of its thread"), "{text}");
-        assert!(line.contains("gmp::Builder::thread_stack_size"), "{text}");
+        assert!(line.contains("gmp::runtime::Builder::thread_stack_size"), "{text}");
         // The report of std follows.
         let (_, after) = text.split_once(line).unwrap();
         assert!(after.contains("thread 'gmp-m"), "{text}");
         assert!(after.contains("has overflowed its stack"), "{text}");
         return;
     }
-    let runtime = gmp::Builder::new().thread_stack_size(256 << 10).build().unwrap();
+    let runtime = gmp::runtime::Builder::new().thread_stack_size(256 << 10).build().unwrap();
     runtime.block_on(async {
         go!(name = "deep", descend(100_000)).await.unwrap();
     });
@@ -287,7 +288,7 @@ fn a_stack_overflow_names_the_goroutine() {
 
 #[test]
 fn a_large_stack_holds_a_deep_recursion() {
-    let runtime = gmp::Builder::new().thread_stack_size(256 << 20).build().unwrap();
+    let runtime = gmp::runtime::Builder::new().thread_stack_size(256 << 20).build().unwrap();
     let depth = 20_000;
     assert_eq!(runtime.block_on(runtime.spawn(descend(depth))).unwrap(), depth);
 }

@@ -4,7 +4,7 @@
 use super::cancel::Polled;
 use super::support::{runtime, until};
 use futures::FutureExt;
-use gmp::sync::{Context, ContextError};
+use gmp::context::{Context, ContextError};
 use std::future::pending;
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ const SHORT: Duration = Duration::from_millis(20);
 const LONG: Duration = Duration::from_secs(3600);
 
 /// Returns the handle of a runtime that has ended.
-fn ended() -> gmp::Handle {
+fn ended() -> gmp::runtime::Handle {
     let runtime = runtime(1);
     let handle = runtime.handle().clone();
     runtime.shutdown(LONG).unwrap();
@@ -42,7 +42,7 @@ fn a_sleep_in_block_on_goes_on_when_the_runtime_ends() {
     let (handle, start) = (runtime.handle().clone(), Instant::now());
     let timers = handle.clone();
     let sleeps = std::thread::spawn(move || handle.block_on(gmp::sleep(20 * SHORT)));
-    until(|| timers.stats().timers == 1 || sleeps.is_finished());
+    until(|| timers.metrics().timers == 1 || sleeps.is_finished());
     runtime.shutdown(LONG).unwrap();
     sleeps.join().unwrap();
     assert!(start.elapsed() >= 20 * SHORT);

@@ -1,8 +1,9 @@
 //! Error groups, after `errgroup_test.go` of `x/sync`.
 
 use super::support::{Gate, runtime, until};
+use gmp::context::{Context, ContextError};
 use gmp::go;
-use gmp::sync::{Context, ContextError, ErrGroup, GroupError};
+use gmp::sync::{ErrGroup, GroupError};
 use std::future::{pending, ready};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -42,7 +43,7 @@ async fn the_context_ends() {
         }
         let wanted = errors.iter().copied().flatten().next();
         assert_eq!(text(group.wait().await), wanted);
-        assert_eq!(ctx.err(), Some(ContextError::Canceled));
+        assert_eq!(ctx.err(), Some(ContextError::Cancelled));
         let cause = ctx.cause().unwrap();
         match wanted {
             None => assert!(cause.downcast_ref::<ContextError>().is_some()),

@@ -24,7 +24,10 @@ fn silence_panics() {
 
 /// Ends a goroutine by a panic that no handle returns.
 fn panic_unjoined(runtime: &gmp::Runtime) {
-    let handle = runtime.handle().spawn_named("bad", async { panic!("expected by the test") });
+    let handle = gmp::task::Builder::new()
+        .name("bad")
+        .on(runtime.handle())
+        .spawn(async { panic!("expected by the test") });
     until(|| handle.is_finished());
     drop(handle);
 }
@@ -182,8 +185,8 @@ mod stderr {
         // Three goroutines block their threads while others wait: stalls.
         let handle = runtime.handle().clone();
         let spawner = runtime.spawn(async move {
-            let block = |handle: gmp::Handle| async move {
-                block_thread_until(move || handle.stats().handoffs >= 2);
+            let block = |handle: gmp::runtime::Handle| async move {
+                block_thread_until(move || handle.metrics().handoffs >= 2);
             };
             let blocked: Vec<_> = (0..3).map(|_| gmp::spawn(block(handle.clone()))).collect();
             for blocked in blocked {
@@ -194,7 +197,7 @@ mod stderr {
         // Sysmon traces each millisecond.
         gmp::block_on(runtime.spawn(gmp::sleep(std::time::Duration::from_millis(20)))).unwrap();
         panic_unjoined(&runtime);
-        assert!(runtime.handle().stats().stalls > 0);
+        assert!(runtime.handle().metrics().stalls > 0);
     }
 
     const ALL: &[(&str, &str)] =

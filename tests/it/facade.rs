@@ -1,12 +1,35 @@
-//! Every name of the facade exists.
+//! Every name of the facade exists, at the path that its documentation says.
 
-#[expect(unused_imports, reason = "that they resolve is the test")]
+#![expect(unused_imports, reason = "that they resolve is the test")]
+
+use gmp::chan::{
+    IterBlocking, Receiver, RecvError, RecvTimeoutError, SelectCase, SendError, SendTimeoutError,
+    Sender, TryIter, TryRecvError, TrySendError, bounded, chan, recv_any, select_cases, unbounded,
+};
+use gmp::context::{AfterDone, CancelGuard, Canceller, Cause, Context, ContextError, background};
+use gmp::runtime::{
+    BuildError, Builder, Event, Handle, Metrics, PanicPolicy, ProcsError, Severity, ShutdownError,
+    Stall, StallKind, dump, metrics, on_event, on_stall,
+};
+use gmp::sync::futures::{
+    Acquire, AcquireOwned, BarrierWait, CondWait, Done, ErrGroupGo, ErrGroupWait, Lock, LockOwned,
+    ReadLock, ReadLockOwned, RecvFut, SendFut, WaitGroupWait, WriteLock, WriteLockOwned,
+};
+use gmp::sync::{
+    Barrier, BarrierWaitResult, Cond, ErrGroup, FlightResult, GroupError, Lazy, MappedMutexGuard,
+    Mutex, MutexGuard, Once, OnceCell, OwnedMutexGuard, OwnedRwLockReadGuard,
+    OwnedRwLockWriteGuard, OwnedSemaphorePermit, Pool, PoolGuard, RwLock, RwLockReadGuard,
+    RwLockWriteGuard, Semaphore, SemaphorePermit, SetError, SingleFlight, WaitGroup,
+};
+use gmp::task::park::{StorableWaker, StoredWaker, WaitReason, note_wait, poll_proceed, wake_all};
+use gmp::task::{Checkpoint, JoinCancelled, JoinError, JoinHandle, JoinPanic, YieldNow};
+use gmp::time::{
+    AfterFunc, Duration, Elapsed, Instant, Sleep, Ticker, Timeout, Timer, after, after_func, tick,
+};
 use gmp::{
-    AfterFunc, BuildError, Builder, Cancelled, Elapsed, Handle, JoinError, JoinHandle, JoinPanic,
-    PanicPolicy, ProcsError, Runtime, ShutdownError, Sleep, Ticker, Timeout, Timer, WaitGroup,
-    YieldNow, after_func, block_on, blocking, go, goid, main, max_procs, net, num_goroutine, park,
-    runtime, set_max_procs, sleep, sleep_until, spawn, spawn_named, sync, test, time, timeout,
-    timeout_at, yield_now,
+    Runtime, block_in_place, block_on, checkpoint, go, goid, main, max_procs, net, num_goroutine,
+    preemptible, preemptible_block, select, set_max_procs, sleep, sleep_until, spawn,
+    spawn_blocking, test, timeout, timeout_at, yield_now,
 };
 
 #[::core::prelude::v1::test]
@@ -22,27 +45,50 @@ fn public_types_are_send_and_sync() {
     check::<AfterFunc>();
     check::<BuildError>();
     check::<ShutdownError>();
-    check::<sync::Context>();
-    check::<sync::Canceller>();
-    check::<sync::AfterDone>();
-    check::<sync::Done<'static>>();
-    check::<sync::ErrGroup<u8>>();
-    check::<sync::SingleFlight<u8, u8>>();
-    check::<sync::Pool<std::cell::Cell<u8>>>();
+    check::<Context>();
+    check::<Canceller>();
+    check::<AfterDone>();
+    check::<Done<'static>>();
+    check::<ErrGroup<u8>>();
+    check::<SingleFlight<u8, u8>>();
+    check::<Pool<std::cell::Cell<u8>>>();
+}
+
+/// A glob import that hid `Send` would break the bound of `check`, and one that hid `Option`,
+/// `Result` or `drop` the code below.
+#[::core::prelude::v1::test]
+fn glob_imports_hide_nothing_of_the_std_prelude() {
+    macro_rules! with_glob_of {
+        ($($module:path),*) => {$({
+            use $module::*;
+            fn check<T: Send + Sync + Clone + ToString>(value: T) -> Option<Result<String, ()>> {
+                let text = value.to_string();
+                drop(value);
+                Some(Ok(text))
+            }
+            assert!(matches!(check(1), Some(Ok(_))));
+        })*};
+    }
+    with_glob_of!(gmp::prelude, gmp::chan, gmp::context, gmp::sync, gmp::sync::futures);
+    with_glob_of!(gmp::task, gmp::task::park, gmp::time, gmp::runtime, gmp::net);
 }
 
 #[cfg(unix)]
 #[::core::prelude::v1::test]
 fn input_output_and_signals_are_there() {
-    #[expect(unused_imports, reason = "that they resolve is the test")]
     use gmp::{
-        io::{Blocking, Lines, Stdin, Stdout, copy, copy_bidirectional, stderr, stdin, stdout},
+        io::{
+            Blocking, Stderr, Stdin, StdinLines, Stdout, copy, copy_bidirectional, stderr, stdin,
+            stdout,
+        },
+        net::ToSocketAddrs,
         signal::{Signal, SignalKind, ctrl_c, signal},
     };
     fn check<T: Send + Sync>() {}
     check::<Stdin>();
     check::<Stdout>();
-    check::<Lines>();
+    check::<Stderr>();
+    check::<StdinLines>();
     check::<Blocking<std::fs::File>>();
     check::<Signal>();
     // A copy can run in a goroutine, also on streams that it borrows.

@@ -7,8 +7,8 @@ use super::support::talk::Talk;
 use super::support::{
     child_command, child_of, is_child, not_checked, passed_in_child, runtime, until,
 };
+use gmp::context::Context;
 use gmp::net::UnixStream;
-use gmp::sync::Context;
 use gmp::{chan, go};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use std::os::fd::AsRawFd;
@@ -49,7 +49,7 @@ async fn round() {
     echo.await.unwrap();
     let (tx, rx) = chan(0);
     let sends = go!({
-        gmp::blocking(|| std::thread::sleep(MS));
+        gmp::block_in_place(|| std::thread::sleep(MS));
         tx.send(7).await.unwrap();
     });
     assert_eq!(rx.recv().await, Ok(7));

@@ -239,7 +239,7 @@ fn a_goroutine_may_start_programs() {
     let runtime = runtime(1);
     let runs = runtime.spawn(async move {
         for mut command in [with_fork(), Command::new("true")] {
-            assert!(gmp::blocking(|| command.status()).unwrap().success());
+            assert!(gmp::block_in_place(|| command.status()).unwrap().success());
             gmp::yield_now().await;
         }
         let missing = Command::new("/nonexistent/program").status();

@@ -91,7 +91,7 @@ fn newest_first_then_in_order() {
         // Joins sysmon, so that it has counted all stalls.
         runtime.shutdown(Duration::from_secs(60)).unwrap();
         if let Some(order) = order
-            && handle.stats().stalls == 0
+            && handle.metrics().stalls == 0
         {
             assert_eq!(order, "cab");
             return;
@@ -326,8 +326,8 @@ fn runtimes_inside_each_other() {
         .unwrap()
     });
     assert_eq!(result, 1);
-    assert!(inner.handle().stats().spawned >= 1);
-    assert_eq!(outer.handle().stats().spawned, 1);
+    assert!(inner.handle().metrics().spawned >= 1);
+    assert_eq!(outer.handle().metrics().spawned, 1);
 }
 
 #[test]
@@ -370,7 +370,10 @@ async fn a_panic_of_the_test_is_a_panic() {
 #[test]
 fn a_join_error_names_the_goroutine_and_its_spawn_site() {
     let runtime = runtime(1);
-    let bad = runtime.handle().spawn_named("bad", async { panic!("expected by the test") });
+    let bad = gmp::task::Builder::new()
+        .name("bad")
+        .on(runtime.handle())
+        .spawn(async { panic!("expected by the test") });
     let (goid, error) = (bad.goid(), gmp::block_on(bad).unwrap_err());
     let site = error.spawned_at();
     assert!(site.file().ends_with("go.rs"));

@@ -5,7 +5,7 @@
 //! channel of Go is a case whose guard is false.
 
 use super::support::{Mutex, waiting};
-use gmp::sync::{Receiver, RecvError, Sender, TryRecvError, TrySendError};
+use gmp::chan::{Receiver, RecvError, Sender, TryRecvError, TrySendError};
 use gmp::{WaitGroup, chan, go, select};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 const CAPACITIES: std::ops::Range<usize> = 0..200;
 
 /// `TestChan`, first part: a receive from an empty channel blocks, a try does not.
-#[gmp::test(procs = 2)]
+#[gmp::test(max_procs = 2)]
 async fn chan_receive_from_empty_blocks() {
     for cap in CAPACITIES {
         let (tx, rx) = chan::<u32>(cap);
@@ -43,7 +43,7 @@ async fn chan_receive_from_empty_blocks() {
 }
 
 /// `TestChan`, second part: a send to a full channel blocks, a try does not.
-#[gmp::test(procs = 2)]
+#[gmp::test(max_procs = 2)]
 async fn chan_send_to_full_blocks() {
     for cap in CAPACITIES {
         let (tx, rx) = chan::<usize>(cap);
@@ -73,7 +73,7 @@ async fn chan_send_to_full_blocks() {
 
 /// `TestChan`, third and fourth part: after the close the remaining values are received, then the
 /// close itself. A close unblocks a receive.
-#[gmp::test(procs = 2)]
+#[gmp::test(max_procs = 2)]
 async fn chan_close_lets_the_rest_through() {
     for cap in CAPACITIES {
         let (tx, rx) = chan(cap);
@@ -96,7 +96,7 @@ async fn chan_close_lets_the_rest_through() {
 }
 
 /// `TestChan`, fifth part: one sender and one receiver keep the order, four of each lose nothing.
-#[gmp::test(procs = 4)]
+#[gmp::test(max_procs = 4)]
 async fn chan_delivers_everything_once() {
     const EACH: usize = 100;
     for cap in CAPACITIES {
@@ -173,7 +173,7 @@ fn makechan_size_out_of_range() {
 }
 
 /// `TestNonblockRecvRace`: a value in the channel is received, however the close races with it.
-#[gmp::test(procs = 2)]
+#[gmp::test(max_procs = 2)]
 async fn nonblock_recv_race() {
     for _ in 0..2000 {
         let (tx, rx) = chan(1);
@@ -192,7 +192,7 @@ async fn nonblock_recv_race() {
 }
 
 /// `TestMultiConsumer`: all items through 23 workers and two buffered channels.
-#[gmp::test(procs = 4)]
+#[gmp::test(max_procs = 4)]
 async fn multi_consumer() {
     const WORKERS: usize = 23;
     const ITEMS: usize = 27_182;
@@ -233,7 +233,7 @@ async fn multi_consumer() {
 
 /// `test/chan/fifo.go`: values keep their order through a buffer and through a daisy chain of
 /// receivers.
-#[gmp::test(procs = 2)]
+#[gmp::test(max_procs = 2)]
 async fn fifo() {
     const LINKS: usize = 10;
     let (tx, rx) = chan(LINKS);
@@ -263,7 +263,7 @@ async fn fifo() {
 }
 
 /// `test/chan/goroutines.go`: a value passes through a chain of 10000 goroutines.
-#[gmp::test(procs = 2)]
+#[gmp::test(max_procs = 2)]
 async fn chain_of_goroutines() {
     const LINKS: u32 = 10_000;
     let (mut tx, leftmost) = chan::<u32>(0);
@@ -278,7 +278,7 @@ async fn chain_of_goroutines() {
 
 /// `test/chan/nonblock.go`: attempts to send and to receive without a peer, with a waiting peer and
 /// with a buffer, for values of several types.
-#[gmp::test(procs = 2)]
+#[gmp::test(max_procs = 2)]
 async fn nonblock() {
     async fn check<T: Clone + Send + PartialEq + std::fmt::Debug + 'static>(value: T) {
         for cap in [0, 1] {
@@ -384,7 +384,7 @@ async fn receives_fail(rx: &Receiver<usize>) {
 }
 
 /// `test/ken/chan1.go`: many receivers on one channel count the values of one sender.
-#[gmp::test(procs = 4)]
+#[gmp::test(max_procs = 4)]
 async fn one_sender_many_receivers() {
     const VALUES: usize = 1000;
     let (tx, rx) = chan::<usize>(0);

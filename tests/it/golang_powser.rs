@@ -6,7 +6,7 @@
 //! series work. A series ends when its producer is dropped. A producer ends when no consumer can
 //! send a request.
 
-use gmp::sync::{Receiver, Sender};
+use gmp::chan::{Receiver, Sender};
 use gmp::{chan, go, select};
 use std::collections::VecDeque;
 use std::fmt;
@@ -446,7 +446,7 @@ fn ints(terms: &[i128]) -> Vec<(i128, i128)> {
 
 /// The checks of `powser1.go`: sums, derivatives, products, exponentials, arcs and tangents have
 /// the right coefficients. Series that do not refer to themselves end when no consumer is left.
-#[gmp::test(procs = 2)]
+#[gmp::test(max_procs = 2)]
 async fn power_series() {
     check("ones", ones(), &ints(&[1; 10])).await;
     check("sum", sum(ones(), repeated(Rat::int(2))), &ints(&[3; 10])).await;
@@ -488,7 +488,7 @@ async fn power_series() {
 
 /// Self-referential series: reciprocals, exponentials, the tangent. They keep each other alive, so
 /// their goroutines end with the runtime.
-#[gmp::test(procs = 2)]
+#[gmp::test(max_procs = 2)]
 async fn power_series_of_themselves() {
     let reciprocals = reciprocal(ones());
     check("reciprocal", reciprocals, &ints(&[1, -1, 0, 0, 0, 0, 0, 0])).await;

@@ -2,7 +2,7 @@
 //! `sieve2.go`), multiplexers (`doubleselect.go`), all forms against all (`ken/chan.go`). Own code,
 //! same construction.
 
-use gmp::sync::{Receiver, Sender};
+use gmp::chan::{Receiver, Sender};
 use gmp::{chan, go, select};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -24,7 +24,7 @@ async fn all_have_ended() {
 
 /// `test/chan/sieve1.go`: each prime is a goroutine that passes on the numbers that it does not
 /// divide.
-#[gmp::test(procs = 2)]
+#[gmp::test(max_procs = 2)]
 async fn sieve_of_filters() {
     async fn generate(tx: Sender<u32>) {
         for n in 2.. {
@@ -65,7 +65,7 @@ async fn sieve_of_filters() {
 /// the channel of composites. Odd numbers that are not in it are prime. The primes return to the
 /// merger through a queue that never blocks: a select whose send case is on while the queue is not
 /// empty.
-#[gmp::test(procs = 2)]
+#[gmp::test(max_procs = 2)]
 async fn sieve_of_merged_multiples() {
     let (tx, primes) = chan(10);
     go!(merged_sieve(tx));
@@ -156,7 +156,7 @@ async fn merge(primes: Receiver<u32>, composites: Sender<u32>) {
 }
 
 /// `test/chan/doubleselect.go`: no select completes two of its cases.
-#[gmp::test(procs = 2)]
+#[gmp::test(max_procs = 2)]
 async fn double_select() {
     const N: usize = 5000;
     let ends: [_; 4] = std::array::from_fn(|_| chan::<usize>(0));
@@ -190,7 +190,7 @@ async fn double_select() {
 
 /// `test/ken/chan.go`: values from all forms of sending to all forms of receiving over channels of
 /// all sizes. All values arrive, and those of one sender in order.
-#[gmp::test(procs = 4)]
+#[gmp::test(max_procs = 4)]
 async fn all_forms_and_sizes() {
     const EACH: usize = 200;
     async fn send(form: usize, tx: Sender<(usize, usize)>) {
@@ -240,7 +240,7 @@ async fn all_forms_and_sizes() {
 
 /// `test/fixedbugs/issue19182.go` has no channel. It has a goroutine that never waits next to one
 /// that does. Here a select that is always ready yields.
-#[gmp::test(procs = 1)]
+#[gmp::test(max_procs = 1)]
 async fn a_ready_select_gives_way() {
     let stop = Arc::new(AtomicBool::new(false));
     let (tx, rx) = chan(1);

@@ -4,7 +4,7 @@
 //! A nil channel of Go is a case whose guard is false, or an `Option` that is `None`.
 
 use super::support::{Mutex, waiting};
-use gmp::sync::{Receiver, Sender};
+use gmp::chan::{Receiver, Sender};
 use gmp::{WaitGroup, chan, go, select};
 
 /// The way in which the second channel of the race becomes ready.
@@ -41,20 +41,20 @@ async fn nonblock_select_race(how: Ready) {
 }
 
 /// `TestNonblockSelectRace`.
-#[gmp::test(procs = 2)]
+#[gmp::test(max_procs = 2)]
 async fn nonblock_select_race_with_a_value() {
     nonblock_select_race(Ready::Value).await;
 }
 
 /// `TestNonblockSelectRace2`.
-#[gmp::test(procs = 2)]
+#[gmp::test(max_procs = 2)]
 async fn nonblock_select_race_with_a_close() {
     nonblock_select_race(Ready::Close).await;
 }
 
 /// `TestSelfSelect`: two goroutines send and receive on the same channel in one select. Neither
 /// receives its own value, and both end.
-#[gmp::test(procs = 2)]
+#[gmp::test(max_procs = 2)]
 async fn self_select() {
     for cap in [0, 10] {
         let (tx, rx) = chan::<u32>(cap);
@@ -84,7 +84,7 @@ async fn self_select() {
 
 /// `TestSelectStress`: senders, receivers, a select that sends on all channels and one that
 /// receives from all. Each runs until it has handled its number of values per channel.
-#[gmp::test(procs = 4)]
+#[gmp::test(max_procs = 4)]
 async fn select_stress() {
     const N: usize = 2000;
     let channels: Vec<_> = [0, 0, 2, 3].into_iter().map(chan::<usize>).collect();
@@ -131,7 +131,7 @@ async fn select_stress() {
 
 /// `TestSelectFairness`: two of four cases are always ready. Each of the two is chosen half of the
 /// time, within ten standard deviations.
-#[gmp::test(procs = 2)]
+#[gmp::test(max_procs = 2)]
 async fn select_fairness() {
     const TRIALS: usize = 10_000;
     let (tx1, rx1) = chan::<u8>(TRIALS + 1);
@@ -170,7 +170,7 @@ async fn select_fairness() {
 }
 
 /// `TestPseudoRandomSend`: of two sends on the same channel each is chosen often.
-#[gmp::test(procs = 2)]
+#[gmp::test(max_procs = 2)]
 async fn pseudo_random_send() {
     const N: usize = 100;
     for cap in [0, N] {
@@ -196,7 +196,7 @@ async fn pseudo_random_send() {
 
 /// `TestSelectDuplicateChannel`: a channel is twice in one select. The losing waits leave its
 /// queue, and a waiter behind them is still served.
-#[gmp::test(procs = 2)]
+#[gmp::test(max_procs = 2)]
 async fn select_duplicate_channel() {
     let (c, from_c) = chan::<u32>(0);
     let (d, from_d) = chan::<u32>(0);
@@ -278,7 +278,7 @@ async fn blocks(f: impl Future<Output = ()> + Send + 'static) -> bool {
 }
 
 /// `test/chan/select3.go`: what blocks and what does not.
-#[gmp::test(procs = 2)]
+#[gmp::test(max_procs = 2)]
 async fn blocking_table() {
     fn closed() -> (Sender<u32>, Receiver<u32>) {
         let ends = chan(0);
@@ -427,7 +427,7 @@ async fn order_of_evaluation() {
 
 /// `test/chan/select6.go` (issue 2075): the losing case of a select leaves the queue from its end
 /// and from its middle. The waiters around it are still served.
-#[gmp::test(procs = 2)]
+#[gmp::test(max_procs = 2)]
 async fn losers_leave_from_anywhere() {
     for behind in [0, 1, 3] {
         let (tx, rx) = chan::<u32>(0);
@@ -465,7 +465,7 @@ async fn losers_leave_from_anywhere() {
 
 /// `test/chan/select7.go`: a send, a select of one case or a select of two, against a receive, a
 /// select of one case or a select of two. All nine pairs run, with either side first.
-#[gmp::test(procs = 2)]
+#[gmp::test(max_procs = 2)]
 async fn all_forms_against_all() {
     async fn receive(form: u32, rx: Receiver<u32>) -> u32 {
         let (_tx, never) = chan::<u32>(0);

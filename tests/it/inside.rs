@@ -22,7 +22,7 @@ fn a_dump_shows_state_name_parent_and_site() {
             let sleeper = go!(name = "sleeper", gmp::sleep(Duration::from_secs(60)));
             let joiner = go!(name = "joiner", async { std::future::pending::<()>().await });
             let (tx, rx) = std::sync::mpsc::channel();
-            let call = go!(name = "caller", async move { gmp::blocking(|| rx.recv()) });
+            let call = go!(name = "caller", async move { gmp::block_in_place(|| rx.recv()) });
             // The caller blocks the only P. The dump is complete only if that P was handed off. If
             // this goroutine loses its P while it makes a dump, that dump does not show it as
             // running.
@@ -55,15 +55,15 @@ fn a_dump_distinguishes_computing_from_blocking_after_a_hand_off() {
     let stop = Arc::new(AtomicBool::new(false));
     let (tx, rx) = std::sync::mpsc::channel::<()>();
     let stopped = stop.clone();
-    runtime.handle().spawn_named("hog", async move {
+    gmp::task::Builder::new().name("hog").on(runtime.handle()).spawn(async move {
         while !stopped.load(Ordering::Relaxed) {
             std::hint::spin_loop();
         }
     });
-    runtime.handle().spawn_named("blocker", async move { rx.recv() });
+    gmp::task::Builder::new().name("blocker").on(runtime.handle()).spawn(async move { rx.recv() });
     // One P runs both and the dumps, so both were handed off before the last dump.
     let dump = || runtime.block_on(async { gmp::runtime::dump() });
-    until(|| runtime.handle().stats().cpu_bound_threads == 1);
+    until(|| runtime.handle().metrics().cpu_bound_threads == 1);
     until(|| dump().contains("[syscall] {name: blocker}"));
     let shown = dump();
     assert!(shown.contains("[running] {name: hog}"), "{shown}");
@@ -168,7 +168,7 @@ fn sleep_and_call() {
     let runtime = runtime(2);
     let _sleeper = runtime.spawn(gmp::sleep(Duration::from_secs(3600)));
     let read = || std::io::stdin().read_to_end(&mut Vec::new());
-    gmp::block_on(runtime.spawn(async move { gmp::blocking(read) })).unwrap().unwrap();
+    gmp::block_on(runtime.spawn(async move { gmp::block_in_place(read) })).unwrap().unwrap();
 }
 
 #[test]

@@ -17,7 +17,7 @@ async fn say(text: &str) {
     stderr().write_all(format!("{text}\n").as_bytes()).await.unwrap();
 }
 
-#[gmp::main(procs = 1)]
+#[gmp::main(max_procs = 1)]
 async fn shouts() {
     let mut lines = stdin().lines();
     while let Some(line) = lines.next_line().await.unwrap() {
@@ -69,7 +69,7 @@ fn input_from_a_file_and_from_nothing() {
     std::fs::remove_file(path).unwrap();
 }
 
-#[gmp::main(procs = 1)]
+#[gmp::main(max_procs = 1)]
 async fn gives_up_and_comes_again() {
     // A dropped read or a dropped handle loses no part of a line.
     say("ready").await;
@@ -148,8 +148,8 @@ fn a_pending_read_keeps_nothing_up() {
     gmp::block_on(reader).unwrap();
     // A reader that held a thread would keep it out of the pool.
     until(|| {
-        let stats = runtime.handle().stats();
-        stats.idle_threads == stats.threads
+        let metrics = runtime.handle().metrics();
+        metrics.idle_threads == metrics.threads
     });
     runtime.shutdown(Duration::from_secs(30)).unwrap();
     // The default runtime uses it next. This read is pending when the process ends.

@@ -3,8 +3,9 @@
 //! Builds without debug assertions do not count locks, so these tests check nothing there.
 
 use super::cancel::Polled;
-use gmp::sync::{Context, Lazy, Mutex, OnceCell, Pool, RwLock, Semaphore, SingleFlight};
-use gmp::{chan, select, unbounded_chan};
+use gmp::context::Context;
+use gmp::sync::{Lazy, Mutex, OnceCell, Pool, RwLock, Semaphore, SingleFlight};
+use gmp::{chan, select};
 use gmp_rt::prim::debug_assert_no_lock_held;
 use std::io;
 use std::sync::Arc;
@@ -133,10 +134,10 @@ fn channels_drop_values_without_their_lock() {
         assert!(tx.is_closed());
         assert!(tx.try_send(Value(12)).is_err());
     }
-    let (tx, rx) = unbounded_chan();
+    let (tx, rx) = chan::unbounded();
     (0..100).for_each(|n| tx.try_send(Value(n)).unwrap());
     drop(rx);
-    let (tx, rx) = unbounded_chan();
+    let (tx, rx) = chan::unbounded();
     (0..100).for_each(|n| tx.try_send(Value(n)).unwrap());
     drop(tx);
     assert!(rx.try_recv().is_ok());
@@ -208,9 +209,9 @@ fn initialisers_are_called_without_a_lock() {
     drop(cell.set(Value(2)));
     drop(cell);
     let lazy = Lazy::new(async { called(Value(3)) });
-    gmp::block_on(lazy.get());
+    gmp::block_on(lazy.force());
     let flight = SingleFlight::<&str, Value>::new();
-    drop(gmp::block_on(flight.do_call("key", || called(async { called(Value(4)) }))));
+    drop(gmp::block_on(flight.call("key", || called(async { called(Value(4)) }))));
 }
 
 #[test]
@@ -218,8 +219,8 @@ fn pools_make_and_drop_items_without_a_lock() {
     let pool = Pool::new(|| called(Value(1)));
     let items: Vec<Value> = (0..100).map(|_| pool.get()).collect();
     items.into_iter().for_each(|item| pool.put(item));
-    pool.age();
-    pool.age();
+    pool.drop_idle();
+    pool.drop_idle();
     pool.put(Value(2));
     drop(pool);
 }
@@ -257,7 +258,7 @@ fn timers_wake_and_drop_without_a_lock() {
 
 #[test]
 fn goroutines_drop_futures_and_outputs_without_a_lock() {
-    let runtime = gmp::Builder::new().max_procs(2).build().unwrap();
+    let runtime = gmp::runtime::Builder::new().max_procs(2).build().unwrap();
     let (waits, value) = (runtime.spawn(std::future::pending::<()>()), Value(1));
     let holds = runtime.spawn(async move {
         std::future::pending::<()>().await;
@@ -278,7 +279,7 @@ fn goroutines_drop_futures_and_outputs_without_a_lock() {
 
 #[test]
 fn sockets_wake_and_drop_without_a_lock() -> io::Result<()> {
-    let runtime = gmp::Builder::new().max_procs(1).build().unwrap();
+    let runtime = gmp::runtime::Builder::new().max_procs(1).build().unwrap();
     let (listener, stream, peer) = runtime.block_on(async {
         let listener = gmp::net::TcpListener::bind("127.0.0.1:0").await?;
         let stream = gmp::net::TcpStream::connect(listener.local_addr()?).await?;

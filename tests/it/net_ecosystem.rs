@@ -2,8 +2,8 @@
 
 use super::net_tcp::pair;
 use futures::io::{AsyncReadExt, AsyncWriteExt, BufReader};
+use gmp::compat::hyper::{Executor, FuturesIo, Timer};
 use gmp::go;
-use gmp::net::hyper::{Executor, FuturesIo, Timer};
 use gmp::net::{Async, TcpListener, TcpStream, UnixStream};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};

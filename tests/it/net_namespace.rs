@@ -80,7 +80,8 @@ pub(super) fn in_child_with_namespaces(kinds: &str, name: &str, what: &str) {
 }
 
 fn set_lo(state: &str) {
-    let set = gmp::blocking(|| Command::new("ip").args(["link", "set", "lo", state]).status());
+    let set =
+        gmp::block_in_place(|| Command::new("ip").args(["link", "set", "lo", state]).status());
     assert!(set.unwrap().success(), "lo {state}");
 }
 

@@ -186,7 +186,7 @@ fn resolving(name: impl Into<String>, port: u16) -> Resolving {
 }
 
 fn runtime(lookups: usize) -> gmp::Runtime {
-    gmp::Builder::new().max_procs(2).max_lookups(lookups).build().unwrap()
+    gmp::runtime::Builder::new().max_procs(2).max_lookups(lookups).build().unwrap()
 }
 
 #[test]
@@ -283,7 +283,7 @@ fn a_shutdown_does_not_wait_for_a_name_server() {
         let runtime = runtime(1);
         let (mut runs, mut queued) =
             (Box::pin(resolve("runs.test:1")), Box::pin(resolve("queued.test:1")));
-        gmp::blocking(|| {
+        gmp::block_in_place(|| {
             runtime.block_on(async {
                 assert!((&mut runs).now_or_never().is_none());
                 assert!((&mut queued).now_or_never().is_none());
@@ -291,7 +291,7 @@ fn a_shutdown_does_not_wait_for_a_name_server() {
             });
         });
         let waits = runtime.spawn(async { resolve("runs.test:2").await });
-        assert!(gmp::blocking(|| runtime.shutdown(50 * MS)).is_err());
+        assert!(gmp::block_in_place(|| runtime.shutdown(50 * MS)).is_err());
         assert!(waits.await.unwrap_err().is_cancelled());
         server.release_all();
         // The call ends in the background. No other call starts.

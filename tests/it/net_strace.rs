@@ -97,7 +97,7 @@ fn echo_rounds() {
         }
     });
     gmp::block_on(work).unwrap();
-    println!("\npolls: {}", runtime.handle().stats().netpolls);
+    println!("\npolls: {}", runtime.handle().metrics().netpolls);
 }
 
 /// The registration of a socket with epoll.

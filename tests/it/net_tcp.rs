@@ -249,7 +249,7 @@ fn a_busy_connection_gives_way() {
             server.read_exact(&mut buf).await.unwrap();
         }
     });
-    until(|| runtime.handle().stats().polls > 5);
+    until(|| runtime.handle().metrics().polls > 5);
     gmp::block_on(runtime.spawn(async {})).unwrap();
     busy.abort();
     assert!(gmp::block_on(busy).is_err());
@@ -258,7 +258,9 @@ fn a_busy_connection_gives_way() {
 #[gmp::test]
 async fn a_dump_says_who_waits_for_io() {
     let (client, server) = pair().await;
-    let reader = gmp::spawn_named("reader", async move { server.read(&mut [0; 1]).await });
+    let reader = gmp::task::Builder::new()
+        .name("reader")
+        .spawn(async move { server.read(&mut [0; 1]).await });
     let shown = || {
         let dump = gmp::runtime::dump();
         dump.contains("[IO wait") && dump.contains("{name: reader}")

@@ -1,9 +1,8 @@
 //! The primitives on foreign executors, where they are ordinary futures.
 
+use gmp::chan::{Receiver, Sender};
 use gmp::select;
-use gmp::sync::{
-    Barrier, Cond, Lazy, Mutex, Once, OnceCell, Receiver, RwLock, Semaphore, Sender, WaitGroup,
-};
+use gmp::sync::{Barrier, Cond, Lazy, Mutex, Once, OnceCell, RwLock, Semaphore, WaitGroup};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -50,8 +49,8 @@ impl Shared {
     }
 
     async fn work(&self) {
-        self.once.do_once(|| async { _ = self.begun.fetch_add(1, Ordering::Relaxed) }).await;
-        assert_eq!(*self.cell.get_or_init(|| async { 7 }).await + *self.lazy.get().await, 49);
+        self.once.call(|| async { _ = self.begun.fetch_add(1, Ordering::Relaxed) }).await;
+        assert_eq!(*self.cell.get_or_init(|| async { 7 }).await + *self.lazy.force().await, 49);
         for _ in 0..ROUNDS {
             *self.mutex.lock().await += 1;
             *self.lock.write().await += 1;
@@ -85,14 +84,14 @@ impl Shared {
         assert_eq!(*self.mutex.lock_blocking(), N * (ROUNDS + 1));
         assert_eq!(*self.lock.read_blocking(), N * ROUNDS);
         assert_eq!(self.begun.load(Ordering::Relaxed), 1);
-        assert_eq!(self.semaphore.available(), 2);
+        assert_eq!(self.semaphore.available_permits(), 2);
         let left = self.rendezvous.1.try_iter().count() + self.buffered.1.try_iter().count();
         assert_eq!(self.under_way.load(Ordering::Relaxed), left);
     }
 }
 
 /// Runs the tasks with `spawn`. The returned future ends when all tasks have ended.
-fn drive(shared: &Arc<Shared>, spawn: impl Fn(Task)) -> gmp::sync::Wait {
+fn drive(shared: &Arc<Shared>, spawn: impl Fn(Task)) -> gmp::sync::futures::WaitGroupWait {
     let group = WaitGroup::new();
     for _ in 0..N {
         let (shared, group) = (shared.clone(), group.clone());

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// `TestPool`: an item that was put can be taken. It survives one ageing, not two.
-#[gmp::test(procs = 1)]
+#[gmp::test(max_procs = 1)]
 async fn what_is_put_can_be_taken() {
     let pool = Pool::<&'static str>::default();
     assert_eq!(pool.try_get(), None);
@@ -20,14 +20,14 @@ async fn what_is_put_can_be_taken() {
     for _ in 0..100 {
         pool.put("c");
     }
-    pool.age();
+    pool.drop_idle();
     assert_eq!(pool.try_get(), Some("c"));
-    pool.age();
+    pool.drop_idle();
     assert_eq!(pool.try_get(), None);
 }
 
 /// `TestPoolNew`: an empty pool makes a new item.
-#[gmp::test(procs = 1)]
+#[gmp::test(max_procs = 1)]
 async fn what_is_not_there_is_made() {
     let made = AtomicUsize::new(0);
     let pool = Pool::new(move || made.fetch_add(1, Ordering::Relaxed) + 1);
@@ -59,11 +59,11 @@ impl Drop for Counted {
 fn counting(idle: Duration) -> (Pool<Counted>, Arc<AtomicUsize>) {
     let alive = Arc::new(AtomicUsize::new(0));
     let counter = alive.clone();
-    (Pool::with_idle(move || Counted::new(&counter), idle), alive)
+    (Pool::with_idle_timeout(move || Counted::new(&counter), idle), alive)
 }
 
 /// `TestPoolGC`: the pool keeps nothing of an item that was taken out.
-#[gmp::test(procs = 1)]
+#[gmp::test(max_procs = 1)]
 async fn what_is_taken_is_gone() {
     let (pool, alive) = counting(Duration::MAX);
     for _ in 0..3 {
@@ -137,13 +137,13 @@ fn stress() {
         for _ in 0..2 {
             scope.spawn(|| churn(&pool));
         }
-        scope.spawn(|| (0..1000).for_each(|_| pool.age()));
+        scope.spawn(|| (0..1000).for_each(|_| pool.drop_idle()));
     });
     gmp::block_on(group.wait());
     // The timer may age the pool at the same time. Then it has some items in hand, or uses a shard,
     // which this call skips. An item that is lost or dropped twice keeps the count from zero.
     until(|| {
-        pool.age();
+        pool.drop_idle();
         alive.load(Ordering::Relaxed) == 0
     });
 }
@@ -152,7 +152,7 @@ fn stress() {
 #[test]
 fn each_item_is_taken_once() {
     const ITEMS: usize = 20_000;
-    let pool = Pool::with_idle(|| usize::MAX, Duration::MAX);
+    let pool = Pool::with_idle_timeout(|| usize::MAX, Duration::MAX);
     let taken: Vec<AtomicUsize> = (0..ITEMS).map(|_| AtomicUsize::new(0)).collect();
     let missed = AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -182,14 +182,14 @@ fn each_item_is_taken_once() {
 #[test]
 fn guards() {
     let pool = Pool::new(String::new);
-    pool.guard().push_str("kept");
-    assert_eq!(&*pool.guard(), "kept");
-    assert_eq!(format!("{pool:?} {:?}", pool.guard()), "Pool { items: 0, .. } \"kept\"");
+    pool.get_guard().push_str("kept");
+    assert_eq!(&*pool.get_guard(), "kept");
+    assert_eq!(format!("{pool:?} {:?}", pool.get_guard()), "Pool { items: 0, .. } \"kept\"");
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        let _guard = pool.guard();
+        let _guard = pool.get_guard();
         panic!("expected by the test");
     }));
     assert!(panicked.is_err());
-    assert_eq!(PoolGuard::into_inner(pool.guard()), "kept");
+    assert_eq!(PoolGuard::into_inner(pool.get_guard()), "kept");
     assert_eq!(pool.try_get(), None);
 }

@@ -44,7 +44,7 @@ async fn compute(polls: Polls) -> u64 {
     n
 }
 
-#[gmp::test(procs = 1)]
+#[gmp::test(max_procs = 1)]
 async fn a_computing_function_yields() {
     let polls = Polls::default();
     assert!(go!(polls.count(compute(polls.clone()))).await.unwrap() > 0);
@@ -52,7 +52,7 @@ async fn a_computing_function_yields() {
 
 /// Another goroutine runs on the same P during the loop. The loop ends when it sees the progress of
 /// the other one.
-#[gmp::test(procs = 1)]
+#[gmp::test(max_procs = 1)]
 async fn another_goroutine_runs_while_a_loop_computes() {
     let (turns, polls) = (Arc::new(AtomicU64::new(0)), Polls::default());
     let computing = {
@@ -78,7 +78,7 @@ async fn another_goroutine_runs_while_a_loop_computes() {
 
 /// A goroutine loses its P because it blocks, and then computes without a P. Its loop still yields,
 /// so that it gets a P again.
-#[gmp::test(procs = 1)]
+#[gmp::test(max_procs = 1)]
 async fn a_loop_yields_after_its_goroutine_lost_its_p() {
     let (polls, ran) = (Polls::default(), Arc::new(AtomicU64::new(0)));
     let other = {
@@ -124,7 +124,7 @@ impl Numbers {
     }
 }
 
-#[gmp::test(procs = 1)]
+#[gmp::test(max_procs = 1)]
 async fn a_method_yields() {
     let (numbers, polls) = (Numbers((0..1000).collect()), Polls::default());
     let work = {
@@ -160,7 +160,7 @@ mod inner {
     }
 }
 
-#[gmp::test(procs = 1)]
+#[gmp::test(max_procs = 1)]
 async fn functions_of_a_module_yield() {
     let polls = Polls::default();
     assert!(go!(polls.count(inner::deeper::compute(polls.clone()))).await.unwrap() > 0);
@@ -172,7 +172,7 @@ impl inner::Compute for Polls {
     }
 }
 
-#[gmp::test(procs = 1)]
+#[gmp::test(max_procs = 1)]
 async fn a_default_method_of_a_trait_yields() {
     use inner::Compute;
     let polls = Polls::default();
@@ -183,7 +183,7 @@ async fn a_default_method_of_a_trait_yields() {
     go!(polls.count(work)).await.unwrap();
 }
 
-#[gmp::test(procs = 1)]
+#[gmp::test(max_procs = 1)]
 async fn an_async_closure_yields() {
     let polls = Polls::default();
     let closure = preemptible_block!(async |polls: Polls| { while !polls.has_yielded() {} });
@@ -192,13 +192,13 @@ async fn an_async_closure_yields() {
 }
 
 #[gmp::preemptible]
-#[gmp::test(procs = 1)]
+#[gmp::test(max_procs = 1)]
 async fn the_attribute_works_before_gmp_test() {
     let polls = Polls::default();
     polls.count(async { while !polls.has_yielded() {} }).await;
 }
 
-#[gmp::test(procs = 1)]
+#[gmp::test(max_procs = 1)]
 #[gmp::preemptible]
 async fn the_attribute_works_after_gmp_test() {
     let polls = Polls::default();

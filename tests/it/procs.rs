@@ -1,7 +1,8 @@
 //! Changing the number of Ps under load.
 
 use super::support::{runtime, until};
-use gmp::{ProcsError, go};
+use gmp::go;
+use gmp::runtime::ProcsError;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -54,11 +55,11 @@ fn shrinking_stops_parallel_running() {
         .collect();
     until(|| most.load(Ordering::Acquire) >= 2);
     assert_eq!(runtime.handle().set_max_procs(1), Ok(4));
-    until(|| runtime.handle().stats().idle_threads + 1 >= runtime.handle().stats().threads);
+    until(|| runtime.handle().metrics().idle_threads + 1 >= runtime.handle().metrics().threads);
     most.store(0, Ordering::Release);
     // No two goroutines run at once during the next ten thousand polls.
-    let polls = runtime.handle().stats().polls;
-    until(|| runtime.handle().stats().polls > polls + 10_000);
+    let polls = runtime.handle().metrics().polls;
+    until(|| runtime.handle().metrics().polls > polls + 10_000);
     assert_eq!(most.load(Ordering::Acquire), 1);
     stop.store(true, Ordering::Relaxed);
     for handle in handles {
@@ -68,7 +69,7 @@ fn shrinking_stops_parallel_running() {
 
 #[test]
 fn shrinking_lets_threads_go() {
-    let builder = gmp::Builder::new().max_procs(4);
+    let builder = gmp::runtime::Builder::new().max_procs(4);
     let runtime = builder.thread_keep_alive(std::time::Duration::from_millis(20)).build().unwrap();
     let arrived = Arc::new(AtomicU64::new(0));
     let handles: Vec<_> = (0..4)
@@ -83,10 +84,10 @@ fn shrinking_lets_threads_go() {
     for handle in handles {
         gmp::block_on(handle).unwrap();
     }
-    until(|| runtime.handle().stats().idle_threads == runtime.handle().stats().threads);
-    assert!(runtime.handle().stats().threads >= 4);
+    until(|| runtime.handle().metrics().idle_threads == runtime.handle().metrics().threads);
+    assert!(runtime.handle().metrics().threads >= 4);
     assert_eq!(runtime.handle().set_max_procs(1), Ok(4));
-    until(|| runtime.handle().stats().threads == 1);
+    until(|| runtime.handle().metrics().threads == 1);
     gmp::block_on(runtime.spawn(async {})).unwrap();
 }
 
@@ -111,7 +112,7 @@ fn growing_wakes_more_threads() {
     }
 }
 
-#[gmp::test(procs = 2)]
+#[gmp::test(max_procs = 2)]
 async fn from_inside_a_goroutine() {
     assert_eq!(gmp::max_procs(), 2);
     assert_eq!(gmp::set_max_procs(1), Ok(2));

@@ -53,7 +53,7 @@ fn tick_beside(procs: usize, n: usize, occupy: fn(Arc<AtomicBool>)) -> gmp::Runt
 fn unmarked_blocking_calls_do_not_stop_the_others() {
     let block = |done: Arc<AtomicBool>| block_thread_until(move || done.load(Ordering::Relaxed));
     let runtime = tick_beside(2, 4, block);
-    assert!(runtime.handle().stats().stalls >= 2);
+    assert!(runtime.handle().metrics().stalls >= 2);
 }
 
 #[test]
@@ -98,12 +98,12 @@ fn a_hundred_goroutines_block_at_once_on_two_procs() {
     let work: Vec<_> = (0..100)
         .map(|_| {
             let barrier = barrier.clone();
-            runtime.spawn(async move { gmp::blocking(|| barrier.wait().is_leader()) })
+            runtime.spawn(async move { gmp::block_in_place(|| barrier.wait().is_leader()) })
         })
         .collect();
     let leaders = work.into_iter().map(|work| gmp::block_on(work).unwrap());
     assert_eq!(leaders.filter(|leads| *leads).count(), 1);
-    assert!(runtime.handle().stats().threads >= 100);
+    assert!(runtime.handle().metrics().threads >= 100);
 }
 
 #[test]
@@ -146,9 +146,9 @@ fn checkpoints_give_way() {
     let gaps = gmp::block_on(hog).unwrap();
     // Joins sysmon: no report follows.
     runtime.shutdown(Duration::from_secs(60)).unwrap();
-    let (rounds, polls) = (rounds.load(Ordering::Relaxed), handle.stats().polls);
+    let (rounds, polls) = (rounds.load(Ordering::Relaxed), handle.metrics().polls);
     assert!(10 * polls < rounds, "{polls} polls, {rounds} rounds: a checkpoint alone yields");
-    let stalls = handle.stats().stalls;
+    let stalls = handle.metrics().stalls;
     assert!(stalls <= gaps, "{stalls} stalls, {gaps} gaps");
 }
 
@@ -296,13 +296,13 @@ fn a_goroutine_that_blocks_while_no_other_waits_is_no_stall() {
     let stalls = record_stalls(&runtime);
     let handle = runtime.handle().clone();
     let blocks = runtime.spawn(async move {
-        block_thread_until(move || handle.stats().handoffs > 0);
+        block_thread_until(move || handle.metrics().handoffs > 0);
     });
     gmp::block_on(blocks).unwrap();
     let handle = runtime.handle().clone();
     // Joins sysmon, and waits for the hook.
     runtime.shutdown(Duration::from_secs(60)).unwrap();
-    assert_eq!((handle.stats().stalls, stalls.lock().unwrap().len()), (0, 0));
+    assert_eq!((handle.metrics().stalls, stalls.lock().unwrap().len()), (0, 0));
 }
 
 #[test]
@@ -324,13 +324,14 @@ fn stalls_are_printed_once_per_site() {
     let stalls = record_stalls(&runtime);
     for _ in 0..3 {
         let stalls = stalls.clone();
-        let goroutine = runtime.handle().spawn_named("sleeper", async move {
-            go!({});
-            block_until_recorded(&stalls);
-        });
+        let goroutine =
+            gmp::task::Builder::new().name("sleeper").on(runtime.handle()).spawn(async move {
+                go!({});
+                block_until_recorded(&stalls);
+            });
         gmp::block_on(goroutine).unwrap();
     }
-    assert!(runtime.handle().stats().stalls >= 3);
+    assert!(runtime.handle().metrics().stalls >= 3);
 }
 
 #[test]
@@ -338,28 +339,28 @@ fn threads_of_a_burst_are_reused() {
     let runtime = runtime(2);
     for _ in 0..3 {
         let work: Vec<_> = (0..20)
-            .map(|_| runtime.spawn(async { gmp::blocking(|| std::thread::sleep(20 * MS)) }))
+            .map(|_| runtime.spawn(async { gmp::block_in_place(|| std::thread::sleep(20 * MS)) }))
             .collect();
         for work in work {
             gmp::block_on(work).unwrap();
         }
         // A thread can be used again after it has entered the pool.
         until(|| {
-            let stats = runtime.handle().stats();
-            stats.idle_threads == stats.threads
+            let metrics = runtime.handle().metrics();
+            metrics.idle_threads == metrics.threads
         });
     }
-    let stats = runtime.handle().stats();
-    assert!(stats.threads <= 40, "{} threads: none was reused", stats.threads);
+    let metrics = runtime.handle().metrics();
+    assert!(metrics.threads <= 40, "{} threads: none was reused", metrics.threads);
 }
 
 #[test]
 fn threads_of_a_burst_end_after_the_keep_alive_time() {
-    let builder = gmp::Builder::new().max_procs(2).thread_keep_alive(50 * MS);
+    let builder = gmp::runtime::Builder::new().max_procs(2).thread_keep_alive(50 * MS);
     let runtime = builder.build().unwrap();
     // One thread waits for this timer.
     let sleeper = runtime.spawn(gmp::sleep(Duration::from_secs(3600)));
-    until(|| runtime.handle().stats().timers == 1);
+    until(|| runtime.handle().metrics().timers == 1);
     for _ in 0..2 {
         let barrier = Arc::new(Barrier::new(60));
         let work: Vec<_> = (0..60)
@@ -369,15 +370,15 @@ fn threads_of_a_burst_end_after_the_keep_alive_time() {
                     if n % 2 == 0 {
                         barrier.wait();
                     } else {
-                        gmp::blocking(|| barrier.wait());
+                        gmp::block_in_place(|| barrier.wait());
                     }
                 })
             })
             .collect();
         work.into_iter().for_each(|work| gmp::block_on(work).unwrap());
-        until(|| runtime.handle().stats().threads <= 2);
+        until(|| runtime.handle().metrics().threads <= 2);
     }
-    assert_eq!(runtime.handle().stats().timers, 1);
+    assert_eq!(runtime.handle().metrics().timers, 1);
     sleeper.abort();
 }
 
@@ -418,7 +419,7 @@ fn goroutines_behind_a_blocked_one_run_beside_one_that_yields_for_ever() {
     });
     queue_behind(100, |queue, done| {
         (0..100).for_each(|_| queue());
-        gmp::blocking(|| block_thread_until(move || done.load(Ordering::Relaxed)));
+        gmp::block_in_place(|| block_thread_until(move || done.load(Ordering::Relaxed)));
     });
 }
 

@@ -44,7 +44,7 @@ fn spin() -> ! {
 }
 
 /// Goroutines that occupy every P, and some that wait.
-#[gmp::main(procs = 2)]
+#[gmp::main(max_procs = 2)]
 async fn stuck() {
     go!(name = "sleeper", gmp::sleep(Duration::from_secs(3600)));
     go!(name = "waiter", std::future::pending::<()>());

@@ -9,7 +9,7 @@ use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 /// `TestYieldProgress`: a goroutine that spins and yields lets other goroutines run.
-#[gmp::test(procs = 1)]
+#[gmp::test(max_procs = 1)]
 async fn yield_makes_progress() {
     let flag = Arc::new(AtomicBool::new(false));
     let setter = flag.clone();
@@ -78,7 +78,7 @@ fn goroutines_spawned_inside_run_in_parallel() {
 
 /// `TestPingPongHog`: on one P a pair that wakes each other through `runnext` shares one slice. A
 /// pair of yielding goroutines beside it still runs.
-#[gmp::test(procs = 1)]
+#[gmp::test(max_procs = 1)]
 async fn a_runnext_pair_does_not_starve_the_ring() {
     use futures::channel::mpsc;
     use futures::{SinkExt, StreamExt};
@@ -115,7 +115,7 @@ async fn a_runnext_pair_does_not_starve_the_ring() {
 
 /// The same with a pair that only wakes each other. `runnext` is never empty, so the third
 /// goroutine runs only when the shared slice is over.
-#[gmp::test(procs = 1)]
+#[gmp::test(max_procs = 1)]
 async fn a_pair_that_only_wakes_each_other_gives_way() {
     use std::task::{Poll, Waker};
     let stop = Arc::new(AtomicBool::new(false));
@@ -172,7 +172,7 @@ fn the_inbox_is_not_starved() {
 }
 
 /// Timers fire although goroutines keep the P busy.
-#[gmp::test(procs = 1)]
+#[gmp::test(max_procs = 1)]
 async fn timers_fire_under_load() {
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = stop.clone();
@@ -216,7 +216,7 @@ fn overflow_loses_nothing() {
         let runtime = runtime(procs);
         burst(&runtime);
         // Sysmon may hand off the only P before its ring is full, if the thread waits for a lock.
-        while procs == 1 && runtime.handle().stats().overflows == 0 {
+        while procs == 1 && runtime.handle().metrics().overflows == 0 {
             burst(&runtime);
         }
     }
@@ -225,7 +225,7 @@ fn overflow_loses_nothing() {
 /// `TestBigGOMAXPROCS`: the maximum number of Ps.
 #[test]
 fn a_thousand_procs() {
-    let runtime = gmp::Builder::new().max_procs(1024).build().expect("a runtime");
+    let runtime = gmp::runtime::Builder::new().max_procs(1024).build().expect("a runtime");
     let handles: Vec<_> = (0..2000).map(|n| runtime.spawn(async move { n })).collect();
     let sum: u64 = handles.into_iter().map(|handle| gmp::block_on(handle).unwrap()).sum();
     assert_eq!(sum, 1999 * 1000);
@@ -291,12 +291,12 @@ fn a_preempted_goroutine_runs_after_the_ring() {
         let hog = runtime.spawn(async move {
             // The first is on the ring, the second in `runnext`.
             let others = [gmp::spawn(async {}), gmp::spawn(async {})];
-            let before = handle.stats().polls;
+            let before = handle.metrics().polls;
             while !others.iter().all(gmp::JoinHandle::is_finished) {
                 // Ready at once: yields only when the slice is over.
                 gmp::sleep(Duration::ZERO).await;
             }
-            handle.stats().polls - before
+            handle.metrics().polls - before
         });
         let polls = gmp::block_on(hog).unwrap();
         assert!(polls <= 8, "the others ran after {polls} polls");

@@ -3,7 +3,7 @@
 
 use super::support::{Gate, Mutex, waiting};
 use futures::StreamExt;
-use gmp::sync::{Receiver, RecvError, SelectCase, SendError, TryRecvError, recv_any, select_cases};
+use gmp::chan::{Receiver, RecvError, SelectCase, SendError, TryRecvError, recv_any, select_cases};
 use gmp::{chan, go, select};
 use std::future::poll_fn;
 use std::pin::pin;
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(3600);
 
-#[gmp::test(procs = 2)]
+#[gmp::test(max_procs = 2)]
 async fn a_loop_with_borrowed_channels() {
     let (tx, rx) = chan::<u32>(0);
     let (quit, quitting) = chan::<()>(0);
@@ -115,7 +115,7 @@ async fn guards_come_first() {
         panic!("the guard is false");
     }
     let (_tx, rx) = chan::<u32>(0);
-    let missing: Option<gmp::sync::Receiver<u32>> = None;
+    let missing: Option<gmp::chan::Receiver<u32>> = None;
     let asked = AtomicUsize::new(0);
     let ask = |answer| {
         asked.fetch_add(1, Ordering::Relaxed);
@@ -179,7 +179,7 @@ async fn a_default_is_for_when_nothing_is_ready() {
 }
 
 /// Any future may be a case. A pinned one continues in the next round.
-#[gmp::test(procs = 2)]
+#[gmp::test(max_procs = 2)]
 async fn other_futures() {
     let (tx, rx) = chan::<u32>(0);
     let worker = go!({
@@ -337,7 +337,7 @@ fn not_send() {
 }
 
 /// More cases than are stored inline, and each of them is chosen.
-#[gmp::test(procs = 2)]
+#[gmp::test(max_procs = 2)]
 async fn many_cases() {
     let channels: Vec<_> = (0..40).map(|_| chan::<usize>(1)).collect();
     channels.iter().enumerate().for_each(|(n, (tx, _))| tx.try_send(n).unwrap());
@@ -361,7 +361,7 @@ async fn many_cases() {
 
 /// Each value arrives once, although many goroutines receive from the same channels and some give
 /// up.
-#[gmp::test(procs = 2)]
+#[gmp::test(max_procs = 2)]
 async fn recv_any_loses_and_doubles_nothing() {
     const VALUES: usize = 2000;
     for cap in [0, 1, 8] {
@@ -439,12 +439,12 @@ fn two_defaults_at_run_time() {
 
 /// The value of a send case is not made, because of a panic, a `?`, or a dropped select. The
 /// receiver is notified, and the channel still works.
-#[gmp::test(procs = 1)]
+#[gmp::test(max_procs = 1)]
 async fn a_value_that_is_not_made() {
     fn no_value() -> u32 {
         panic!("no value");
     }
-    async fn fails(tx: &gmp::sync::Sender<u32>) -> Result<(), String> {
+    async fn fails(tx: &gmp::chan::Sender<u32>) -> Result<(), String> {
         select! { sent = tx.send(Err("no value".to_owned())?) => sent.map_err(|e| e.to_string()) }
     }
     for cap in [0, 1] {
@@ -483,7 +483,7 @@ async fn a_value_that_is_not_made() {
 
 /// The receiver of a select's value waits for it. If the channel is closed during that time, the
 /// value is returned to the sender.
-#[gmp::test(procs = 1)]
+#[gmp::test(max_procs = 1)]
 async fn closed_while_the_value_is_made() {
     let (tx, rx) = chan::<u32>(0);
     let closer = rx.clone();
@@ -495,7 +495,7 @@ async fn closed_while_the_value_is_made() {
 }
 
 /// A dropped select leaves its channels unchanged, whenever it is dropped.
-#[gmp::test(procs = 1)]
+#[gmp::test(max_procs = 1)]
 async fn a_dropped_select_leaves_no_trace() {
     let (tx, rx) = chan::<u32>(0);
     let (tx2, rx2) = chan::<u32>(0);

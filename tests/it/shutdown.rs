@@ -157,19 +157,20 @@ impl Stuck {
     fn new(runtime: &gmp::Runtime) -> Self {
         let (release, waits) = mpsc::channel();
         let (started, starts) = mpsc::channel();
-        let goroutine = runtime.handle().spawn_named("stuck", async move {
-            started.send(()).unwrap();
-            waits.recv().unwrap();
-        });
+        let goroutine =
+            gmp::task::Builder::new().name("stuck").on(runtime.handle()).spawn(async move {
+                started.send(()).unwrap();
+                waits.recv().unwrap();
+            });
         starts.recv().unwrap();
         Self { release, goroutine }
     }
 
     /// Lets it end, and waits for the end of its runtime.
-    fn end(self, handle: &gmp::Handle) {
+    fn end(self, handle: &gmp::runtime::Handle) {
         self.release.send(()).unwrap();
         gmp::block_on(self.goroutine).unwrap();
-        until(|| handle.stats().threads == 0);
+        until(|| handle.metrics().threads == 0);
     }
 }
 
@@ -234,7 +235,7 @@ fn a_shutdown_in_a_goroutine_waits_for_the_others() {
         });
         assert_eq!(ends.recv().unwrap(), 50);
         assert!(gmp::block_on(caller).unwrap_err().is_cancelled(), "at its next await");
-        until(|| handle.stats().threads == 0);
+        until(|| handle.metrics().threads == 0);
     }
 }
 
@@ -253,7 +254,7 @@ fn a_goroutine_may_shut_another_runtime_down() {
     });
     gmp::block_on(shuts).unwrap();
     gmp::block_on(stuck.goroutine).unwrap();
-    assert_eq!(handle.stats().threads, 0);
+    assert_eq!(handle.metrics().threads, 0);
 }
 
 #[test]
@@ -272,7 +273,7 @@ fn a_shutdown_in_a_goroutine_names_the_others() {
 
 #[test]
 fn a_stall_hook_that_blocks_does_not_delay_a_shutdown() {
-    let runtime = gmp::Builder::new().max_procs(1).build().unwrap();
+    let runtime = gmp::runtime::Builder::new().max_procs(1).build().unwrap();
     let handle = runtime.handle().clone();
     let (called, calls) = mpsc::channel();
     let (release, waits) = mpsc::channel::<()>();
@@ -310,7 +311,7 @@ thread_local! {
 
 #[test]
 fn the_limit_covers_destructors_of_thread_locals() {
-    let runtime = gmp::Builder::new().max_procs(1).name("limited").build().unwrap();
+    let runtime = gmp::runtime::Builder::new().max_procs(1).name("limited").build().unwrap();
     let (release, waits) = mpsc::channel();
     let sets = runtime.spawn(async move { LOCAL.set(Some(WaitOnDrop(waits))) });
     gmp::block_on(sets).unwrap();
@@ -326,7 +327,7 @@ fn a_stuck_goroutine_is_named_and_left_behind() {
     let (running, release) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     let (is_running, may_end) = (running.clone(), release.clone());
     let handle = runtime.handle().clone();
-    let stuck = handle.spawn_named("stubborn", async move {
+    let stuck = gmp::task::Builder::new().name("stubborn").on(&handle).spawn(async move {
         is_running.store(true, Ordering::Release);
         while !may_end.load(Ordering::Acquire) {
             std::thread::yield_now();
@@ -343,7 +344,7 @@ fn a_stuck_goroutine_is_named_and_left_behind() {
     // because this poll was its last.
     release.store(true, Ordering::Release);
     gmp::block_on(stuck).unwrap();
-    until(|| handle.stats().threads == 0);
+    until(|| handle.metrics().threads == 0);
 }
 
 #[test]
@@ -357,7 +358,7 @@ fn a_runtime_dropped_by_its_own_goroutine() {
         done.open();
     });
     gmp::block_on(gate.wait());
-    until(|| handle.stats().threads == 0);
+    until(|| handle.metrics().threads == 0);
 }
 
 #[test]
@@ -375,6 +376,6 @@ fn many_runtimes_leave_no_threads() {
         assert_eq!(sum, 45);
         let handle = runtime.handle().clone();
         runtime.shutdown(LONG).unwrap();
-        assert_eq!(handle.stats().threads, 0);
+        assert_eq!(handle.metrics().threads, 0);
     }
 }

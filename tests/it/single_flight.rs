@@ -2,7 +2,7 @@
 
 use super::support::{Gate, runtime, until};
 use futures::FutureExt;
-use gmp::sync::{CallResult, SingleFlight, WaitGroup};
+use gmp::sync::{FlightResult, SingleFlight, WaitGroup};
 use std::future::ready;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 #[gmp::test]
 async fn a_call_gives_its_value() {
     let flights = SingleFlight::new();
-    let result = flights.do_call("key", || ready("bar")).await;
-    assert_eq!(result, CallResult { value: "bar", shared: false });
-    assert_eq!(flights.do_call_blocking("key", || ready("again")).value, "again");
+    let result = flights.call("key", || ready("bar")).await;
+    assert_eq!(result, FlightResult { value: "bar", shared: false });
+    assert_eq!(flights.call_blocking("key", || ready("again")).value, "again");
     assert_eq!(format!("{flights:?}"), "SingleFlight { in_flight: 0 }");
 }
 
@@ -22,7 +22,7 @@ async fn a_call_gives_its_value() {
 #[gmp::test]
 async fn an_error_is_a_value() {
     let flights = SingleFlight::new();
-    let result = flights.do_call(1, || ready(Err::<(), _>("some error"))).await;
+    let result = flights.call(1, || ready(Err::<(), _>("some error"))).await;
     assert_eq!(result.value, Err("some error"));
 }
 
@@ -41,7 +41,7 @@ fn many_callers_one_call() {
                     gate.wait().await;
                     "bar"
                 };
-                flights.do_call("key", call).await
+                flights.call("key", call).await
             })
         })
         .collect();
@@ -52,7 +52,7 @@ fn many_callers_one_call() {
     });
     gate.open();
     for caller in callers {
-        assert_eq!(gmp::block_on(caller).unwrap(), CallResult { value: "bar", shared: true });
+        assert_eq!(gmp::block_on(caller).unwrap(), FlightResult { value: "bar", shared: true });
     }
     assert_eq!(calls.load(Ordering::Relaxed), 1);
 }
@@ -69,22 +69,22 @@ async fn forget() {
             n as u32 + 1
         }
     };
-    let first = flights.spawn_call("key".into(), call(0));
+    let first = flights.spawn("key".into(), call(0));
     flights.forget("key");
-    let second = flights.spawn_call("key".into(), call(1));
+    let second = flights.spawn("key".into(), call(1));
     gates[0].open();
-    assert_eq!(first.await.unwrap(), CallResult { value: 1, shared: false });
-    let third = flights.spawn_call("key".into(), || ready(3));
+    assert_eq!(first.await.unwrap(), FlightResult { value: 1, shared: false });
+    let third = flights.spawn("key".into(), || ready(3));
     gates[1].open();
-    assert_eq!(second.await.unwrap(), CallResult { value: 2, shared: true });
-    assert_eq!(third.await.unwrap(), CallResult { value: 2, shared: true });
+    assert_eq!(second.await.unwrap(), FlightResult { value: 2, shared: true });
+    assert_eq!(third.await.unwrap(), FlightResult { value: 2, shared: true });
 }
 
 /// `TestDoChan`.
 #[gmp::test]
 async fn a_call_in_its_own_goroutine() {
     let flights = SingleFlight::new();
-    let call = flights.spawn_call("key", || ready("bar"));
+    let call = flights.spawn("key", || ready("bar"));
     assert_eq!(call.await.unwrap().value, "bar");
 }
 
@@ -96,7 +96,7 @@ async fn a_panic_hits_each_caller() {
     for _ in 0..5 {
         let (flights, panics) = (flights.clone(), panics.clone());
         group.go(async move {
-            let call = flights.do_call("key", || async {
+            let call = flights.call("key", || async {
                 gmp::yield_now().await;
                 panic!("expected by the test")
             });
@@ -113,14 +113,14 @@ async fn a_panic_hits_each_caller() {
 #[gmp::test]
 async fn the_next_runs_its_own_after_a_panic() {
     let (flights, gate) = (SingleFlight::new(), Arc::new(Gate::default()));
-    let first = flights.spawn_call("key", {
+    let first = flights.spawn("key", {
         let gate = gate.clone();
         || async move {
             gate.wait().await;
             panic!("expected by the test")
         }
     });
-    let second = flights.spawn_call("key", || ready(2));
+    let second = flights.spawn("key", || ready(2));
     gate.open();
     assert!(first.await.unwrap_err().is_panic());
     assert_eq!(second.await.unwrap().value, 2);
@@ -131,8 +131,8 @@ async fn the_next_runs_its_own_after_a_panic() {
 #[gmp::test]
 async fn an_aborted_leader_passes_the_call_on() {
     let flights = SingleFlight::new();
-    let stuck = flights.spawn_call("key", std::future::pending);
-    let followers: Vec<_> = (0..5).map(|n| flights.spawn_call("key", move || ready(n))).collect();
+    let stuck = flights.spawn("key", std::future::pending);
+    let followers: Vec<_> = (0..5).map(|n| flights.spawn("key", move || ready(n))).collect();
     gmp::yield_now().await;
     stuck.abort();
     assert!(stuck.await.unwrap_err().is_cancelled());
@@ -146,7 +146,7 @@ async fn an_aborted_leader_passes_the_call_on() {
 #[test]
 fn keys_are_apart() {
     let flights = SingleFlight::<usize, usize>::new();
-    let stuck = flights.spawn_call(99, std::future::pending);
+    let stuck = flights.spawn(99, std::future::pending);
     std::thread::scope(|scope| {
         for n in 0..4 {
             let flights = &flights;
@@ -157,7 +157,7 @@ fn keys_are_apart() {
                         gmp::yield_now().await;
                         key
                     };
-                    assert_eq!(flights.do_call_blocking(key, call).value, key);
+                    assert_eq!(flights.call_blocking(key, call).value, key);
                 }
             });
         }

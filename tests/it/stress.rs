@@ -56,7 +56,7 @@ struct Work {
     board: Board,
     steps: u32,
     random: u64,
-    sleep: Option<gmp::Sleep>,
+    sleep: Option<gmp::time::Sleep>,
     posted: Option<u32>,
 }
 
@@ -80,7 +80,7 @@ impl Work {
         let span = Duration::from_micros((self.next() >> 16) % 3000);
         match (self.next() >> 16) % 8 {
             0..=2 => std::thread::sleep(span),
-            3 => gmp::blocking(|| std::thread::sleep(span)),
+            3 => gmp::block_in_place(|| std::thread::sleep(span)),
             4 => {
                 // A wait on a lock, which the OS reports as another kind of sleep.
                 let (_tx, rx) = std::sync::mpsc::channel::<()>();
@@ -234,7 +234,13 @@ fn wake_some(board: &Board, n: usize) {
 }
 
 /// The work of an external thread until `end`.
-fn outside(handle: &gmp::Handle, counts: &Arc<Counts>, board: &Board, seed: u64, end: Instant) {
+fn outside(
+    handle: &gmp::runtime::Handle,
+    counts: &Arc<Counts>,
+    board: &Board,
+    seed: u64,
+    end: Instant,
+) {
     let mut random = seed | 1;
     let mut held = Vec::new();
     while Instant::now() < end {
@@ -308,7 +314,7 @@ fn mix() {
             hook(info);
         }
     }));
-    let runtime = gmp::Builder::new().max_procs(3).build().unwrap();
+    let runtime = gmp::runtime::Builder::new().max_procs(3).build().unwrap();
     let handle = runtime.handle().clone();
     let (counts, board) = (Arc::new(Counts::default()), Board::default());
     std::thread::scope(|scope| {
@@ -326,7 +332,7 @@ fn mix() {
     board.lock().unwrap().clear();
     let spawned = counts.spawned.load(Ordering::Relaxed);
     assert_eq!(counts.finished.load(Ordering::Relaxed), spawned, "goroutines were lost");
-    let stalls = handle.stats().stalls;
+    let stalls = handle.metrics().stalls;
     runtime.shutdown(Duration::from_secs(60)).unwrap();
     assert_eq!(counts.alive.load(Ordering::Relaxed), 0, "futures or outputs leaked");
     assert!(spawned > 100, "only {spawned} goroutines: nothing was stressed");

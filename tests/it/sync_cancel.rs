@@ -127,7 +127,7 @@ fn semaphore_acquire() {
                         if !had_all {
                             drop(ends(&all_last));
                         }
-                        assert_eq!(semaphore.available(), 3);
+                        assert_eq!(semaphore.available_permits(), 3);
                         assert!(semaphore.try_acquire(3).is_some());
                     }),
                 }
@@ -245,7 +245,7 @@ fn cond_wait() {
     );
 }
 
-/// A dropped `do_once` that waits or runs. At the end it is done, by one of the two.
+/// A dropped `call` that waits or runs. At the end it is done, by one of the two.
 #[test]
 fn once() {
     everywhere(
@@ -255,12 +255,12 @@ fn once() {
                 begun.set(begun.get() + 1);
                 gate.wait().await;
             };
-            let other = slot(Polled::new(once.do_once(work)));
+            let other = slot(Polled::new(once.call(work)));
             let (polls, last) = (other.clone(), other);
             let over = Rc::new(Cell::new(false));
             let (ended, was_over) = (over.clone(), over);
             Scene {
-                future: held(once.do_once(work)),
+                future: held(once.call(work)),
                 steps: vec![
                     step(move || ended.set(polls.borrow_mut().as_mut().unwrap().poll().is_some())),
                     step(move || gate.open()),
@@ -360,12 +360,12 @@ fn lazy_get() {
             (lazy, gate, begun)
         },
         |(lazy, gate, begun)| {
-            let other = slot(Polled::new(lazy.get()));
+            let other = slot(Polled::new(lazy.force()));
             let (polls, last) = (other.clone(), other);
             let over = Rc::new(Cell::new(None));
             let (ended, was_over) = (over.clone(), over);
             Scene {
-                future: held(lazy.get()),
+                future: held(lazy.force()),
                 steps: vec![
                     step(move || ended.set(polls.borrow_mut().as_mut().unwrap().poll().copied())),
                     step(move || gate.open()),

@@ -3,11 +3,11 @@
 use super::cancel::Polled;
 use super::support::{runtime, until};
 use futures::future::BoxFuture;
+use gmp::sync::futures::{Acquire, BarrierWait, CondWait, Lock, LockOwned, ReadLock, WriteLock};
 use gmp::sync::{
-    Acquire, Barrier, BarrierWait, Cond, CondWait, Lazy, Lock, LockOwned, MappedMutexGuard, Mutex,
-    MutexGuard, Once, OnceCell, OwnedMutexGuard, OwnedPermit, OwnedRwLockReadGuard,
-    OwnedRwLockWriteGuard, Permit, ReadLock, RwLock, RwLockReadGuard, RwLockWriteGuard, Semaphore,
-    WriteLock,
+    Barrier, Cond, Lazy, MappedMutexGuard, Mutex, MutexGuard, Once, OnceCell, OwnedMutexGuard,
+    OwnedRwLockReadGuard, OwnedRwLockWriteGuard, OwnedSemaphorePermit, RwLock, RwLockReadGuard,
+    RwLockWriteGuard, Semaphore, SemaphorePermit,
 };
 use std::cell::Cell;
 use std::rc::Rc;
@@ -43,7 +43,7 @@ fn waits() -> Vec<(&'static str, BoxFuture<'static, ()>)> {
         ("sync.RWMutex.RLock", Box::pin(async { drop(w.lock.read().await) })),
         ("sync.RWMutex.Lock", Box::pin(async { drop(w.lock.write().await) })),
         ("sync.Cond.Wait", Box::pin(async { drop(w.cond.wait(w.other_mutex.lock().await).await) })),
-        ("sync.Once.Do", Box::pin(async { w.once.do_once(|| async {}).await })),
+        ("sync.Once.Do", Box::pin(async { w.once.call(|| async {}).await })),
         ("sync.Once.Do", Box::pin(async { _ = w.cell.wait().await })),
         ("semacquire", Box::pin(async { drop(w.semaphore.acquire(1).await) })),
         ("sync.Barrier.Wait", Box::pin(async { _ = w.barrier.wait().await })),
@@ -54,14 +54,14 @@ fn waits() -> Vec<(&'static str, BoxFuture<'static, ()>)> {
 fn dumps_say_why_they_wait() {
     let runtime = runtime(2);
     let guards = (WAITED.mutex.lock_blocking(), WAITED.lock.write_blocking());
-    let _doing = Polled::waiting(WAITED.once.do_once(std::future::pending));
+    let _doing = Polled::waiting(WAITED.once.call(std::future::pending));
     let handles: Vec<_> = waits()
         .into_iter()
         .enumerate()
         .map(|(n, (reason, future))| {
             (
                 format!(" [{reason}] {{name: {n}}}:\n"),
-                runtime.handle().spawn_named(n.to_string(), future),
+                gmp::task::Builder::new().name(n.to_string()).on(runtime.handle()).spawn(future),
             )
         })
         .collect();
@@ -84,7 +84,7 @@ fn what_may_go_from_thread_to_thread() {
     both::<(MutexGuard<'_, u8>, OwnedMutexGuard<u8>, MappedMutexGuard<'_, u8>)>();
     both::<(RwLockReadGuard<'_, u8>, RwLockWriteGuard<'_, u8>)>();
     both::<(OwnedRwLockReadGuard<u8>, OwnedRwLockWriteGuard<u8>)>();
-    both::<(Permit<'_>, OwnedPermit)>();
+    both::<(SemaphorePermit<'_>, OwnedSemaphorePermit)>();
     // A future moves to another thread with its goroutine.
     send::<(Lock<'_, Cell<u8>>, LockOwned<Cell<u8>>, ReadLock<'_, u8>, WriteLock<'_, u8>)>();
     send::<(Acquire<'_>, CondWait<'_, Cell<u8>>, BarrierWait<'_>)>();

@@ -27,7 +27,7 @@ fn once_under_concurrency() {
         .map(|_| {
             let (once, count) = (once.clone(), count.clone());
             runtime.spawn(async move {
-                once.do_once(|| async {
+                once.call(|| async {
                     gmp::yield_now().await;
                     count.fetch_add(1, Ordering::Relaxed);
                 })
@@ -39,7 +39,7 @@ fn once_under_concurrency() {
     for handle in handles {
         gmp::block_on(handle).unwrap();
     }
-    once.do_once_blocking(|| unreachable!("it is done"));
+    once.call_blocking(|| unreachable!("it is done"));
     assert_eq!(format!("{once:?}"), "Once { is_done: true }");
 }
 
@@ -47,20 +47,20 @@ fn once_under_concurrency() {
 #[test]
 fn a_panic_counts_as_done() {
     let once = Once::new();
-    let text = panic_of(|| once.do_once_blocking(|| panic!("expected by the test")));
+    let text = panic_of(|| once.call_blocking(|| panic!("expected by the test")));
     assert_eq!(text, "expected by the test");
-    once.do_once_blocking(|| unreachable!("called twice"));
+    once.call_blocking(|| unreachable!("called twice"));
     let once = Once::new();
-    panic_of(|| gmp::block_on(once.do_once(|| async { panic!("expected by the test") })));
-    gmp::block_on(once.do_once(|| async { unreachable!("called twice") }));
+    panic_of(|| gmp::block_on(once.call(|| async { panic!("expected by the test") })));
+    gmp::block_on(once.call(|| async { unreachable!("called twice") }));
 }
 
 /// A dropped call counts as done, as Go's `Goexit` does. Waiters continue.
 #[test]
 fn dropped_half_way_counts_as_done() {
     let once = Once::new();
-    let mut first = Polled::waiting(once.do_once(std::future::pending));
-    let mut second = Polled::waiting(once.do_once(|| async { unreachable!("called twice") }));
+    let mut first = Polled::waiting(once.call(std::future::pending));
+    let mut second = Polled::waiting(once.call(|| async { unreachable!("called twice") }));
     first.cancel();
     assert!(second.is_woken() && once.is_done());
     assert!(second.poll().is_some());
@@ -80,14 +80,14 @@ async fn a_lazy_value_is_made_once() {
     let values = Lazy::new(async move { (vs(), "two") });
     assert_eq!(calls.load(Ordering::Relaxed), 0);
     assert_eq!(format!("{value:?}"), "Lazy(<not yet>)");
-    assert!(value.try_get().is_none());
+    assert!(value.get().is_none());
     for _ in 0..3 {
-        func.get().await;
-        assert_eq!(*value.get().await, 1);
-        assert_eq!(*values.get().await, (2, "two"));
+        func.force().await;
+        assert_eq!(*value.force().await, 1);
+        assert_eq!(*values.force().await, (2, "two"));
     }
     assert_eq!(calls.load(Ordering::Relaxed), 3);
-    assert_eq!(value.get_blocking(), value.try_get().unwrap());
+    assert_eq!(value.force_blocking(), value.get().unwrap());
     assert_eq!(format!("{value:?}"), "Lazy(1)");
 }
 
@@ -100,18 +100,18 @@ fn a_lazy_panic_is_raised_each_time() {
         panic!("call {}", counted.fetch_add(1, Ordering::Relaxed));
     });
     for _ in 0..3 {
-        assert_eq!(panic_of(|| _ = gmp::block_on(lazy.get())), "call 0");
-        assert_eq!(panic_of(|| _ = lazy.try_get()), "call 0");
+        assert_eq!(panic_of(|| _ = gmp::block_on(lazy.force())), "call 0");
+        assert_eq!(panic_of(|| _ = lazy.get()), "call 0");
     }
     assert_eq!(format!("{lazy:?}"), "Lazy(<panicked>)");
     let lazy: Lazy<()> = Lazy::new(async { panic!("a literal") });
     for _ in 0..2 {
-        assert_eq!(panic_of(|| _ = lazy.get_blocking()), "a literal");
+        assert_eq!(panic_of(|| _ = lazy.force_blocking()), "a literal");
     }
     let lazy: Lazy<()> = Lazy::new(async { std::panic::panic_any(7u8) });
-    let first = catch_unwind(AssertUnwindSafe(|| _ = lazy.get_blocking())).unwrap_err();
+    let first = catch_unwind(AssertUnwindSafe(|| _ = lazy.force_blocking())).unwrap_err();
     assert_eq!(first.downcast_ref::<u8>(), Some(&7));
-    assert_eq!(panic_of(|| _ = lazy.get_blocking()), "the future of a Lazy panicked");
+    assert_eq!(panic_of(|| _ = lazy.force_blocking()), "the future of a Lazy panicked");
 }
 
 /// Waiters of a lazy value panic too if its future panics.
@@ -123,8 +123,8 @@ fn waiting_for_a_lazy_panic() {
         inside.wait().await;
         panic!("expected by the test");
     });
-    let mut first = Polled::waiting(lazy.get());
-    let mut second = Polled::waiting(lazy.get());
+    let mut first = Polled::waiting(lazy.force());
+    let mut second = Polled::waiting(lazy.force());
     gate.open();
     assert_eq!(panic_of(|| _ = first.poll()), "expected by the test");
     assert_eq!(panic_of(|| _ = second.poll()), "expected by the test");
@@ -136,14 +136,14 @@ fn a_lazy_future_is_dropped_when_done() {
     let owned = Arc::new(());
     let inside = owned.clone();
     let lazy = Lazy::new(async move { Arc::strong_count(&inside) });
-    assert_eq!(*lazy.get_blocking(), 2);
+    assert_eq!(*lazy.force_blocking(), 2);
     assert_eq!(Arc::strong_count(&owned), 1);
     let inside = owned.clone();
     let lazy: Lazy<()> = Lazy::new(async move {
         let _inside = inside;
         panic!("expected by the test");
     });
-    panic_of(|| _ = lazy.get_blocking());
+    panic_of(|| _ = lazy.force_blocking());
     assert_eq!(Arc::strong_count(&owned), 1);
 }
 
@@ -158,8 +158,8 @@ fn a_lazy_future_goes_on() {
         inside.wait().await;
         42
     });
-    let mut first = Polled::waiting(lazy.get());
-    let mut second = Polled::waiting(lazy.get());
+    let mut first = Polled::waiting(lazy.force());
+    let mut second = Polled::waiting(lazy.force());
     first.cancel();
     assert!(second.is_woken());
     assert!(second.poll().is_none());

@@ -27,7 +27,7 @@ fn ten_goroutines_take_and_give() {
     for handle in handles {
         gmp::block_on(handle).unwrap();
     }
-    assert_eq!(semaphore.available(), 1);
+    assert_eq!(semaphore.available_permits(), 1);
 }
 
 /// `TestWeighted`: many weights at once never exceed the size.
@@ -55,7 +55,7 @@ fn weights_never_exceed_the_size() {
     for handle in handles {
         gmp::block_on(handle).unwrap();
     }
-    assert_eq!(semaphore.available(), SIZE);
+    assert_eq!(semaphore.available_permits(), SIZE);
 }
 
 /// `TestWeightedPanic`.
@@ -88,7 +88,7 @@ fn a_request_waits_for_permits() {
     drop(first);
     let third = third.poll().unwrap();
     drop((second, third));
-    assert_eq!(semaphore.available(), 2);
+    assert_eq!(semaphore.available_permits(), 2);
 }
 
 /// `TestWeightedDoesntBlockIfTooBig`: a request above the size waits and blocks no other request.
@@ -149,9 +149,9 @@ fn a_dropped_head_frees_the_line() {
     assert!(semaphore.try_acquire(1).is_none(), "a big one is first in line");
     all.cancel();
     let got: Vec<_> = small.iter_mut().map(|small| small.poll().expect("its turn")).collect();
-    assert_eq!(semaphore.available(), 0);
+    assert_eq!(semaphore.available_permits(), 0);
     drop((one, got));
-    assert_eq!(semaphore.available(), 10);
+    assert_eq!(semaphore.available_permits(), 10);
 }
 
 /// `TestSemaHandoff`: a released permit belongs to the first waiter. Unlike Go's `handoff` the
@@ -174,17 +174,17 @@ fn permits_are_split_and_merged() {
     let mut permits = semaphore.try_acquire(4).unwrap();
     let two = permits.split(2).unwrap();
     assert!(permits.split(3).is_none());
-    assert_eq!((permits.permits(), two.permits(), semaphore.available()), (2, 2, 1));
+    assert_eq!((permits.permits(), two.permits(), semaphore.available_permits()), (2, 2, 1));
     permits.merge(two);
     drop(permits);
     let mut owned = semaphore.clone().try_acquire_owned(3).unwrap();
     let one = owned.split(1).unwrap();
     drop(owned);
-    assert_eq!(one.semaphore().available(), 4);
+    assert_eq!(one.semaphore().available_permits(), 4);
     one.forget();
     assert_eq!(format!("{semaphore:?}"), "Semaphore { available: 4, size: 5 }");
     semaphore.release(1);
-    assert_eq!(semaphore.available(), 5);
+    assert_eq!(semaphore.available_permits(), 5);
 }
 
 #[test]
@@ -224,5 +224,5 @@ fn threads_wait_too() {
             });
         }
     });
-    assert_eq!(semaphore.available(), 2);
+    assert_eq!(semaphore.available_permits(), 2);
 }

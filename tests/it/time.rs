@@ -31,7 +31,7 @@ async fn far_deadlines_never_come_and_disturb_nobody() {
 }
 
 /// `TestAfterQueuing`: on one P, timers fire in the order of their deadlines, however late.
-#[gmp::test(procs = 1)]
+#[gmp::test(max_procs = 1)]
 async fn in_the_order_of_their_deadlines() {
     // A timer that is set after its deadline, or after another one has fired, has no order. If the
     // OS stops the thread until then, the timers are set again with later deadlines.
@@ -73,12 +73,12 @@ async fn fire_in_order(lead: Duration) -> bool {
 
 #[gmp::test]
 async fn a_dropped_sleep_leaves_nothing_behind() {
-    let before = gmp::runtime::stats().timers;
+    let before = gmp::runtime::metrics().timers;
     for _ in 0..1000 {
         let timeout = gmp::timeout(Duration::from_secs(3600), gmp::yield_now());
         timeout.await.unwrap();
     }
-    assert_eq!(gmp::runtime::stats().timers, before);
+    assert_eq!(gmp::runtime::metrics().timers, before);
 }
 
 #[gmp::test]
@@ -86,12 +86,12 @@ async fn sleep_can_be_reset() {
     let start = Instant::now();
     let mut sleep = gmp::sleep(Duration::from_secs(3600));
     assert!(gmp::timeout(MS, &mut sleep).await.is_err());
-    sleep.reset(start + 5 * MS);
+    sleep.reset_at(start + 5 * MS);
     (&mut sleep).await;
     assert!(start.elapsed() >= 5 * MS && sleep.is_elapsed());
-    sleep.reset(Instant::now() + Duration::from_secs(3600));
+    sleep.reset_at(Instant::now() + Duration::from_secs(3600));
     assert!(!sleep.is_elapsed());
-    sleep.reset(Instant::now() + 2 * MS);
+    sleep.reset_at(Instant::now() + 2 * MS);
     sleep.await;
 }
 
@@ -234,9 +234,9 @@ async fn random_resets_lose_none() {
                     let poll =
                         gmp::timeout(Duration::from_micros(u64::from(i * 13 % 7)), &mut sleep);
                     assert!(poll.await.is_err());
-                    sleep.reset(Instant::now() + (1 + (n * i) % 50) * Duration::from_secs(100));
+                    sleep.reset_at(Instant::now() + (1 + (n * i) % 50) * Duration::from_secs(100));
                 }
-                sleep.reset(Instant::now() + (n % 10) * MS);
+                sleep.reset_at(Instant::now() + (n % 10) * MS);
                 sleep.await;
             })
         })

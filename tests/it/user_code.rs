@@ -34,7 +34,7 @@
 //! | `Pool` constructor | the caller, without a lock | leaves `get` | `items_that_panic_do_not_stop_a_pool` |
 //! | drop of a `Pool` item | the caller of `age`, or a goroutine | leaves `age`; all other items are aged before | `items_that_panic_do_not_stop_a_pool` |
 //! | drop of a case of `select!` that is not chosen | the poll of the select | leaves the poll; permit and value of the chosen case are given back or dropped | `a_case_that_panics_in_its_drop_costs_no_permit`, `a_case_that_panics_in_its_drop_leaks_no_value` |
-//! | member of an `ErrGroup` | a goroutine of its own | ends the member: `GroupError::Panicked` | `err_group::` |
+//! | member of an `ErrGroup` | a goroutine of its own | ends the member: `GroupError::Panic` | `err_group::` |
 //! | io traits, `AsFd` | the poll, without a lock | leaves the poll | as any panic of a poll |
 //! | destructor of a thread-local | any thread | Rust aborts; calls of gmp work in it | `thread_local_destructors_may_call_gmp` |
 //! | stderr that cannot be written | every message of gmp | the message is lost | `messages_to_a_closed_stderr_are_lost_without_harm`, `events::stderr`, `throw::tests` in gmp-rt |
@@ -43,7 +43,8 @@
 use super::support::{child, child_command, is_child, runtime};
 use futures::FutureExt;
 use futures::future::{join, join3};
-use gmp::sync::{Context, Pool, SingleFlight};
+use gmp::context::Context;
+use gmp::sync::{Pool, SingleFlight};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::pin::Pin;
@@ -147,7 +148,7 @@ fn a_future_that_panics_in_a_select_leaves_its_channels() {
         drop(select);
         // Both channels have lost their other end and are empty.
         assert!(tx.is_closed() && other_rx.is_closed());
-        assert!(matches!(tx.try_send(1), Err(gmp::sync::TrySendError::Closed(1))));
+        assert!(matches!(tx.try_send(1), Err(gmp::chan::TrySendError::Closed(1))));
         assert!(other_rx.try_recv().is_err());
     })
     .unwrap();
@@ -195,13 +196,13 @@ fn a_key_may_use_its_own_single_flight() {
     in_time("SingleFlight", || {
         let flights = SingleFlight::new();
         let key = || Nosy(flights.clone());
-        let inner = flights.do_call_blocking(key(), || async {
+        let inner = flights.call_blocking(key(), || async {
             // A follower that leaves again, and a call that is forgotten.
-            let mut follower = Box::pin(flights.do_call(key(), || async { 2 }));
+            let mut follower = Box::pin(flights.call(key(), || async { 2 }));
             assert!((&mut follower).now_or_never().is_none());
             drop(follower);
             flights.forget(&key());
-            flights.do_call(key(), || async { 3 }).await.value
+            flights.call(key(), || async { 3 }).await.value
         });
         assert_eq!(inner.value, 3);
     })
@@ -246,15 +247,15 @@ fn a_key_that_panics_leaves_the_single_flight_usable() {
             let flights = SingleFlight::<Faulty, u32>::new();
             let (tx, rx) = gmp::chan::<u32>(0);
             let call = || async { rx.recv().await.unwrap() };
-            let mut leader = Box::pin(flights.do_call(Faulty(Fault::None), call));
+            let mut leader = Box::pin(flights.call(Faulty(Fault::None), call));
             assert!((&mut leader).now_or_never().is_none());
             for fault in [Fault::Hash, Fault::Eq] {
-                let call = flights.do_call(Faulty(fault), || async { 2 });
+                let call = flights.call(Faulty(fault), || async { 2 });
                 assert!(AssertUnwindSafe(call).catch_unwind().await.is_err(), "{fault:?}");
                 let forget = || flights.forget(&Faulty(fault));
                 assert!(catch_unwind(AssertUnwindSafe(forget)).is_err(), "{fault:?}");
             }
-            let follower = flights.do_call(Faulty(Fault::None), || async { 3 });
+            let follower = flights.call(Faulty(Fault::None), || async { 3 });
             let (led, followed, sent) = join3(leader, follower, tx.send(1)).await;
             assert_eq!((led.value, followed.value, sent), (1, 1, Ok(())));
         });
@@ -280,8 +281,8 @@ fn items_that_panic_do_not_stop_a_pool() {
         (0..8).for_each(|_| put(&pool, Bomb(0)));
         // Several in one shard as well.
         (0..8).for_each(|_| put(&pool, Bomb(1)));
-        pool.age();
-        assert!(catch_unwind(AssertUnwindSafe(|| pool.age())).is_err());
+        pool.drop_idle();
+        assert!(catch_unwind(AssertUnwindSafe(|| pool.drop_idle())).is_err());
         assert!(pool.try_get().is_none(), "an item was not aged");
         assert_eq!(pool.get().0, 0);
     };
@@ -539,7 +540,7 @@ fn a_cause_that_panics_in_its_drop_costs_no_waiter_its_wake_up() {
         let (ctx, _) = parent.with_timeout_cause(hour, Cause);
         let (ran, wait) = mpsc::channel();
         let _call = ctx.after_func(move || ran.send(()).unwrap());
-        let mut done: Waiting = Box::pin(ctx.into_done().map(drop));
+        let mut done: Waiting = Box::pin(ctx.done_owned().map(drop));
         let (counts, waker) = counting();
         assert!(poll(&mut done, &waker).is_pending());
         let canceled = catch_unwind(AssertUnwindSafe(|| canceller.cancel()));
@@ -572,7 +573,7 @@ fn a_panic_hook_may_call_gmp() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         return;
     }
-    let (tx, rx) = gmp::unbounded_chan();
+    let (tx, rx) = gmp::chan::unbounded();
     std::panic::set_hook(Box::new(move |_| {
         let _ = gmp::runtime::dump();
         let tx = tx.clone();
@@ -584,7 +585,7 @@ fn a_panic_hook_may_call_gmp() {
 }
 
 /// Calls gmp when its thread ends.
-struct AtExit(gmp::Handle);
+struct AtExit(gmp::runtime::Handle);
 
 impl Drop for AtExit {
     fn drop(&mut self) {
@@ -604,7 +605,7 @@ impl Drop for AtExit {
         let pool = Pool::new(|| 1);
         pool.put(2);
         assert!(pool.get() > 0);
-        assert_eq!(gmp::blocking(|| 1), 1);
+        assert_eq!(gmp::block_in_place(|| 1), 1);
         assert!(gmp::goid().is_none());
         let _ = gmp::runtime::dump();
         println!("at exit of {:?}", std::thread::current().name());

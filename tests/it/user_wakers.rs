@@ -3,8 +3,9 @@
 use super::support::{child, is_child};
 use super::user_code::{Bomb, Counts, Waiting, counting, in_time, poll};
 use futures::{FutureExt, SinkExt, StreamExt};
+use gmp::context::Context;
 use gmp::sync::{
-    Barrier, Cond, Context, ErrGroup, Mutex, OnceCell, RwLock, Semaphore, SingleFlight, WaitGroup,
+    Barrier, Cond, ErrGroup, Mutex, OnceCell, RwLock, Semaphore, SingleFlight, WaitGroup,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::Arc;
@@ -245,7 +246,7 @@ fn group_scenes(waiters: usize) -> Vec<Scene> {
     let (ctx, canceller) = Context::background().with_cancel();
     let context = scene(
         "Context::done",
-        move || Box::pin(ctx.clone().into_done().map(drop)),
+        move || Box::pin(ctx.clone().done_owned().map(drop)),
         move || canceller.cancel(),
     );
     let cell = Arc::new(OnceCell::new());
@@ -259,12 +260,12 @@ fn group_scenes(waiters: usize) -> Vec<Scene> {
         move || value.set(()).unwrap(),
     );
     let (flights, (tx, rx)) = (SingleFlight::<u32, u32>::new(), gmp::chan::<u32>(0));
-    let leader = flights.spawn_call(1, move || async move { rx.recv().await.unwrap_or(0) });
+    let leader = flights.spawn(1, move || async move { rx.recv().await.unwrap_or(0) });
     let flight = scene(
-        "SingleFlight::do_call",
+        "SingleFlight::call",
         move || {
             let flights = flights.clone();
-            Box::pin(async move { ignore(flights.do_call(1, || async { 1 }).await) })
+            Box::pin(async move { ignore(flights.call(1, || async { 1 }).await) })
         },
         move || {
             tx.close();

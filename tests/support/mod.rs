@@ -144,7 +144,7 @@ impl Gate {
 
 /// Builds a runtime with `procs` Ps.
 pub(crate) fn runtime(procs: usize) -> gmp::Runtime {
-    gmp::Builder::new().max_procs(procs).build().expect("a runtime")
+    gmp::runtime::Builder::new().max_procs(procs).build().expect("a runtime")
 }
 
 /// Blocks the thread in a system call until `condition` holds, which an external thread polls.

@@ -46,14 +46,14 @@ fn contending_goroutines_run_on_fewer_procs() {
     let runtime = runtime(2);
     let stop = Arc::new(AtomicBool::new(false));
     let work = contend(&runtime, &stop);
-    until(|| runtime.handle().stats().width == 1);
-    assert_eq!((runtime.max_procs(), runtime.handle().stats().procs), (2, 2));
+    until(|| runtime.handle().metrics().active_procs == 1);
+    assert_eq!((runtime.max_procs(), runtime.handle().metrics().procs), (2, 2));
     // A new maximum starts a new trial.
     runtime.handle().set_max_procs(4).unwrap();
     assert_eq!(runtime.max_procs(), 4);
-    until(|| runtime.handle().stats().width < 4);
+    until(|| runtime.handle().metrics().active_procs < 4);
     end(&stop, work);
-    until(|| runtime.handle().stats().width == 4);
+    until(|| runtime.handle().metrics().active_procs == 4);
 }
 
 /// The goroutine blocks until another one has slept twenty times, which needs a second P.
@@ -69,9 +69,9 @@ fn a_blocked_thread_brings_the_other_procs_back() {
     let stop = Arc::new(AtomicBool::new(false));
     let work = contend(&runtime, &stop);
     let unmarked: Block = |end| end.recv().unwrap();
-    let marked: Block = |end| gmp::blocking(|| end.recv().unwrap());
+    let marked: Block = |end| gmp::block_in_place(|| end.recv().unwrap());
     for block in [unmarked, marked] {
-        until(|| runtime.handle().stats().width == 1);
+        until(|| runtime.handle().metrics().active_procs == 1);
         let (tx, rx) = std::sync::mpsc::channel();
         let blocked = runtime.spawn(async move { block(&rx) });
         let sleeper = runtime.spawn(async move {
@@ -89,13 +89,13 @@ fn a_blocked_thread_brings_the_other_procs_back() {
 #[test]
 fn adaptive_off_keeps_max_procs() {
     let _alone = alone();
-    let runtime = gmp::Builder::new().max_procs(2).adaptive(false).build().unwrap();
+    let runtime = gmp::runtime::Builder::new().max_procs(2).adaptive_procs(false).build().unwrap();
     let stop = Arc::new(AtomicBool::new(false));
     let work = contend(&runtime, &stop);
-    let polls = runtime.handle().stats().polls;
+    let polls = runtime.handle().metrics().polls;
     until(|| {
-        assert_eq!(runtime.handle().stats().width, 2);
-        runtime.handle().stats().polls > polls + 100_000
+        assert_eq!(runtime.handle().metrics().active_procs, 2);
+        runtime.handle().metrics().polls > polls + 100_000
     });
     end(&stop, work);
 }
@@ -114,10 +114,10 @@ fn computing_goroutines_keep_all_procs() {
         }
     };
     let work = (0..4).map(|_| runtime.spawn(compute(stop.clone()))).collect();
-    let polls = runtime.handle().stats().polls;
+    let polls = runtime.handle().metrics().polls;
     until(|| {
-        assert_eq!(runtime.handle().stats().width, 2);
-        runtime.handle().stats().polls > polls + 4000
+        assert_eq!(runtime.handle().metrics().active_procs, 2);
+        runtime.handle().metrics().polls > polls + 4000
     });
     end(&stop, work);
 }

@@ -51,8 +51,8 @@ fn a_timer_fires_before_a_cpu_bound_slice_ends() {
         let lateness = gmp::block_on(sleeper).unwrap();
         // A poll ends after the goroutine, maybe much later if its thread is descheduled.
         let asleep = || {
-            let stats = runtime.handle().stats();
-            stats.idle_threads == stats.threads
+            let metrics = runtime.handle().metrics();
+            metrics.idle_threads == metrics.threads
         };
         until(asleep);
         hogs.insert(goid.expect("a goroutine"), before.elapsed());
@@ -109,14 +109,14 @@ fn a_ticker_does_not_give_each_hog_a_thread_without_pauses() {
         while used() - start < 30_000_000 {}
     }
     let _alone = alone();
-    let runtime = gmp::Builder::new().max_procs(1).pause_cpu_bound(false).build().unwrap();
+    let runtime = gmp::runtime::Builder::new().max_procs(1).pause_cpu_bound(false).build().unwrap();
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = stop.clone();
     let ticker = runtime.spawn(async move {
         let (mut ticker, mut most) = (gmp::Ticker::new(MS), 0);
         while !stopped.load(Ordering::Relaxed) {
             ticker.tick().await;
-            most = most.max(gmp::runtime::stats().threads);
+            most = most.max(gmp::runtime::metrics().threads);
         }
         most
     });
@@ -148,8 +148,8 @@ fn hogs_beyond_max_procs_use_no_cpu_time() {
         }
     });
     let hogs: Vec<_> = (0..6).map(|_| runtime.spawn(until_stopped(stop.clone()))).collect();
-    until(|| runtime.handle().stats().cpu_bound_threads == 6);
-    until(|| runtime.handle().stats().paused_threads == 5);
+    until(|| runtime.handle().metrics().cpu_bound_threads == 6);
+    until(|| runtime.handle().metrics().paused_threads == 5);
     let (start, used) = (Instant::now(), crate::support::cpu_time());
     std::thread::sleep(1000 * MS);
     let used = crate::support::cpu_time() - used;

@@ -55,12 +55,14 @@ fn all_sleep(threads: &[PathBuf]) -> bool {
 }
 
 /// Asserts that the threads of a runtime with this number of timers sleep through a second.
-fn assert_idle(stats: impl Fn() -> gmp::runtime::Stats, timers: usize) {
+fn assert_idle(metrics: impl Fn() -> gmp::runtime::Metrics, timers: usize) {
     // Workers beyond the number of Ps and the pauser end some time after their last work.
     until(|| {
-        let stats = stats();
-        let is_idle = stats.timers == timers && stats.idle_threads == stats.threads;
-        is_idle && stats.threads <= stats.procs && self::threads(|name| name == PAUSER).is_empty()
+        let metrics = metrics();
+        let is_idle = metrics.timers == timers && metrics.idle_threads == metrics.threads;
+        is_idle
+            && metrics.threads <= metrics.procs
+            && self::threads(|name| name == PAUSER).is_empty()
     });
     let threads = runtime_threads();
     assert!(threads.len() >= 2, "a worker and sysmon: {threads:?}");
@@ -83,7 +85,7 @@ fn an_idle_runtime_never_wakes() {
     if passed_in_child("idle::an_idle_runtime_never_wakes") {
         return;
     }
-    let runtime = gmp::Builder::new().max_procs(4).build().unwrap();
+    let runtime = gmp::runtime::Builder::new().max_procs(4).build().unwrap();
     let handles: Vec<_> = (0..1000).map(|n| runtime.spawn(async move { n })).collect();
     for handle in handles {
         gmp::block_on(handle).unwrap();
@@ -91,7 +93,7 @@ fn an_idle_runtime_never_wakes() {
     for _ in 0..1000 {
         runtime.spawn(gmp::sleep(Duration::from_secs(3600)));
     }
-    assert_idle(|| runtime.handle().stats(), 1000);
+    assert_idle(|| runtime.handle().metrics(), 1000);
 }
 
 /// A program with `#[gmp::main]`, which also waits for SIGQUIT.
@@ -105,7 +107,7 @@ fn an_idle_program_never_wakes() {
         let (tx, rx) = futures::channel::oneshot::channel();
         // A thread without a name inherits the name of the thread that starts it.
         let watcher = std::thread::Builder::new().name("watcher".into()).spawn(move || {
-            assert_idle(gmp::runtime::stats, 1000);
+            assert_idle(gmp::runtime::metrics, 1000);
             tx.send(()).unwrap();
         });
         // An error if the watcher has panicked.
@@ -124,7 +126,7 @@ fn a_runtime_with_idle_connections_never_wakes() {
     if passed_in_child("idle::a_runtime_with_idle_connections_never_wakes") {
         return;
     }
-    let runtime = gmp::Builder::new().max_procs(4).build().unwrap();
+    let runtime = gmp::runtime::Builder::new().max_procs(4).build().unwrap();
     for _ in 0..10 {
         runtime.spawn(async {
             let (client, server) = pair().await;
@@ -139,7 +141,7 @@ fn a_runtime_with_idle_connections_never_wakes() {
         let dump = runtime.block_on(async { gmp::runtime::dump() });
         dump.matches("[IO wait").count() == 10
     });
-    assert_idle(|| runtime.handle().stats(), 10);
+    assert_idle(|| runtime.handle().metrics(), 10);
 }
 
 /// A goroutine that runs for some microseconds now and then wakes only its own thread.
@@ -150,7 +152,7 @@ fn a_slow_ticker_does_not_wake_sysmon() {
     if passed_in_child("idle::a_slow_ticker_does_not_wake_sysmon") {
         return;
     }
-    let runtime = gmp::Builder::new().max_procs(2).build().unwrap();
+    let runtime = gmp::runtime::Builder::new().max_procs(2).build().unwrap();
     let ticks = |n| async move {
         for _ in 0..n {
             gmp::sleep(Duration::from_millis(20)).await;
@@ -176,7 +178,7 @@ fn sysmon_uses_little_cpu_while_goroutines_run() {
     if passed_in_child("idle::sysmon_uses_little_cpu_while_goroutines_run") {
         return;
     }
-    let runtime = gmp::Builder::new().max_procs(2).build().unwrap();
+    let runtime = gmp::runtime::Builder::new().max_procs(2).build().unwrap();
     for _ in 0..3 {
         runtime.block_on(runtime.spawn(gmp::sleep(Duration::from_millis(50)))).unwrap();
         let sysmon = threads(|name| name == "gmp-sysmon");

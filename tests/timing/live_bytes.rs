@@ -37,6 +37,6 @@ pub(crate) fn allocated() -> usize {
 }
 
 /// [`allocated`] and the goroutine heap of the process.
-pub(crate) fn live(handle: &gmp::Handle) -> usize {
-    allocated() + handle.stats().heap_bytes
+pub(crate) fn live(handle: &gmp::runtime::Handle) -> usize {
+    allocated() + handle.metrics().heap_bytes
 }

@@ -48,7 +48,7 @@ fn a_million_parked_goroutines_fit_in_200_mb_and_give_them_back() {
 
     runtime.shutdown(std::time::Duration::from_secs(60)).unwrap();
     assert_eq!(handle.num_goroutine(), 0);
-    let left = handle.stats().heap_bytes;
+    let left = handle.metrics().heap_bytes;
     assert!(left <= 8 << 20, "{} of {} MB are still mapped", left >> 20, used >> 20);
     let left = allocated().saturating_sub(before);
     assert!(left < 1 << 20, "{} KB are still allocated", left >> 10);
@@ -60,7 +60,7 @@ fn a_million_parked_goroutines_fit_in_200_mb_and_give_them_back() {
 #[test]
 fn rounds_of_spawning_reuse_their_cells() {
     let _alone = alone();
-    let runtime = gmp::Builder::new().max_procs(2).build().unwrap();
+    let runtime = gmp::runtime::Builder::new().max_procs(2).build().unwrap();
     let round = || {
         let handle = runtime.spawn(async {
             let handles: Vec<_> = (0..10_000u64).map(|n| gmp::spawn(async move { n })).collect();
@@ -73,9 +73,9 @@ fn rounds_of_spawning_reuse_their_cells() {
         assert_eq!(gmp::block_on(handle).unwrap(), 9999 * 5000);
     };
     (0..5).for_each(|_| round());
-    let before = runtime.handle().stats().heap_bytes;
+    let before = runtime.handle().metrics().heap_bytes;
     (0..20).for_each(|_| round());
-    let after = runtime.handle().stats().heap_bytes;
+    let after = runtime.handle().metrics().heap_bytes;
     // A leak of a round's cells would be 20 times 800 KB.
     assert!(after <= before + (4 << 20), "{before} bytes, then {after}");
 }
@@ -89,12 +89,12 @@ fn few_stragglers_keep_little_memory() {
     }
     const SPAWNED: usize = 300_000;
     const STRAGGLERS: usize = SPAWNED / 1000;
-    let runtime = gmp::Builder::new().max_procs(2).build().unwrap();
+    let runtime = gmp::runtime::Builder::new().max_procs(2).build().unwrap();
     let handle = runtime.handle().clone();
     let (end, ends) = gmp::chan::<()>(0);
     let (_never, never_ends) = gmp::chan::<()>(0);
     let parked = Arc::new(AtomicUsize::new(0));
-    let spawn_all = |ends: [gmp::sync::Receiver<()>; 2], parked: &Arc<AtomicUsize>| {
+    let spawn_all = |ends: [gmp::chan::Receiver<()>; 2], parked: &Arc<AtomicUsize>| {
         let (parked, [ends, never_ends]) = (parked.clone(), ends);
         let spawner = runtime.spawn(async move {
             for n in 0..SPAWNED {
@@ -110,14 +110,14 @@ fn few_stragglers_keep_little_memory() {
     };
     spawn_all([ends, never_ends], &parked);
     until(|| parked.load(Ordering::Relaxed) == SPAWNED);
-    let full = handle.stats().heap_bytes;
+    let full = handle.metrics().heap_bytes;
     assert!(full > 30 << 20, "{} MB cannot hold the goroutines", full >> 20);
 
     end.close();
     until(|| handle.num_goroutine() == STRAGGLERS as u64);
     // The rest goes back when the runtime is idle.
-    until(|| handle.stats().heap_bytes < full / 5);
-    let left = handle.stats().heap_bytes;
+    until(|| handle.metrics().heap_bytes < full / 5);
+    let left = handle.metrics().heap_bytes;
     println!("gmp: {} of {} MB for one goroutine in a thousand", left >> 20, full >> 20);
     // A dump finds exactly the stragglers.
     let dump = runtime.block_on(async { gmp::runtime::dump() });
@@ -129,10 +129,10 @@ fn few_stragglers_keep_little_memory() {
     let parked = Arc::new(AtomicUsize::new(0));
     spawn_all([ends.clone(), ends], &parked);
     until(|| parked.load(Ordering::Relaxed) == SPAWNED);
-    let refilled = handle.stats().heap_bytes;
+    let refilled = handle.metrics().heap_bytes;
     // The stragglers' cells, and cells in the caches of the Ps.
     assert!(refilled < full + full / 50 + (1 << 20), "{full} bytes, then {refilled}");
     end.close();
     until(|| handle.num_goroutine() == STRAGGLERS as u64);
-    until(|| handle.stats().heap_bytes < full / 5);
+    until(|| handle.metrics().heap_bytes < full / 5);
 }

@@ -80,7 +80,7 @@ fn nothing_is_handed_off_beside_eight_busy_processes() {
     let _alone = alone();
     let _busy = Busy::new(8);
     let end = Instant::now() + Duration::from_secs(3);
-    let runtime = gmp::Builder::new().max_procs(2).build().unwrap();
+    let runtime = gmp::runtime::Builder::new().max_procs(2).build().unwrap();
     let rounds = runtime.block_on(async {
         gmp::runtime::on_stall(|stall| eprintln!("{stall}"));
         go!({
@@ -97,7 +97,7 @@ fn nothing_is_handed_off_beside_eight_busy_processes() {
         .await
         .unwrap()
     });
-    let stats = runtime.handle().stats();
-    assert_eq!(stats.stalls, 0, "in {rounds} rounds");
-    assert!(rounds > 0 && stats.threads <= 3, "{stats:?}");
+    let metrics = runtime.handle().metrics();
+    assert_eq!(metrics.stalls, 0, "in {rounds} rounds");
+    assert!(rounds > 0 && metrics.threads <= 3, "{metrics:?}");
 }

@@ -1,5 +1,5 @@
 //! The cost of marking a blocking call: reads of 4 KiB of a cached file, plain and inside
-//! `gmp::blocking`, and an empty call. One goroutine, alternating batches of [`CALLS`] calls,
+//! `gmp::block_in_place`, and an empty call. One goroutine, alternating batches of [`CALLS`] calls,
 //! medians.
 //!
 //! `cargo run --release -p gmp-bench --bin call`
@@ -37,9 +37,9 @@ fn main() {
         let start = Instant::now();
         while start.elapsed() < SPAN {
             bare.push(nanos_per_call(&mut read));
-            marked.push(nanos_per_call(|n| gmp_rt::blocking(|| read(n))));
+            marked.push(nanos_per_call(|n| gmp_rt::block_in_place(|| read(n))));
             empty.push(nanos_per_call(|n| {
-                gmp_rt::blocking(|| black_box(n));
+                gmp_rt::block_in_place(|| black_box(n));
             }));
             gmp_rt::yield_now().await;
         }

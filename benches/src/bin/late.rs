@@ -36,7 +36,7 @@ impl Worst {
 
 /// Runs one round. Returns the worst lateness in gmp and of a plain thread.
 fn round(n: usize, work: fn()) -> (f64, f64) {
-    let runtime = gmp_rt::Builder::new().max_procs(2).build().unwrap();
+    let runtime = gmp_rt::runtime::Builder::new().max_procs(2).build().unwrap();
     // All threads are started and warm.
     runtime.block_on(gmp_rt::sleep(20 * TICK));
     let left = Arc::new(AtomicUsize::new(n));

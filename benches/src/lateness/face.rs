@@ -15,7 +15,7 @@ pub(crate) trait Face: Channels + Locks {
 }
 
 impl Face for Gmp {
-    fn post(tx: &gmp_sync::Sender<u64>, value: u64) {
+    fn post(tx: &gmp_sync::chan::Sender<u64>, value: u64) {
         tx.try_send(value).expect("the channel has room");
     }
     fn checkpoint() -> impl Future<Output = ()> + Send {

@@ -1,11 +1,11 @@
 //! Wraps a reader or writer of the standard library for goroutines.
 //!
-//! Each call runs in place, inside [`gmp_rt::blocking`]. If it takes long, the scheduler hands off
+//! Each call runs in place, inside [`gmp_rt::block_in_place`]. If it takes long, the scheduler hands off
 //! the P of its thread. There is no buffer and no other thread. So no call is in progress when a
 //! future is dropped, and no bytes are lost.
 
 use futures::io::{AsyncRead, AsyncSeek, AsyncWrite};
-use gmp_rt::park::poll_go_on;
+use gmp_rt::task::park::poll_proceed;
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -13,7 +13,7 @@ use std::task::{Context, Poll, ready};
 /// A blocking reader or writer of the standard library, such as a [`File`](std::fs::File), for use
 /// in goroutines.
 ///
-/// Each call runs inside [`gmp::blocking`](gmp_rt::blocking): other goroutines run meanwhile. A
+/// Each call runs inside [`gmp::block_in_place`](gmp_rt::block_in_place): other goroutines run meanwhile. A
 /// call that has begun cannot be cancelled. So use it for files, whose calls end. Wrap pipes and
 /// sockets, which can be waited for, in [`Async`](crate::Async).
 ///
@@ -31,6 +31,7 @@ use std::task::{Context, Poll, ready};
 /// # std::io::Result::Ok(())
 /// # }).unwrap();
 /// ```
+#[doc(alias("AllowStdIo", "Unblock"))]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Blocking<T>(T);
 
@@ -61,9 +62,9 @@ impl<T> Blocking<T> {
         cx: &mut Context<'_>,
         mut call: impl FnMut(&mut T) -> io::Result<R>,
     ) -> Poll<io::Result<R>> {
-        ready!(poll_go_on(cx));
+        ready!(poll_proceed(cx));
         loop {
-            match gmp_rt::blocking(|| call(&mut self.0)) {
+            match gmp_rt::block_in_place(|| call(&mut self.0)) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 done => return Poll::Ready(done),
             }

@@ -69,7 +69,7 @@ impl Buffered {
                 return self.poll_flush(writer, cx);
             }
             // Readers and writers that never wait must not keep the goroutine here.
-            ready!(tally.poll_go_on(cx));
+            ready!(tally.poll_proceed(cx));
             match self.poll_fill(reader.as_mut(), cx)? {
                 Poll::Ready(()) => {}
                 Poll::Pending => {

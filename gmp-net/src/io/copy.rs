@@ -100,6 +100,7 @@ impl Transfer {
 /// # std::io::Result::Ok(())
 /// # }).unwrap();
 /// ```
+#[doc(alias("sendfile", "splice", "io.Copy"))]
 pub async fn copy<R, W>(reader: &mut R, writer: &mut W) -> io::Result<u64>
 where
     R: AsyncRead + Unpin + ?Sized,

@@ -11,13 +11,13 @@
 //! the pool, which is empty when it is filled, it always refers to one end. Moving a page from pipe
 //! to pipe copies nothing.
 //!
-//! Operations on files may block, so they run inside [`gmp_rt::blocking`].
+//! Operations on files may block, so they run inside [`gmp_rt::block_in_place`].
 
 use super::pipes::Pipe;
 use super::probe::{Endpoint, endpoint};
 use super::tally::Tally;
 use crate::fd::{Descriptor, Direction, Left};
-use gmp_rt::blocking;
+use gmp_rt::block_in_place;
 use rustix::fs::{copy_file_range, sendfile};
 use rustix::io::{Errno, retry_on_intr};
 use std::fs::File;
@@ -76,7 +76,7 @@ impl Direct {
             if let Some(rest) = ready!(self.poll_empty(to, cx, tally))? {
                 return Poll::Ready(Ok(Outcome::Cannot(rest)));
             }
-            ready!(tally.poll_go_on(cx));
+            ready!(tally.poll_proceed(cx));
             // If there are no descriptors for a pipe, the copy continues through a buffer.
             let Ok(mut pipe) = Pipe::take() else {
                 return Poll::Ready(Ok(Outcome::Cannot(Vec::new())));
@@ -136,7 +136,7 @@ impl Direct {
 /// Moves bytes into a file once. "Would block" means a named pipe or a device: it becomes a
 /// refusal, so that the copy continues through a buffer.
 fn fill_file(pipe: &mut Pipe, to: &File) -> io::Result<usize> {
-    let moved = retry_on_intr(|| blocking(|| pipe.empty(to)));
+    let moved = retry_on_intr(|| block_in_place(|| pipe.empty(to)));
     Ok(moved.map_err(|error| if error == Errno::AGAIN { Errno::INVAL } else { error })?)
 }
 
@@ -147,9 +147,9 @@ fn poll_sendfile(
     tally: &mut Tally,
 ) -> Poll<io::Result<Outcome>> {
     loop {
-        ready!(tally.poll_go_on(cx));
+        ready!(tally.poll_proceed(cx));
         let sent = ready!(to.poll_fd(Direction::Write, cx, &mut |to| {
-            let n = blocking(|| sendfile(to, from, None, FILE_PART))?;
+            let n = block_in_place(|| sendfile(to, from, None, FILE_PART))?;
             Ok((n, Left::Maybe))
         }));
         match sent {
@@ -170,9 +170,9 @@ fn poll_copy_range(
     tally: &mut Tally,
 ) -> Poll<io::Result<Outcome>> {
     loop {
-        ready!(tally.poll_go_on(cx));
+        ready!(tally.poll_proceed(cx));
         let part = || copy_file_range(from, None, to, None, FILE_PART);
-        match retry_on_intr(|| blocking(part)) {
+        match retry_on_intr(|| block_in_place(part)) {
             Ok(0) => return Poll::Ready(Ok(end_of_file(tally))),
             Ok(n) => tally.add(n),
             // File systems refuse for many reasons. Both positions are right behind the copied

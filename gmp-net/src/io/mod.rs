@@ -20,5 +20,5 @@ mod tally;
 
 pub use self::blocking::Blocking;
 pub use self::copy::{copy, copy_bidirectional};
-pub use self::stdin::{Lines, Stdin, stdin};
-pub use self::stdout::{Stdout, stderr, stdout};
+pub use self::stdin::{Stdin, StdinLines, stdin};
+pub use self::stdout::{Stderr, Stdout, stderr, stdout};

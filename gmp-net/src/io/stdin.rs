@@ -83,8 +83,8 @@ impl Stdin {
     }
 
     /// Returns the lines without their line feeds.
-    pub fn lines(self) -> Lines {
-        Lines { stdin: self }
+    pub fn lines(self) -> StdinLines {
+        StdinLines { stdin: self }
     }
 
     fn unread(&self) -> &[u8] {
@@ -185,11 +185,11 @@ impl AsyncBufRead for Stdin {
 /// The lines of standard input, a [`Stream`]. Created by [`Stdin::lines`].
 #[derive(Debug)]
 #[must_use = "streams do nothing unless polled"]
-pub struct Lines {
+pub struct StdinLines {
     stdin: Stdin,
 }
 
-impl Lines {
+impl StdinLines {
     /// Returns the next line without its line feed, `None` at the end.
     ///
     /// # Errors
@@ -223,7 +223,7 @@ impl Lines {
     }
 }
 
-impl Stream for Lines {
+impl Stream for StdinLines {
     type Item = io::Result<String>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {

@@ -3,7 +3,7 @@
 //! These descriptors are shared: with other code in this process, and with other processes that
 //! have the same *open file*, such as the shell. Setting `O_NONBLOCK` would set it for all of them,
 //! and they would fail with unexpected errors. So it is never set. Instead `poll(2)` reports
-//! whether the call would wait. Then the call is made inside [`gmp_rt::blocking`]. If another
+//! whether the call would wait. Then the call is made inside [`gmp_rt::block_in_place`]. If another
 //! process takes the bytes in between, the call blocks its thread, and the other goroutines
 //! continue on another one.
 //!
@@ -15,8 +15,8 @@
 use crate::error::RuntimeEnded;
 use crate::fd::{Direction, Fd, Left};
 use crate::poll_desc::Trust;
-use gmp_rt::blocking;
-use gmp_rt::park::poll_go_on;
+use gmp_rt::block_in_place;
+use gmp_rt::task::park::poll_proceed;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use std::io::{self, ErrorKind};
@@ -56,11 +56,11 @@ impl Stdio {
     ) -> Poll<io::Result<usize>> {
         let direction = self.direction;
         let mut attempt = |fd: BorrowedFd<'_>| match is_ready(fd, direction)? {
-            true => blocking(|| call(fd)),
+            true => block_in_place(|| call(fd)),
             false => Err(Errno::AGAIN),
         };
         if let Wait::NotYet = self.wait {
-            ready!(poll_go_on(cx));
+            ready!(poll_proceed(cx));
             match attempt(self.fd) {
                 Err(Errno::AGAIN | Errno::INTR) => self.wait = wait_for(self.fd)?,
                 done => return Poll::Ready(Ok(done?)),
@@ -73,8 +73,8 @@ impl Stdio {
                 }))
             }
             Wait::NotYet | Wait::InCall => {
-                ready!(poll_go_on(cx));
-                Ok(rustix::io::retry_on_intr(|| blocking(|| call(self.fd)))?)
+                ready!(poll_proceed(cx));
+                Ok(rustix::io::retry_on_intr(|| block_in_place(|| call(self.fd)))?)
             }
         };
         // The next poll may be in another runtime.

@@ -1,6 +1,6 @@
 //! Counts the bytes of a copy, and decides when the copy yields.
 
-use gmp_rt::park::poll_go_on;
+use gmp_rt::task::park::poll_proceed;
 use std::task::{Context, Poll, ready};
 
 /// Bytes that one direction of two may move before the other is polled. Chosen.
@@ -40,8 +40,8 @@ impl Tally {
     }
 
     /// Returns `Pending`, after it has scheduled a wake-up, if the copy must yield.
-    pub(super) fn poll_go_on(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        ready!(poll_go_on(cx));
+    pub(super) fn poll_proceed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        ready!(poll_proceed(cx));
         if self.turns == Turns::Shared && self.moved >= self.pause_at {
             self.pause_at = self.moved + TURN;
             cx.waker().wake_by_ref();

@@ -54,7 +54,7 @@ use self::handler::Listening;
 use crate::fd::{Direction, Fd, Left};
 use crate::poll_desc::{Ticket, Trust};
 use futures::Stream;
-use gmp_rt::park::{WaitReason, note_wait};
+use gmp_rt::task::park::{WaitReason, note_wait};
 use std::future::poll_fn;
 use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
@@ -94,6 +94,7 @@ pub struct Signal {
 /// # std::io::Result::Ok(())
 /// # }).unwrap();
 /// ```
+#[doc(alias("Notify", "signal.Notify"))]
 pub fn signal(kind: SignalKind) -> io::Result<Signal> {
     listen(kind, Listening::begin)
 }

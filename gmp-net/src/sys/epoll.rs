@@ -17,9 +17,9 @@
 
 use super::{EVENTS, Edge, end_if_lost, is_lost};
 use crate::poll_desc::{Tells, Trust};
-use gmp_rt::park::{Bell, Delay, lost_descriptor};
 use gmp_rt::prim::Ordering::Relaxed;
 use gmp_rt::prim::fixed::{AtomicBool, Mutex};
+use gmp_rt::task::park::{Bell, Delay, lost_descriptor};
 use polling::{Event, PollMode, Poller};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};

@@ -25,7 +25,7 @@ pub(crate) use self::epoll::Os;
 pub(crate) use self::portable::Os;
 
 use crate::poll_desc::Tells;
-use gmp_rt::park::lost_descriptor;
+use gmp_rt::task::park::lost_descriptor;
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 use std::io;

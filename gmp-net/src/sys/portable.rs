@@ -6,8 +6,8 @@
 
 use super::{EVENTS, Edge, end_if_lost};
 use crate::poll_desc::{Tells, Trust};
-use gmp_rt::park::{Bell, Delay};
 use gmp_rt::prim::fixed::Mutex;
+use gmp_rt::task::park::{Bell, Delay};
 use polling::{Event, Events, PollMode, Poller};
 use std::io;
 use std::num::NonZeroUsize;

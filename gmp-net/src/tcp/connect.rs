@@ -5,7 +5,7 @@ use crate::addr_errors::Failures;
 use crate::fd::{Direction, Fd, Left, Tried};
 use crate::sys::Os;
 use futures::stream::{FuturesUnordered, StreamExt};
-use gmp_rt::Sleep;
+use gmp_rt::time::Sleep;
 use rustix::io::Errno;
 use socket2::Socket;
 use std::future::poll_fn;

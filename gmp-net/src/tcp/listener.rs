@@ -2,7 +2,7 @@
 
 use super::{TcpSocket, TcpStream};
 use crate::accept::Accepting;
-use crate::addr::{self, ToAddrs};
+use crate::addr::{self, ToSocketAddrs};
 use crate::fd::{Fd, common_calls};
 use crate::poll_desc::Trust;
 use crate::sys::Os;
@@ -57,10 +57,10 @@ impl TcpListener {
     ///
     /// The error of the OS, or [`AddrErrors`](crate::AddrErrors) if the addresses failed with
     /// different errors.
-    pub async fn bind(addr: impl ToAddrs) -> io::Result<Self> {
+    pub async fn bind(addr: impl ToSocketAddrs) -> io::Result<Self> {
         addr::each(addr, |addr| {
             let socket = TcpSocket::for_addr(addr)?;
-            socket.set_reuse_addr(true)?;
+            socket.set_reuseaddr(true)?;
             socket.bind(addr)?;
             socket.listen(BACKLOG)
         })

@@ -17,7 +17,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 /// # gmp_rt::block_on(async {
 /// let addr = "127.0.0.1:0".parse().unwrap();
 /// let socket = TcpSocket::for_addr(addr)?;
-/// socket.set_reuse_port(true)?;
+/// socket.set_reuseport(true)?;
 /// socket.bind(addr)?;
 /// let listener = socket.listen(128)?;
 /// # std::io::Result::Ok(())
@@ -63,13 +63,13 @@ impl TcpSocket {
 
     /// Allows to bind an address whose previous connections are still in `TIME_WAIT`
     /// (`SO_REUSEADDR`).
-    pub fn set_reuse_addr(&self, reuse: bool) -> io::Result<()> {
+    pub fn set_reuseaddr(&self, reuse: bool) -> io::Result<()> {
         self.socket.set_reuse_address(reuse)
     }
 
     /// Lets several sockets listen at the same address. The OS spreads the connections
     /// (`SO_REUSEPORT`).
-    pub fn set_reuse_port(&self, reuse: bool) -> io::Result<()> {
+    pub fn set_reuseport(&self, reuse: bool) -> io::Result<()> {
         self.socket.set_reuse_port(reuse)
     }
 

@@ -2,7 +2,7 @@
 
 use super::connect;
 use super::half::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
-use crate::addr::{self, ToAddrs};
+use crate::addr::{self, ToSocketAddrs};
 use crate::fd::{Direction, Fd, Left, Tried, common_calls};
 use crate::stream::{
     futures_read, futures_write, read, read_vectored, stream_calls, write, write_vectored,
@@ -66,7 +66,7 @@ impl TcpStream {
     /// # Cancel safety
     ///
     /// A dropped connect closes its sockets.
-    pub async fn connect(addr: impl ToAddrs) -> io::Result<Self> {
+    pub async fn connect(addr: impl ToSocketAddrs) -> io::Result<Self> {
         connect::any(addr::all(addr).await?).await
     }
 
@@ -75,7 +75,7 @@ impl TcpStream {
     /// # Errors
     ///
     /// The kind is `TimedOut` after `limit`.
-    pub async fn connect_timeout(addr: impl ToAddrs, limit: Duration) -> io::Result<Self> {
+    pub async fn connect_timeout(addr: impl ToSocketAddrs, limit: Duration) -> io::Result<Self> {
         match gmp_rt::timeout(limit, Self::connect(addr)).await {
             Ok(connected) => connected,
             Err(_elapsed) => Err(crate::DeadlineExceeded.into()),

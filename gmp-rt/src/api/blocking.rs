@@ -1,8 +1,11 @@
-//! `blocking` and `spawn_blocking`: calls that block their thread.
+//! `block_in_place` and `spawn_blocking`: calls that block their thread.
 
+use crate::api::spawn::spawn_from;
 use crate::g::join::JoinHandle;
+use crate::g::origin::Origin;
 use crate::sched::{blocking_limit, handoff};
 use crate::util::large::box_closure;
+use std::panic::Location;
 
 /// Runs a blocking closure on the current thread without stopping other goroutines.
 ///
@@ -18,11 +21,12 @@ use crate::util::large::box_closure;
 /// ```
 /// # use gmp_rt as gmp;
 /// let text = gmp::block_on(gmp::spawn(async {
-///     gmp::blocking(|| std::fs::read_to_string("Cargo.toml"))
+///     gmp::block_in_place(|| std::fs::read_to_string("Cargo.toml"))
 /// }));
 /// assert!(text.unwrap().unwrap().contains("[package]"));
 /// ```
-pub fn blocking<R>(f: impl FnOnce() -> R) -> R {
+#[doc(alias("blocking", "entersyscall", "unblock"))]
+pub fn block_in_place<R>(f: impl FnOnce() -> R) -> R {
     fn run<R, F: FnOnce() -> R>(f: F) -> R {
         box_closure!(f: F => handoff::blocking(f))
     }
@@ -33,7 +37,7 @@ pub fn blocking<R>(f: impl FnOnce() -> R) -> R {
 ///
 /// Use it for work that is known to take long. There is no separate thread pool: the runtime
 /// replaces a blocked worker thread, and reuses it when `f` returns. At most
-/// [`max_blocking_threads`](crate::Builder::max_blocking_threads) closures run at a time. Further
+/// [`max_blocking_threads`](crate::runtime::Builder::max_blocking_threads) closures run at a time. Further
 /// ones wait in the order of their calls, without a thread. An abort takes effect only before `f`
 /// begins.
 ///
@@ -44,14 +48,22 @@ pub fn blocking<R>(f: impl FnOnce() -> R) -> R {
 /// let sum = gmp::spawn_blocking(|| (1..=1000u64).sum::<u64>());
 /// assert_eq!(gmp::block_on(sum).unwrap(), 500_500);
 /// ```
+#[doc(alias = "unblock")]
 #[track_caller]
 pub fn spawn_blocking<R, F>(f: F) -> JoinHandle<R>
 where
     R: Send + 'static,
     F: FnOnce() -> R + Send + 'static,
 {
-    box_closure!(f: F => crate::spawn(async move {
+    let origin = Origin::site_only(Location::caller());
+    box_closure!(f: F => spawn_from(within_limit(f), origin))
+}
+
+/// Returns the future that runs `f` as one of the closures that `max_blocking_threads` bounds.
+#[expect(clippy::manual_async_fn, reason = "an `async fn` would have `f` in it twice")]
+pub(crate) fn within_limit<R>(f: impl FnOnce() -> R) -> impl Future<Output = R> {
+    async move {
         let _permit = blocking_limit::acquire().await;
         handoff::block_on(f)
-    }))
+    }
 }

@@ -3,12 +3,14 @@
 use crate::api::runtime::block_on::block_on_for;
 use crate::api::runtime::{Builder, Runtime, block_on, context};
 use crate::g::join::{JoinError, JoinHandle};
+use crate::g::origin::Origin;
 use crate::observe::deadlock::Parked;
 use crate::observe::dump;
 use crate::observe::event::{self, Event, reporter};
 use crate::sched::local;
 use crate::sys::own_threads::OwnThread;
 use crate::sys::{sigquit, stderr};
+use std::panic::Location;
 use std::pin::Pin;
 use std::process::{ExitCode, Termination};
 use std::sync::Once;
@@ -132,7 +134,8 @@ fn spawn_main<F>(runtime: &Runtime, future: Pin<Box<F>>) -> JoinHandle<ExitCode>
 where
     F: Future<Output: Termination> + Send + 'static,
 {
-    runtime.handle().spawn_named("main", async { future.await.report() })
+    let origin = Origin::named(Location::caller(), "main".into());
+    runtime.handle().spawn_from(async { future.await.report() }, origin)
 }
 
 #[track_caller]

@@ -40,6 +40,7 @@ pub mod probe;
 ///     assert_eq!(sum + closure.await.unwrap(), 21);
 /// });
 /// ```
+#[doc(alias = "goroutine")]
 #[macro_export]
 macro_rules! go {
     ($($what:tt)*) => {

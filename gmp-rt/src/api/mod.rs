@@ -11,5 +11,6 @@ pub mod park;
 pub mod preempt;
 pub mod runtime;
 pub(crate) mod spawn;
+pub mod task;
 pub mod time;
 pub(crate) mod yielding;

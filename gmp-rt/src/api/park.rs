@@ -12,7 +12,7 @@
 //! # use gmp_rt as gmp;
 //! use std::future::poll_fn;
 //! use std::task::Poll;
-//! use gmp::park::{WaitReason, note_wait};
+//! use gmp::task::park::{WaitReason, note_wait};
 //!
 //! let mut waited = false;
 //! gmp::block_on(poll_fn(|cx| {
@@ -117,8 +117,8 @@ pub fn note_wait(cx: &Context<'_>, reason: WaitReason, resource: usize) {
 /// of the same poll are refused, so a combinator sees all futures of gmp pending and decides
 /// nothing.
 #[inline]
-pub fn poll_go_on(cx: &Context<'_>) -> Poll<()> {
-    crate::sched::budget::poll_go_on(cx)
+pub fn poll_proceed(cx: &Context<'_>) -> Poll<()> {
+    crate::sched::budget::poll_proceed(cx)
 }
 
 /// Runs `poll`, the last poll before the caller decides by whether a future is pending. In it the

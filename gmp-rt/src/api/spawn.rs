@@ -20,30 +20,13 @@ use std::panic::Location;
 /// let handle = gmp::spawn(async { 1 + 1 });
 /// assert_eq!(gmp::block_on(handle).unwrap(), 2);
 /// ```
+#[doc(alias("go", "spawn_task"))]
 #[track_caller]
 pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
 where
     F: Future<Output: Send + 'static> + Send + 'static,
 {
     let origin = Origin::site_only(Location::caller());
-    box_future!(future: F => spawn_from(future, origin))
-}
-
-/// Starts a goroutine with a name, which dumps and reports show.
-///
-/// # Examples
-///
-/// ```
-/// # use gmp_rt as gmp;
-/// let handle = gmp::spawn_named("adder", async { 1 + 1 });
-/// assert_eq!(gmp::block_on(handle).unwrap(), 2);
-/// ```
-#[track_caller]
-pub fn spawn_named<F>(name: impl Into<String>, future: F) -> JoinHandle<F::Output>
-where
-    F: Future<Output: Send + 'static> + Send + 'static,
-{
-    let origin = Origin::named(Location::caller(), name.into().into_boxed_str());
     box_future!(future: F => spawn_from(future, origin))
 }
 
@@ -84,6 +67,7 @@ pub fn goid() -> Option<u64> {
 /// assert!(gmp::num_goroutine() >= 1);
 /// # handle.abort();
 /// ```
+#[doc(alias("NumGoroutine", "num_alive_tasks"))]
 #[must_use]
 pub fn num_goroutine() -> u64 {
     context::sched().live()
@@ -91,7 +75,7 @@ pub fn num_goroutine() -> u64 {
 
 /// Returns how many goroutines of this runtime run in parallel (Go: `GOMAXPROCS(0)`).
 ///
-/// [`Builder::max_procs`](crate::Builder::max_procs) describes what this bounds.
+/// [`Builder::max_procs`](crate::runtime::Builder::max_procs) describes what this bounds.
 ///
 /// # Examples
 ///
@@ -99,6 +83,7 @@ pub fn num_goroutine() -> u64 {
 /// # use gmp_rt as gmp;
 /// assert!(gmp::max_procs() >= 1);
 /// ```
+#[doc(alias("GOMAXPROCS", "gomaxprocs", "worker_threads"))]
 #[must_use]
 pub fn max_procs() -> usize {
     context::sched().max_procs()
@@ -107,7 +92,7 @@ pub fn max_procs() -> usize {
 /// Sets how many goroutines of this runtime run in parallel and returns the previous number (Go:
 /// `GOMAXPROCS(n)`).
 ///
-/// [`Builder::max_procs`](crate::Builder::max_procs) describes what this bounds. A larger number
+/// [`Builder::max_procs`](crate::runtime::Builder::max_procs) describes what this bounds. A larger number
 /// takes effect at once, a smaller one as running goroutines reach their next await. No goroutine
 /// is lost or stopped. From then on the number does not follow the CPU quota any more, also if it
 /// was set to its previous value.
@@ -125,6 +110,7 @@ pub fn max_procs() -> usize {
 /// assert!(gmp::set_max_procs(0).is_err());
 /// gmp::set_max_procs(before).unwrap();
 /// ```
+#[doc(alias("GOMAXPROCS", "gomaxprocs", "worker_threads"))]
 pub fn set_max_procs(procs: usize) -> Result<usize, ProcsError> {
     context::sched().set_procs(procs)
 }

@@ -39,6 +39,7 @@ use std::task::{Context, Poll};
 ///     gmp::yield_now().await;
 /// });
 /// ```
+#[doc(alias("Gosched", "gosched"))]
 pub fn yield_now() -> YieldNow {
     YieldNow { yielded: false }
 }
@@ -120,6 +121,7 @@ fn mark(cx: &Context<'_>) -> bool {
 /// }))
 /// .unwrap();
 /// ```
+#[doc(alias("consume_budget", "coop", "cooperative"))]
 pub fn checkpoint() -> Checkpoint {
     Checkpoint { yielded: false }
 }
@@ -139,8 +141,8 @@ impl Future for Checkpoint {
         if self.yielded {
             return Poll::Ready(());
         }
-        let go_on = budget::poll_go_on(cx);
-        self.yielded = go_on.is_pending();
-        go_on
+        let proceed = budget::poll_proceed(cx);
+        self.yielded = proceed.is_pending();
+        proceed
     }
 }

@@ -56,7 +56,7 @@ pub(crate) enum Polled {
 pub(crate) struct GVTable {
     pub(super) submit: fn(GRef),
     pub(super) cause: fn(&G) -> Cause,
-    pub(super) poll_go_on: fn(&Context<'_>) -> Poll<()>,
+    pub(super) poll_proceed: fn(&Context<'_>) -> Poll<()>,
     class: SizeClass,
     poll: unsafe fn(GPtr, &mut Context<'_>) -> Polled,
     cancel: unsafe fn(GPtr) -> Output,
@@ -124,7 +124,7 @@ impl<F: Future, S: Schedule, K: Keep<F::Output>> GCell<F, S, K> {
     const VTABLE: GVTable = GVTable {
         submit: S::submit,
         cause: S::cause,
-        poll_go_on: S::poll_go_on,
+        poll_proceed: S::poll_proceed,
         class: match Self::CLASS {
             Some(class) => class,
             // Never used: `spawn` boxes such a future.

@@ -42,6 +42,7 @@ use std::task::{Context, Poll, Waker, ready};
 /// let handle = gmp::spawn(async { 6 * 7 });
 /// assert_eq!(gmp::block_on(handle).unwrap(), 42);
 /// ```
+#[doc(alias = "Task")]
 pub struct JoinHandle<T> {
     /// `None` once the output has been returned.
     g: Option<GPtr>,
@@ -72,6 +73,7 @@ impl<T> JoinHandle<T> {
     }
 
     /// Returns the goroutine's id. [`goid`](crate::goid) returns the same inside the goroutine.
+    #[doc(alias = "id")]
     #[must_use]
     pub fn goid(&self) -> u64 {
         self.goid
@@ -108,6 +110,7 @@ impl<T> JoinHandle<T> {
     }
 
     /// Drops the handle explicitly. The goroutine continues to run.
+    #[doc(alias = "forget")]
     pub fn detach(self) {}
 
     /// Puts `waker` into the join slot. Returns `false` if the goroutine is dead.
@@ -140,7 +143,7 @@ impl<T> Future for JoinHandle<T> {
             note_wait(cx, WaitReason::Join, self.goid as usize);
             return Poll::Pending;
         }
-        ready!((g.vtable.poll_go_on)(cx));
+        ready!((g.vtable.poll_proceed)(cx));
         self.g = None;
         // SAFETY: I1 — dead, and the output is taken once: the handle no longer has `g`.
         let outcome = unsafe { cell::take_output::<T>(raw) };
@@ -198,7 +201,7 @@ pub enum JoinError {
     /// The goroutine panicked.
     Panic(JoinPanic),
     /// The goroutine was aborted, or its runtime was shut down.
-    Cancelled(Cancelled),
+    Cancelled(JoinCancelled),
 }
 
 /// The panic of a goroutine: what [`JoinError::Panic`] holds.
@@ -212,7 +215,7 @@ pub struct JoinPanic {
 
 /// The cancellation of a goroutine: what [`JoinError::Cancelled`] holds.
 #[derive(Debug)]
-pub struct Cancelled {
+pub struct JoinCancelled {
     ended: Box<Ended>,
 }
 
@@ -244,7 +247,7 @@ impl JoinError {
     fn new(g: &G, failure: Failure) -> Self {
         let ended = Box::new(Ended::new(g));
         match failure {
-            Failure::Cancelled => Self::Cancelled(Cancelled { ended }),
+            Failure::Cancelled => Self::Cancelled(JoinCancelled { ended }),
             Failure::Panic(payload) => {
                 let message = panic_message(&*payload).into();
                 Self::Panic(JoinPanic { ended, payload: Mutex::new(payload), message })

@@ -83,7 +83,7 @@ impl Schedule for Here {
         Cause::Event
     }
 
-    fn poll_go_on(_: &Context<'_>) -> Poll<()> {
+    fn poll_proceed(_: &Context<'_>) -> Poll<()> {
         Poll::Ready(())
     }
 

@@ -96,7 +96,7 @@ pub(crate) trait Schedule: 'static {
     fn cause(g: &G) -> Cause;
 
     /// Returns `Pending` if the goroutine must yield before its future may return `Ready`.
-    fn poll_go_on(cx: &Context<'_>) -> Poll<()>;
+    fn poll_proceed(cx: &Context<'_>) -> Poll<()>;
 
     /// Reports a panic of a goroutine whose output no `JoinHandle` takes.
     fn unjoined_panic(g: &G, payload: &(dyn std::any::Any + Send));

@@ -92,7 +92,7 @@ fn drop_foreign(waker: Waker) {
 ///
 /// ```
 /// # use gmp_rt as gmp;
-/// use gmp::park::{StorableWaker, StoredWaker};
+/// use gmp::task::park::{StorableWaker, StoredWaker};
 /// use std::future::poll_fn;
 /// use std::sync::{Arc, Mutex};
 /// use std::task::Poll;
@@ -122,7 +122,7 @@ fn drop_foreign(waker: Waker) {
 ///         state.0 = true;
 ///         let waker = state.1.take();
 ///         drop(state);
-///         gmp::park::wake_all(waker);
+///         gmp::task::park::wake_all(waker);
 ///     }
 /// }
 ///

@@ -26,7 +26,7 @@ impl Schedule for Collect {
     fn cause(_: &G) -> Cause {
         Cause::Event
     }
-    fn poll_go_on(_: &Context<'_>) -> Poll<()> {
+    fn poll_proceed(_: &Context<'_>) -> Poll<()> {
         Poll::Ready(())
     }
     fn unjoined_panic(_: &G, _: &(dyn Any + Send)) {}

@@ -1,4 +1,4 @@
-//! Statistics of a runtime.
+//! `Metrics`: the counters of a runtime.
 
 use crate::g::heap;
 use crate::p::P;
@@ -12,18 +12,18 @@ use crate::sched::Sched;
 ///
 /// ```
 /// # use gmp_rt as gmp;
-/// let before = gmp::runtime::stats();
+/// let before = gmp::runtime::metrics();
 /// gmp::block_on(gmp::spawn(async {})).unwrap();
-/// assert!(gmp::runtime::stats().spawned > before.spawned);
+/// assert!(gmp::runtime::metrics().spawned > before.spawned);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Stats {
+pub struct Metrics {
     /// The maximum for the number of active Ps: `max_procs`.
     pub procs: usize,
     /// The present target for the number of active Ps. It is below `procs` where fewer Ps increase
-    /// the throughput (see [`Builder::adaptive`](crate::Builder::adaptive)).
-    pub width: usize,
+    /// the throughput (see [`Builder::adaptive_procs`](crate::runtime::Builder::adaptive_procs)).
+    pub active_procs: usize,
     /// Active Ps without work.
     pub idle_procs: usize,
     /// Worker threads of the runtime.
@@ -36,12 +36,12 @@ pub struct Stats {
     /// an await.
     pub cpu_bound_threads: usize,
     /// The number of those threads that are paused, because `max_procs` others run (see
-    /// [`Builder::pause_cpu_bound`](crate::Builder::pause_cpu_bound)).
+    /// [`Builder::pause_cpu_bound`](crate::runtime::Builder::pause_cpu_bound)).
     pub paused_threads: usize,
     /// Closures of [`spawn_blocking`](crate::spawn_blocking) that run.
     pub blocking_calls: usize,
     /// Closures of [`spawn_blocking`](crate::spawn_blocking) that wait because
-    /// [`max_blocking_threads`](crate::Builder::max_blocking_threads) others run.
+    /// [`max_blocking_threads`](crate::runtime::Builder::max_blocking_threads) others run.
     pub waiting_blocking_calls: usize,
     /// Goroutines that have not finished.
     pub goroutines: u64,
@@ -74,7 +74,7 @@ pub struct Stats {
     /// It loses the P in a long blocking call, marked or not, and while it computes. It gives the P
     /// away in `block_on`, in `spawn_blocking`, and where it waits for the end of a runtime. The
     /// thread may get a P again before another thread has run on its P. A P that becomes inactive
-    /// because `max_procs` or `width` became smaller does not count.
+    /// because `max_procs` or `active_procs` became smaller does not count.
     pub handoffs: u64,
     /// Hand-offs so far that were stalls: other goroutines waited for the P of a goroutine that
     /// blocked its thread in an unmarked call, or computed for a time slice (see
@@ -92,7 +92,7 @@ pub struct Stats {
 
 impl Sched {
     /// Returns the present values of the counters.
-    pub(crate) fn stats(&self) -> Stats {
+    pub(crate) fn metrics(&self) -> Metrics {
         let (idle_procs, spinning_threads) = self.idle.word.counts();
         let (threads, idle_threads, wakes) =
             self.idle.with(|lists| (lists.threads, lists.pool.len(), lists.wakes));
@@ -103,9 +103,9 @@ impl Sched {
         });
         let (cpu_bound_threads, paused_threads) = self.hogs();
         let (blocking_calls, waiting_blocking_calls) = self.blocking_calls.counts();
-        Stats {
+        Metrics {
             procs: self.max_procs(),
-            width: self.procs(),
+            active_procs: self.procs(),
             idle_procs,
             threads,
             idle_threads,

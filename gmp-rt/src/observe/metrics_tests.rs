@@ -50,7 +50,7 @@ fn wakes_do_not_count_refused_threads() {
     let local = m_with_p(&sched, 1);
     local.wakep();
     sched.wakep();
-    assert_eq!(sched.stats().wakes, 0);
+    assert_eq!(sched.metrics().wakes, 0);
     end(&local);
 }
 
@@ -63,12 +63,12 @@ fn wakes_count_an_idle_p_that_a_thread_gets() {
     sched.wakep();
     let grant = sleeper.take_grant().expect("the idle P");
     sched.idle.word.unspin(Some(grant.unit));
-    assert_eq!(sched.stats().wakes, 1);
+    assert_eq!(sched.metrics().wakes, 1);
     // No P is idle.
     sched.idle.with(|lists| lists.pool.push(sleeper.clone()));
     let _ = sched.start_spinning(sched.idle.word.spin_anyway());
     local.wakep();
-    assert_eq!(sched.stats().wakes, 1);
+    assert_eq!(sched.metrics().wakes, 1);
     sched.idle.with(|lists| {
         assert!(lists.pool.leave(&sleeper));
         sched.idle.put_p(lists, grant.p, None, None);
@@ -80,7 +80,7 @@ fn wakes_count_an_idle_p_that_a_thread_gets() {
 fn wakes_count_the_first_thread() {
     let sched = registry::register(|id| Sched::new(id, Config::default())).unwrap();
     sched.start_first().unwrap();
-    assert_eq!(sched.stats().wakes, 1);
+    assert_eq!(sched.metrics().wakes, 1);
     sched.close();
     assert!(sched.threads.join_until(None).is_empty());
 }
@@ -94,9 +94,9 @@ fn parks_do_not_count_a_p_that_was_handed_off_before() {
     assert!(sched.handoffp(&blocked.p(), || true));
     let next = m_with_p(&sched, 2);
     assert!(matches!(Worker::new(&blocked, None).park(), Some(Step::Exit)));
-    assert_eq!(sched.stats().parks, 0);
+    assert_eq!(sched.metrics().parks, 0);
     assert!(matches!(Worker::new(&next, None).park(), Some(Step::Exit)));
-    assert_eq!(sched.stats().parks, 1);
+    assert_eq!(sched.metrics().parks, 1);
 }
 
 #[test]
@@ -104,10 +104,10 @@ fn local_queues_count_the_goroutine_that_runs_next() {
     let sched = sched(2);
     let local = m_with_p(&sched, 1);
     put(&local, Place::RunNext);
-    assert_eq!(sched.stats().local_queues, 1);
+    assert_eq!(sched.metrics().local_queues, 1);
     put(&local, Place::Tail);
     put(&local, Place::Newcomer);
-    assert_eq!(sched.stats().local_queues, 3);
+    assert_eq!(sched.metrics().local_queues, 3);
     // Leaked: no thread polls them.
     while let Some(got) = local.p().runq().get() {
         let _ = got.into_g().into_raw();
@@ -123,9 +123,9 @@ fn timers_that_sysmon_fires_are_counted() {
     let _ = timers.insert(now, clock::FOREVER - 1, Waker::noop());
     // No thread can be started, so sysmon fires the one that is due.
     let _ = Sysmon::new(sched.clone()).round(now + 1_000_000_000);
-    assert_eq!((timers.len(), sched.stats().timers_fired), (1, 1));
+    assert_eq!((timers.len(), sched.metrics().timers_fired), (1, 1));
     timers.end();
-    assert_eq!((timers.len(), sched.stats().timers_fired), (0, 1), "the end wakes it early");
+    assert_eq!((timers.len(), sched.metrics().timers_fired), (0, 1), "the end wakes it early");
 }
 
 #[test]
@@ -134,15 +134,15 @@ fn hand_offs_count_each_loss_of_a_p_once() {
     let local = m_with_p(&sched, 1);
     assert!(sched.handoffp(&local.p(), || true));
     assert!(!sched.handoffp(&local.p(), || true), "it is handed off");
-    assert_eq!(sched.stats().handoffs, 1);
+    assert_eq!(sched.metrics().handoffs, 1);
     assert!(local.reactivate_p());
     assert!(!sched.handoffp(&local.p(), || false), "the poll has ended");
-    assert_eq!(sched.stats().handoffs, 1);
+    assert_eq!(sched.metrics().handoffs, 1);
     // Both Ps run, and only one may.
     let other = m_with_p(&sched, 2);
     sched.set_width(1);
     assert!(sched.must_retire(&other.p()));
-    assert_eq!(sched.stats().handoffs, 1);
+    assert_eq!(sched.metrics().handoffs, 1);
     Worker::new(&other, None).retire_p();
     sched.idle.with(|lists| assert!(lists.pool.leave(&other.m)));
     end(&local);

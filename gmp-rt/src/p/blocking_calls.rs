@@ -64,6 +64,6 @@ impl Calls {
     #[inline]
     pub(super) fn end(&self) {
         let count = self.0.load(Relaxed); // Relaxed: its own
-        self.0.store(count + 1, Release); // Release: as each count of a P, for `stats`
+        self.0.store(count + 1, Release); // Release: as each count of a P, for `metrics`
     }
 }

@@ -77,7 +77,7 @@ impl Tally {
     /// Adds `n`. Only for the writer.
     #[inline]
     pub(crate) fn add(&self, n: u64) {
-        // No read-modify-write: there is one writer. Release: `stats` never shows an effect
+        // No read-modify-write: there is one writer. Release: `metrics` never shows an effect
         // without its cause.
         self.0.store(self.0.load(Relaxed) + n, Release);
     }
@@ -88,7 +88,7 @@ impl Tally {
     }
 }
 
-/// The counters of a P. `stats` shows the sum over all Ps.
+/// The counters of a P. `metrics` shows the sum over all Ps.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) spawned: Counter,

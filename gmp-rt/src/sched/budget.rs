@@ -5,7 +5,7 @@
 //!
 //! The budget never changes a result. It only moves the time at which a goroutine runs.
 //!
-//! 1. A refusal, that is `Pending` from [`poll_go_on`], means "poll again". It never means "not
+//! 1. A refusal, that is `Pending` from [`poll_proceed`], means "poll again". It never means "not
 //!    ready". When its poll ends, the goroutine goes to the back of the global queue if its slice
 //!    is over, and behind the newcomers if it is not.
 //! 2. After a refusal all further checks of the same poll are refused. A combinator that polls
@@ -37,9 +37,9 @@ use std::task::{Context, Poll};
 /// Returns `Pending` if the time slice of the goroutine is over, or if newcomers wait. The
 /// goroutine is then requeued after this poll, and the future must return `Pending`.
 #[inline]
-pub(crate) fn poll_go_on(cx: &Context<'_>) -> Poll<()> {
+pub(crate) fn poll_proceed(cx: &Context<'_>) -> Poll<()> {
     local::with(|local| {
-        let Some(local) = local else { return thread_budget::poll_go_on(cx) };
+        let Some(local) = local else { return thread_budget::poll_proceed(cx) };
         if local.p().count_op() {
             return local.check(cx);
         }
@@ -47,14 +47,14 @@ pub(crate) fn poll_go_on(cx: &Context<'_>) -> Poll<()> {
     })
 }
 
-/// Checks as [`poll_go_on`] does, for a compiled loop that has found its flag raised.
+/// Checks as [`poll_proceed`] does, for a compiled loop that has found its flag raised.
 pub(crate) fn poll_go_on_in_loop(cx: &Context<'_>) -> Poll<()> {
     local::with(|local| {
         if let Some(local) = local {
             local.p().lower_stale_loop_flag();
         }
     });
-    poll_go_on(cx)
+    poll_proceed(cx)
 }
 
 /// Whether a check of the current poll was refused.

@@ -1,10 +1,9 @@
 //! A spent budget never changes a result. Each combinator runs with a budget that ends before it.
 
-use super::poll_go_on;
+use super::poll_proceed;
+use crate::api::runtime::Builder;
 use crate::sched::{local, thread_budget};
-use crate::{
-    Builder, JoinHandle, Ticker, Timer, block_on, sleep, spawn, timeout, timeout_at, yield_now,
-};
+use crate::{JoinHandle, Ticker, Timer, block_on, sleep, spawn, timeout, timeout_at, yield_now};
 use futures::future::{Either, FutureExt, join, poll_fn, select};
 use futures::stream::{FuturesUnordered, StreamExt};
 use std::pin::{Pin, pin};
@@ -42,7 +41,7 @@ fn end_slice() -> PollId {
 /// A primitive that is ready: all of them check the budget first.
 async fn ready_at_once() -> u32 {
     poll_fn(|cx| {
-        ready!(poll_go_on(cx));
+        ready!(poll_proceed(cx));
         Poll::Ready(7)
     })
     .await
@@ -183,7 +182,7 @@ fn an_elapsed_timeout_yields_at_the_end_of_the_slice() {
 fn all_checks_of_a_poll_are_refused_after_the_first() {
     on_one_p(async {
         let poll = end_slice();
-        let refused = poll_fn(|cx| Poll::Ready((0..100).all(|_| poll_go_on(cx).is_pending())));
+        let refused = poll_fn(|cx| Poll::Ready((0..100).all(|_| poll_proceed(cx).is_pending())));
         assert!(refused.await);
         ready_at_once().await;
         assert!(poll.is_over());

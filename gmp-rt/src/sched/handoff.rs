@@ -176,7 +176,7 @@ impl Sched {
     }
 }
 
-/// Runs `f`, which may block, on any thread. See [`crate::blocking()`].
+/// Runs `f`, which may block, on any thread. See [`crate::block_in_place()`].
 #[inline]
 pub(crate) fn blocking<R>(f: impl FnOnce() -> R) -> R {
     local::with(|local| match local {

@@ -155,8 +155,8 @@ impl Bench {
 
     /// Returns how many steals were counted, and how many stolen goroutines.
     fn steals(&self) -> (u64, u64) {
-        let stats = self.local.sched.stats();
-        (stats.steals, stats.stolen)
+        let metrics = self.local.sched.metrics();
+        (metrics.steals, metrics.stolen)
     }
 
     fn worker(&self) -> Worker<'_> {

@@ -1,7 +1,7 @@
 //! Shutdowns at instants that a program cannot choose. A failure hangs.
 
 use super::*;
-use crate::Builder;
+use crate::api::runtime::Builder;
 use crate::g::cell::Newborn;
 use crate::g::origin::Origin;
 use crate::g::{Birth, Ids};

@@ -47,8 +47,8 @@ impl Schedule for Gmp {
         })
     }
 
-    fn poll_go_on(cx: &Context<'_>) -> Poll<()> {
-        super::budget::poll_go_on(cx)
+    fn poll_proceed(cx: &Context<'_>) -> Poll<()> {
+        super::budget::poll_proceed(cx)
     }
 
     fn panicked(g: &G, payload: &(dyn Any + Send)) {

@@ -52,9 +52,9 @@ pub(super) fn begin_poll() {
     BUDGET.set(Budget::FRESH);
 }
 
-/// See [`super::budget::poll_go_on`].
+/// See [`super::budget::poll_proceed`].
 #[inline]
-pub(super) fn poll_go_on(cx: &Context<'_>) -> Poll<()> {
+pub(super) fn poll_proceed(cx: &Context<'_>) -> Poll<()> {
     let budget = BUDGET.get();
     match budget.left {
         0 => Poll::Ready(()),

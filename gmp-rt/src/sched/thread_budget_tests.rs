@@ -1,6 +1,6 @@
 //! `block_on` interrupts a future that never waits.
 
-use super::{BUDGET, Budget, enter, poll_go_on, was_refused};
+use super::{BUDGET, Budget, enter, poll_proceed, was_refused};
 use crate::tuning::{SERVICE_OPS, SLICE};
 use crate::util::clock;
 use crate::{block_on, checkpoint, sleep, timeout};
@@ -21,7 +21,7 @@ pub(in crate::sched) fn end_slice() {
 /// A primitive that is ready: all of them check the budget first.
 async fn ready_at_once() {
     poll_fn(|cx| {
-        ready!(poll_go_on(cx));
+        ready!(poll_proceed(cx));
         Poll::Ready(())
     })
     .await;
@@ -75,7 +75,7 @@ fn a_short_future_is_not_refused() {
 
 #[test]
 fn all_checks_of_a_poll_are_refused_after_the_first() {
-    let refused = |cx: &mut Context<'_>| (0..50).all(|_| poll_go_on(cx).is_pending());
+    let refused = |cx: &mut Context<'_>| (0..50).all(|_| poll_proceed(cx).is_pending());
     let mut poll = 0;
     block_on(poll_fn(|cx| {
         poll += 1;
@@ -84,7 +84,7 @@ fn all_checks_of_a_poll_are_refused_after_the_first() {
             assert!(refused(cx));
             return Poll::Pending;
         }
-        assert!(poll_go_on(cx).is_ready(), "the next poll has a slice of its own");
+        assert!(poll_proceed(cx).is_ready(), "the next poll has a slice of its own");
         Poll::Ready(())
     }));
 }
@@ -93,7 +93,7 @@ fn all_checks_of_a_poll_are_refused_after_the_first() {
 fn a_poll_that_never_ends_is_not_refused_for_ever() {
     block_on(poll_fn(|cx| {
         end_slice();
-        while poll_go_on(cx).is_pending() {}
+        while poll_proceed(cx).is_pending() {}
         assert!(was_refused(), "a combinator has to poll once more before it decides");
         Poll::Ready(())
     }));
@@ -126,7 +126,7 @@ fn a_nested_call_and_its_panic_keep_the_budget_of_the_outer_one() {
         block_on(ready_at_once());
         let panics = || block_on(async { panic!("expected by the test") });
         assert!(std::panic::catch_unwind(panics).is_err());
-        assert!(poll_go_on(cx).is_pending());
+        assert!(poll_proceed(cx).is_pending());
         Poll::<()>::Ready(())
     }));
 }
@@ -135,9 +135,9 @@ fn a_nested_call_and_its_panic_keep_the_budget_of_the_outer_one() {
 fn outside_of_block_on_nothing_is_refused() {
     let waker = futures::task::noop_waker();
     let mut cx = Context::from_waker(&waker);
-    assert!((0..10 * SERVICE_OPS).all(|_| poll_go_on(&cx).is_ready()));
+    assert!((0..10 * SERVICE_OPS).all(|_| poll_proceed(&cx).is_ready()));
     drop(enter());
     assert_eq!(BUDGET.get().left, 0);
     cx = Context::from_waker(Waker::noop());
-    assert!(poll_go_on(&cx).is_ready());
+    assert!(poll_proceed(&cx).is_ready());
 }

@@ -85,7 +85,7 @@ fn blocked_goroutines_beyond_the_thread_limit_run_later() {
             let (started, gate) = (started.clone(), gate.clone());
             let goroutine = async move {
                 started.fetch_add(1, Ordering::Relaxed);
-                crate::blocking(|| drop(gate.lock().unwrap()));
+                crate::block_in_place(|| drop(gate.lock().unwrap()));
             };
             sched.spawn_outside(goroutine, Origin::site_only(Location::caller()))
         })
@@ -98,7 +98,7 @@ fn blocked_goroutines_beyond_the_thread_limit_run_later() {
     for handle in blocked {
         crate::block_on(handle).unwrap();
     }
-    assert!(sched.stats().threads <= 3);
+    assert!(sched.metrics().threads <= 3);
     sched.close();
     assert!(sched.threads.join_until(None).is_empty());
 }

@@ -157,7 +157,7 @@ fn report(culprit: &Culprit<'_>) {
         ":",
         decimal(culprit.line.into(), &mut line),
         ", overflows the stack of its thread: box or unroll the recursion, or set ",
-        "gmp::Builder::thread_stack_size\n",
+        "gmp::runtime::Builder::thread_stack_size\n",
     ];
     let parts = parts
         .map(|part| libc::iovec { iov_base: part.as_ptr().cast_mut().cast(), iov_len: part.len() });

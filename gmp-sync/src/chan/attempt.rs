@@ -5,7 +5,7 @@ use super::recv::{GaveUp, Leave};
 use super::shared::Chan;
 use super::{Receiver, TryRecvError, TrySendError};
 use crate::tuning::{COMMITTED, RENDEZVOUS};
-use gmp_rt::park::block_on_for;
+use gmp_rt::task::park::block_on_for;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;

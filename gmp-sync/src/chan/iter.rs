@@ -2,19 +2,15 @@
 
 use super::Receiver;
 
-/// The iterator of [`Receiver::iter`].
+/// The iterator of [`Receiver::iter_blocking`].
 #[derive(Debug)]
-pub struct Iter<'a, T>(&'a Receiver<T>);
+pub struct IterBlocking<'a, T>(&'a Receiver<T>);
 
 /// The iterator of [`Receiver::try_iter`].
 #[derive(Debug)]
 pub struct TryIter<'a, T>(&'a Receiver<T>);
 
-/// The iterator of a consumed [`Receiver`].
-#[derive(Debug)]
-pub struct IntoIter<T>(Receiver<T>);
-
-impl<'a, T> Iter<'a, T> {
+impl<'a, T> IterBlocking<'a, T> {
     pub(super) fn new(receiver: &'a Receiver<T>) -> Self {
         Self(receiver)
     }
@@ -26,13 +22,7 @@ impl<'a, T> TryIter<'a, T> {
     }
 }
 
-impl<T> IntoIter<T> {
-    pub(super) fn new(receiver: Receiver<T>) -> Self {
-        Self(receiver)
-    }
-}
-
-impl<T> Iterator for Iter<'_, T> {
+impl<T> Iterator for IterBlocking<'_, T> {
     type Item = T;
 
     fn next(&mut self) -> Option<T> {
@@ -45,13 +35,5 @@ impl<T> Iterator for TryIter<'_, T> {
 
     fn next(&mut self) -> Option<T> {
         self.0.try_recv().ok()
-    }
-}
-
-impl<T> Iterator for IntoIter<T> {
-    type Item = T;
-
-    fn next(&mut self) -> Option<T> {
-        self.0.recv_blocking().ok()
     }
 }

@@ -16,8 +16,8 @@
 //! would then hold for all receivers in all cases, at the cost of one more lock per handover. A
 //! count of untaken values, with which no receive would return "closed" too early, needs an atomic
 //! operation per handover. Every receive would pay for both, and only dropped receives need them.
-//! So the operations of this crate that cancel a receive decide under the lock ([`Recv::give_up`])
-//! and keep its value. The effect of drops is documented.
+//! So the operations of this crate that cancel a receive decide under the lock
+//! (`RecvFut::give_up`) and keep its value. The effect of drops is documented.
 
 mod attempt;
 pub(crate) mod core;
@@ -35,19 +35,21 @@ pub(crate) mod waits;
 pub use self::error::{
     RecvError, RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError,
 };
-pub use self::iter::{IntoIter, Iter, TryIter};
-pub use self::recv::Recv;
-pub use self::send::Send;
+pub use self::iter::{IterBlocking, TryIter};
+pub use crate::select::{SelectCase, recv_any, select_cases};
 
 use self::core::Phase;
 use self::pipe::Pipe;
+use self::recv::RecvFut;
+use self::send::SendFut;
 use self::shared::Chan;
 use self::waits::Side;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Creates a channel with a buffer for `cap` values (Go: `make(chan T, cap)`).
+/// Creates a channel with a buffer for `cap` values and returns its two ends (Go: `make(chan T,
+/// cap)`).
 ///
 /// With a `cap` of 0, each send waits for a receive. Both ends can be cloned and used by any number
 /// of goroutines and threads. When all senders are dropped, or either end [closes](Sender::close)
@@ -61,7 +63,8 @@ use std::time::Duration;
 /// # Examples
 ///
 /// ```
-/// use gmp_sync::chan;
+/// # use gmp_sync as gmp;
+/// use gmp::chan;
 ///
 /// gmp_rt::block_on(async {
 ///     let (tx, rx) = chan::<u32>(0);
@@ -77,6 +80,7 @@ use std::time::Duration;
 ///     assert_eq!(sum, 6);
 /// });
 /// ```
+#[doc(alias("make", "channel", "mpsc", "mpmc", "make_chan"))]
 #[must_use]
 #[track_caller]
 pub fn chan<T>(cap: usize) -> (Sender<T>, Receiver<T>) {
@@ -89,19 +93,48 @@ pub fn chan<T>(cap: usize) -> (Sender<T>, Receiver<T>) {
     new(cap.min(usize::MAX - 1))
 }
 
-/// Creates a channel with an unbounded buffer: a send never waits.
+/// Creates a channel with a buffer for `cap` values. The same as [`chan`](self::chan()).
+///
+/// With [`unbounded`] it makes a pair of names that need no import of the function `chan`.
+///
+/// # Panics
+///
+/// As [`chan`](self::chan()).
 ///
 /// # Examples
 ///
 /// ```
-/// let (tx, rx) = gmp_sync::unbounded_chan();
+/// # use gmp_sync as gmp;
+/// use gmp::chan;
+///
+/// let (tx, rx) = chan::bounded(1);
+/// tx.try_send("a").unwrap();
+/// assert!(tx.is_full());
+/// assert_eq!(rx.try_recv(), Ok("a"));
+/// ```
+#[must_use]
+#[track_caller]
+pub fn bounded<T>(cap: usize) -> (Sender<T>, Receiver<T>) {
+    chan(cap)
+}
+
+/// Creates a channel with an unbounded buffer and returns its two ends. A send never waits.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_sync as gmp;
+/// use gmp::chan;
+///
+/// let (tx, rx) = chan::unbounded();
 /// for n in 0..1000 {
 ///     tx.try_send(n).unwrap();
 /// }
 /// assert_eq!((rx.len(), rx.cap()), (1000, None));
 /// ```
+#[doc(alias("unbounded_channel", "unbounded_chan"))]
 #[must_use]
-pub fn unbounded_chan<T>() -> (Sender<T>, Receiver<T>) {
+pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
     new(usize::MAX)
 }
 
@@ -111,7 +144,7 @@ fn new<T>(cap: usize) -> (Sender<T>, Receiver<T>) {
     (sender, Receiver { chan, pipe: Pipe::new(Side::Stream) })
 }
 
-/// The sending end of a channel. See [`chan`].
+/// The sending end of a channel. See [`chan`](self::chan()).
 ///
 /// Also a [`Sink`](futures::Sink).
 pub struct Sender<T> {
@@ -119,10 +152,25 @@ pub struct Sender<T> {
     pipe: Pipe<T>,
 }
 
-/// The receiving end of a channel. See [`chan`].
+/// The receiving end of a channel. See [`chan`](self::chan()).
 ///
-/// Also a [`Stream`](futures::Stream). External threads can use it as an iterator:
-/// [`iter`](Self::iter).
+/// A loop over all values until the channel is closed:
+///
+/// ```
+/// # use gmp_sync as gmp;
+/// # gmp_rt::block_on(async {
+/// # let (tx, rx) = gmp::chan(2);
+/// # tx.send(1).await.unwrap();
+/// # drop(tx);
+/// while let Ok(v) = rx.recv().await {
+///     println!("{v}");
+/// }
+/// # });
+/// ```
+///
+/// It is no iterator, because an iterator would block the thread. It is a
+/// [`Stream`](futures::Stream), and external threads have
+/// [`iter_blocking`](Self::iter_blocking).
 pub struct Receiver<T> {
     pub(crate) chan: Arc<Chan<T>>,
     pipe: Pipe<T>,
@@ -143,9 +191,10 @@ impl<T> Sender<T> {
     /// If the future is dropped while it waits, the value is not sent and is dropped too. To keep
     /// the value, use [`select!`](macro@crate::select): a send case that is not chosen does not
     /// move its value.
+    #[doc(alias("<-", "send_async"))]
     #[inline]
-    pub fn send(&self, value: T) -> Send<'_, T> {
-        Send::new(self, value)
+    pub fn send(&self, value: T) -> SendFut<'_, T> {
+        SendFut::new(self, value)
     }
 
     /// Sends a value if that is possible without waiting.
@@ -162,7 +211,8 @@ impl<T> Sender<T> {
     /// # Examples
     ///
     /// ```
-    /// use gmp_sync::{TrySendError, chan};
+    /// # use gmp_sync as gmp;
+    /// use gmp::chan::{TrySendError, chan};
     ///
     /// let (tx, rx) = chan(1);
     /// assert_eq!(tx.try_send("a"), Ok(()));
@@ -195,6 +245,7 @@ impl<T> Sender<T> {
     /// # Errors
     ///
     /// As [`send`](Self::send).
+    #[doc(alias = "blocking_send")]
     pub fn send_blocking(&self, value: T) -> Result<(), SendError<T>> {
         gmp_rt::block_on(self.send(value))
     }
@@ -244,9 +295,10 @@ impl<T> Receiver<T> {
     /// case of [`select!`](macro@crate::select) drop receives. [`recv_timeout`](Self::recv_timeout)
     /// returns a value that was handed to it. A receive case of `select!` that is not chosen gets
     /// no value.
+    #[doc(alias("recv_async", "next"))]
     #[inline]
-    pub fn recv(&self) -> Recv<'_, T> {
-        Recv::new(self)
+    pub fn recv(&self) -> RecvFut<'_, T> {
+        RecvFut::new(self)
     }
 
     /// Receives a value if one is available without waiting.
@@ -269,7 +321,8 @@ impl<T> Receiver<T> {
     /// # Examples
     ///
     /// ```
-    /// use gmp_sync::{TryRecvError, chan};
+    /// # use gmp_sync as gmp;
+    /// use gmp::chan::{TryRecvError, chan};
     ///
     /// let (tx, rx) = chan(1);
     /// assert_eq!(rx.try_recv(), Err(TryRecvError::Empty));
@@ -309,6 +362,7 @@ impl<T> Receiver<T> {
     /// # Errors
     ///
     /// As [`recv`](Self::recv).
+    #[doc(alias = "blocking_recv")]
     pub fn recv_blocking(&self) -> Result<T, RecvError> {
         gmp_rt::block_on(self.recv())
     }
@@ -322,10 +376,11 @@ impl<T> Receiver<T> {
     /// ```
     /// let (tx, rx) = gmp_sync::chan(4);
     /// std::thread::spawn(move || (1..=4).for_each(|n| tx.send_blocking(n).unwrap()));
-    /// assert_eq!(rx.iter().sum::<i32>(), 10);
+    /// assert_eq!(rx.iter_blocking().sum::<i32>(), 10);
     /// ```
-    pub fn iter(&self) -> Iter<'_, T> {
-        Iter::new(self)
+    #[doc(alias("range", "blocking_iter"))]
+    pub fn iter_blocking(&self) -> IterBlocking<'_, T> {
+        IterBlocking::new(self)
     }
 
     /// Returns an iterator over the available values. Each step is a [`try_recv`](Self::try_recv).
@@ -376,6 +431,7 @@ macro_rules! both_ends {
             }
 
             /// Returns the capacity of the buffer, or `None` if it is unbounded.
+            #[doc(alias("capacity", "max_capacity"))]
             #[must_use]
             pub fn cap(&self) -> Option<usize> {
                 let cap = self.chan.with(|core| core.capacity());
@@ -389,6 +445,7 @@ macro_rules! both_ends {
             }
 
             /// Whether both are ends of the same channel.
+            #[doc(alias = "is_same")]
             #[must_use]
             pub fn same_channel(&self, other: &Self) -> bool {
                 Arc::ptr_eq(&self.chan, &other.chan)
@@ -440,24 +497,6 @@ impl<T> Drop for Receiver<T> {
             let rest = self.chan.with(|core| core.take_buffer());
             drop(rest);
         }
-    }
-}
-
-impl<'a, T> IntoIterator for &'a Receiver<T> {
-    type Item = T;
-    type IntoIter = Iter<'a, T>;
-
-    fn into_iter(self) -> Iter<'a, T> {
-        self.iter()
-    }
-}
-
-impl<T> IntoIterator for Receiver<T> {
-    type Item = T;
-    type IntoIter = IntoIter<T>;
-
-    fn into_iter(self) -> IntoIter<T> {
-        IntoIter::new(self)
     }
 }
 

@@ -11,7 +11,7 @@ use super::{Receiver, SendError, Sender};
 use crate::waitq::{Node, State};
 use futures::sink::Sink;
 use futures::stream::{FusedStream, Stream};
-use gmp_rt::park::{StorableWaker, WaitReason, note_wait, poll_go_on};
+use gmp_rt::task::park::{StorableWaker, WaitReason, note_wait, poll_proceed};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -62,7 +62,7 @@ impl<T> Stream for Receiver<T> {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
         let this = &mut *self;
-        ready!(poll_go_on(cx));
+        ready!(poll_proceed(cx));
         let mut summoned = None;
         let polled = this.pipe.poll(&this.chan, cx, |core| match core.take_for_stream() {
             Take::Value(value, fired) => Some(Some((value, fired))),
@@ -109,7 +109,7 @@ impl<T> Sink<T> for Sender<T> {
 
     fn poll_ready(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         let this = &mut *self;
-        ready!(poll_go_on(cx));
+        ready!(poll_proceed(cx));
         let polled = this.pipe.poll(&this.chan, cx, |core| core.may_send().then_some(()));
         if polled.is_pending() {
             note_wait(cx, WaitReason::ChanSend, this.chan.id());

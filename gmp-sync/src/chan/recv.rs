@@ -6,7 +6,7 @@ use super::wait::{Parcel, Place, Wait};
 use super::waits::Summoned;
 use super::{Receiver, RecvError};
 use crate::waitq::{Fired, Node, Spot, State};
-use gmp_rt::park::{StorableWaker, WaitReason, note_wait, poll_go_on};
+use gmp_rt::task::park::{StorableWaker, WaitReason, note_wait, poll_proceed};
 use pin_project_lite::pin_project;
 use std::fmt;
 use std::pin::Pin;
@@ -15,13 +15,13 @@ use std::task::{Context, Poll, ready};
 pin_project! {
     /// The future of [`Receiver::recv`].
     #[must_use = "futures do nothing unless awaited"]
-    pub struct Recv<'a, T> {
+    pub struct RecvFut<'a, T> {
         pub(crate) receiver: &'a Receiver<T>,
         #[pin]
         pub(crate) spot: Spot<Wait<T>>,
     }
 
-    impl<T> PinnedDrop for Recv<'_, T> {
+    impl<T> PinnedDrop for RecvFut<'_, T> {
         #[inline]
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
@@ -30,7 +30,7 @@ pin_project! {
     }
 }
 
-impl<'a, T> Recv<'a, T> {
+impl<'a, T> RecvFut<'a, T> {
     pub(super) fn new(receiver: &'a Receiver<T>) -> Self {
         Self { receiver, spot: Spot::new() }
     }
@@ -101,23 +101,23 @@ unsafe fn is_promised<T>(node: Pin<&mut Node<Wait<T>>>) -> bool {
     node.state() == State::Queued && unsafe { node.locked(|wait| wait.place) } == Place::Promised
 }
 
-impl<T> fmt::Debug for Recv<'_, T> {
+impl<T> fmt::Debug for RecvFut<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Recv").field("state", &self.spot.state()).finish()
+        f.debug_struct("RecvFut").field("state", &self.spot.state()).finish()
     }
 }
 
-impl<T> Future for Recv<'_, T> {
+impl<T> Future for RecvFut<'_, T> {
     type Output = Result<T, RecvError>;
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        ready!(poll_go_on(cx));
+        ready!(poll_proceed(cx));
         self.poll_unbudgeted(cx)
     }
 }
 
-impl<T> Recv<'_, T> {
+impl<T> RecvFut<'_, T> {
     /// Polls, even if the time slice is over.
     #[inline(always)]
     pub(super) fn poll_unbudgeted(
@@ -168,7 +168,7 @@ fn take_or_wait<T>(
             Take::Empty => Summoned::No,
         };
         let node = spot.make(Wait::new(Parcel::Nothing));
-        // SAFETY: pinned in its place; the drop of `Recv` calls `cancel`.
+        // SAFETY: pinned in its place; the drop of `RecvFut` calls `cancel`.
         unsafe { core.wait_to_receive(node, Some(waker.store()), summoned) };
         Next::Wait
     });

@@ -6,7 +6,7 @@ use super::wait::{Parcel, Wait};
 use super::waits::Entry;
 use super::{SendError, Sender, TrySendError, attempt};
 use crate::waitq::{Node, Spot, State};
-use gmp_rt::park::{StorableWaker, WaitReason, note_wait, poll_go_on};
+use gmp_rt::task::park::{StorableWaker, WaitReason, note_wait, poll_proceed};
 use pin_project_lite::pin_project;
 use std::fmt;
 use std::pin::Pin;
@@ -16,7 +16,7 @@ use std::task::{Context, Poll, ready};
 pin_project! {
     /// The future of [`Sender::send`].
     #[must_use = "futures do nothing unless awaited"]
-    pub struct Send<'a, T> {
+    pub struct SendFut<'a, T> {
         sender: &'a Sender<T>,
         // Moves into the node when the send begins to wait.
         value: Option<T>,
@@ -24,7 +24,7 @@ pin_project! {
         spot: Spot<Wait<T>>,
     }
 
-    impl<T> PinnedDrop for Send<'_, T> {
+    impl<T> PinnedDrop for SendFut<'_, T> {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
             cancel(&this.sender.chan, this.spot);
@@ -32,7 +32,7 @@ pin_project! {
     }
 }
 
-impl<'a, T> Send<'a, T> {
+impl<'a, T> SendFut<'a, T> {
     pub(super) fn new(sender: &'a Sender<T>, value: T) -> Self {
         Self { sender, value: Some(value), spot: Spot::new() }
     }
@@ -58,23 +58,23 @@ impl<'a, T> Send<'a, T> {
     }
 }
 
-impl<T> fmt::Debug for Send<'_, T> {
+impl<T> fmt::Debug for SendFut<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Send").field("state", &self.spot.state()).finish()
+        f.debug_struct("SendFut").field("state", &self.spot.state()).finish()
     }
 }
 
-impl<T> Future for Send<'_, T> {
+impl<T> Future for SendFut<'_, T> {
     type Output = Result<(), SendError<T>>;
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        ready!(poll_go_on(cx));
+        ready!(poll_proceed(cx));
         self.poll_unbudgeted(cx)
     }
 }
 
-impl<T> Send<'_, T> {
+impl<T> SendFut<'_, T> {
     /// Polls, even if the time slice is over.
     #[inline(always)]
     pub(super) fn poll_unbudgeted(
@@ -124,7 +124,7 @@ fn push_or_wait<T>(
     let pushed = locked.with(|core| match core.push(value) {
         Push::Full(value) => {
             let node = spot.make(Wait::new(Parcel::Value(value)));
-            // SAFETY: pinned in its place; the drop of `Send` calls `cancel`.
+            // SAFETY: pinned in its place; the drop of `SendFut` calls `cancel`.
             unsafe { core.wait_to_send(node, Some(waker.store()), Entry::Last) };
             None
         }

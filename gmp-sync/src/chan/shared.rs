@@ -9,8 +9,8 @@
 
 use super::core::{Core, Phase};
 use crate::wakers::Wakers;
-use gmp_rt::park::StorableWaker;
 use gmp_rt::prim::{AtomicBool, Ordering, RawLock, UnsafeCell};
+use gmp_rt::task::park::StorableWaker;
 use std::fmt;
 use std::task::Waker;
 

@@ -4,7 +4,7 @@
 //! The waker runs a hook when a clone of it is dropped. No two clones are equal. So a receive that
 //! is polled again replaces its clone, and the hook runs between two steps of the receive.
 
-use super::{Receiver, RecvTimeoutError, Sender, TryRecvError, chan, unbounded_chan};
+use super::{Receiver, RecvTimeoutError, Sender, TryRecvError, chan, unbounded};
 use std::cell::RefCell;
 use std::pin::pin;
 use std::rc::Rc;
@@ -125,7 +125,7 @@ fn buffer_bytes<T>(tx: &Sender<T>) -> usize {
 
 #[test]
 fn a_drained_channel_returns_the_memory_of_a_burst() {
-    let (tx, rx) = unbounded_chan::<[u64; 8]>();
+    let (tx, rx) = unbounded::<[u64; 8]>();
     let send = |n: u64| tx.try_send([n; 8]).unwrap();
     (0..100_000).for_each(send);
     assert!(buffer_bytes(&tx) >= 6_400_000);
@@ -153,7 +153,7 @@ fn a_small_buffer_keeps_its_memory() {
 
 #[test]
 fn values_without_size_pass_through_an_unbounded_channel() {
-    let (tx, rx) = unbounded_chan::<()>();
+    let (tx, rx) = unbounded::<()>();
     (0..100_000).for_each(|_| tx.try_send(()).unwrap());
     assert_eq!(rx.try_iter().count(), 100_000);
 }

@@ -10,7 +10,7 @@
 use super::recv::{GaveUp, Leave};
 use super::{Receiver, RecvTimeoutError, SendError, SendTimeoutError, Sender, TrySendError};
 use crate::tuning::{COMMITTED, RENDEZVOUS};
-use gmp_rt::park::poll_go_on;
+use gmp_rt::task::park::poll_proceed;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::{Poll, ready};
@@ -24,7 +24,7 @@ pub(super) async fn recv<T>(
     let mut late = pin!(gmp_rt::sleep(limit));
     let mut stage = Stage::Limit;
     poll_fn(|cx| {
-        ready!(poll_go_on(cx));
+        ready!(poll_proceed(cx));
         if let Poll::Ready(result) = recv.as_mut().poll_unbudgeted(cx) {
             return Poll::Ready(result.map_err(|_| RecvTimeoutError::Closed));
         }
@@ -38,7 +38,7 @@ pub(super) async fn recv<T>(
                 // The sender needs time to run, or a loop of short receives starves it.
                 Stage::Limit if recv.as_mut().is_promised() => {
                     stage = Stage::Rendezvous;
-                    late.reset(Instant::now() + RENDEZVOUS);
+                    late.reset_at(Instant::now() + RENDEZVOUS);
                     continue;
                 }
                 Stage::Limit | Stage::Rendezvous => Leave::Uncommitted,
@@ -49,7 +49,7 @@ pub(super) async fn recv<T>(
                 GaveUp::Empty => Err(RecvTimeoutError::Timeout),
                 GaveUp::Committed => {
                     stage = Stage::Committed;
-                    late.reset(Instant::now() + COMMITTED);
+                    late.reset_at(Instant::now() + COMMITTED);
                     continue;
                 }
             });
@@ -77,7 +77,7 @@ pub(super) async fn send<T>(
     let mut send = pin!(sender.send(value));
     let mut late = pin!(gmp_rt::sleep(limit));
     poll_fn(|cx| {
-        ready!(poll_go_on(cx));
+        ready!(poll_proceed(cx));
         if let Poll::Ready(result) = send.as_mut().poll_unbudgeted(cx) {
             return Poll::Ready(result.map_err(|SendError(v)| SendTimeoutError::Closed(v)));
         }

@@ -2,7 +2,7 @@
 
 use crate::claim::Claim;
 use crate::waitq::Verdict;
-use gmp_rt::park::StoredWaker;
+use gmp_rt::task::park::StoredWaker;
 use std::ptr::NonNull;
 
 /// The data that a wait keeps in its node.

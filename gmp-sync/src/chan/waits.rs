@@ -4,7 +4,7 @@ use super::core::Core;
 use super::wait::{Parcel, Place, Wait};
 use crate::waitq::{Node, Queue, State};
 use crate::wakers::Wakers;
-use gmp_rt::park::{StorableWaker, StoredWaker};
+use gmp_rt::task::park::{StorableWaker, StoredWaker};
 use std::pin::Pin;
 
 /// The kind of end that leaves a listener.

@@ -5,7 +5,8 @@ use super::scope::{End, Scope};
 use std::error::Error;
 use std::sync::Arc;
 
-/// Ends the context that it was created with (Go: `CancelFunc` and `CancelCauseFunc`).
+/// Ends the context that it was created with: `canceller.cancel()` (Go: `CancelFunc` and
+/// `CancelCauseFunc`).
 ///
 /// Clones end the same context. The first call determines the result; later calls do nothing. When
 /// a call returns, the context and all contexts that derive from it have ended, whichever call
@@ -17,8 +18,8 @@ use std::sync::Arc;
 /// # Examples
 ///
 /// ```
-/// # use gmp_sync as sync;
-/// use sync::Context;
+/// # use gmp_sync as gmp;
+/// use gmp::context::Context;
 ///
 /// let (ctx, canceller) = Context::background().with_cancel();
 /// {
@@ -27,6 +28,7 @@ use std::sync::Arc;
 /// }
 /// assert!(ctx.err().is_some());
 /// ```
+#[doc(alias = "CancelFunc")]
 #[derive(Clone, Debug)]
 #[must_use = "without it only a parent or a deadline can end the context"]
 pub struct Canceller {
@@ -39,19 +41,20 @@ impl Canceller {
     }
 
     /// Ends the context: [`err`](super::Context::err) and [`cause`](super::Context::cause) are
-    /// [`ContextError::Canceled`] from now on.
+    /// [`ContextError::Cancelled`] from now on.
+    #[doc(alias = "cancel_func")]
     pub fn cancel(&self) {
         self.end(None);
     }
 
-    /// Ends the context: [`err`](super::Context::err) is [`ContextError::Canceled`] and
+    /// Ends the context: [`err`](super::Context::err) is [`ContextError::Cancelled`] and
     /// [`cause`](super::Context::cause) is `cause` from now on.
     ///
     /// # Examples
     ///
     /// ```
-    /// # use gmp_sync as sync;
-    /// use sync::Context;
+    /// # use gmp_sync as gmp;
+    /// use gmp::context::Context;
     ///
     /// let (ctx, canceller) = Context::background().with_cancel();
     /// canceller.cancel_cause("out of coffee");
@@ -62,7 +65,7 @@ impl Canceller {
     }
 
     pub(crate) fn end(&self, cause: Option<Cause>) {
-        self.scope.end(End::new(ContextError::Canceled, cause));
+        self.scope.end(End::new(ContextError::Cancelled, cause));
     }
 
     /// Turns it into a guard that ends the context on drop.

@@ -5,7 +5,7 @@ use super::scope::{Scope, State};
 use crate::waiter::{Abandoned, Home, Waiter};
 use crate::waitq::Queue;
 use crate::wakers::Wakers;
-use gmp_rt::park::{WaitReason, note_wait};
+use gmp_rt::task::park::{WaitReason, note_wait};
 use pin_project_lite::pin_project;
 use std::ops::{ControlFlow, Deref};
 use std::pin::Pin;

@@ -12,19 +12,19 @@ pub type Cause = Arc<dyn Error + Send + Sync>;
 /// # Examples
 ///
 /// ```
-/// # use gmp_sync as sync;
-/// use sync::{Context, ContextError};
+/// # use gmp_sync as gmp;
+/// use gmp::context::{Context, ContextError};
 ///
 /// let (ctx, canceller) = Context::background().with_cancel();
 /// canceller.cancel();
-/// assert_eq!(ctx.err(), Some(ContextError::Canceled));
-/// assert_eq!(ContextError::Canceled.to_string(), "context canceled");
+/// assert_eq!(ctx.err(), Some(ContextError::Cancelled));
+/// assert_eq!(ContextError::Cancelled.to_string(), "context canceled");
 /// assert!(ContextError::DeadlineExceeded.is_timeout());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ContextError {
     /// The context was cancelled.
-    Canceled,
+    Cancelled,
     /// The deadline has passed.
     DeadlineExceeded,
 }
@@ -40,7 +40,7 @@ impl ContextError {
 impl fmt::Display for ContextError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Self::Canceled => "context canceled",
+            Self::Cancelled => "context canceled",
             Self::DeadlineExceeded => "context deadline exceeded",
         })
     }

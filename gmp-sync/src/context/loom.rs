@@ -8,7 +8,7 @@ use ::loom::thread;
 use std::sync::Arc;
 
 fn cancelled() -> End {
-    End::new(ContextError::Canceled, None)
+    End::new(ContextError::Cancelled, None)
 }
 
 /// Returns a counter and a call that increments it.
@@ -30,7 +30,7 @@ fn loom_cancel_against_done() {
         let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
         let _ = dropped.as_mut().poll(&mut cx);
         drop(dropped);
-        assert_eq!(block_on(ctx.done()), ContextError::Canceled);
+        assert_eq!(block_on(ctx.done()), ContextError::Cancelled);
         canceling.join().unwrap();
     });
 }
@@ -72,7 +72,7 @@ fn loom_cancel_against_new_child() {
         };
         let child = Scope::new(Some(parent.clone()), None);
         canceling.join().unwrap();
-        assert_eq!(child.err(), Some(ContextError::Canceled));
+        assert_eq!(child.err(), Some(ContextError::Cancelled));
         assert_eq!(parent.dependants(), Dependants { children: 0, calls: 0 });
     });
 }

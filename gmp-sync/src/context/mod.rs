@@ -1,23 +1,22 @@
 //! `Context`: cancellation, deadlines and values.
 //!
-//! A context consists of two references: to the [scope] that it ends with, and to the chain of its
-//! [values]. Deriving a context replaces one of them. There is no goroutine per context: the thread
+//! A context consists of two references: to the `scope` that it ends with, and to the chain of its
+//! `values`. Deriving a context replaces one of them. There is no goroutine per context: the thread
 //! that ends a scope ends its children, and deadlines are timers.
 
 mod after_done;
 mod canceller;
 #[expect(unsafe_code, reason = "is the home of waiters")]
-mod done;
+pub(crate) mod done;
 mod error;
 mod scope;
 mod values;
 
 pub use self::after_done::AfterDone;
 pub use self::canceller::{CancelGuard, Canceller};
-pub use self::done::Done;
 pub use self::error::{Cause, ContextError};
 
-use self::done::ScopeRef;
+use self::done::{Done, ScopeRef};
 use self::scope::{End, Scope};
 use self::values::Values;
 use std::any::Any;
@@ -26,6 +25,24 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// Returns the root context (Go: `context.Background()`). The same as [`Context::background`].
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_sync as gmp;
+/// use gmp::context;
+/// use std::time::Duration;
+///
+/// let (ctx, _canceller) = context::background().with_timeout(Duration::from_secs(60));
+/// assert!(ctx.err().is_none());
+/// ```
+#[doc(alias("Background", "TODO"))]
+#[must_use]
+pub const fn background() -> Context {
+    Context::background()
+}
 
 /// Carries a deadline, a cancellation and values through calls and goroutines (Go:
 /// `context.Context`).
@@ -40,9 +57,9 @@ use std::time::{Duration, Instant};
 /// # Examples
 ///
 /// ```
-/// # use gmp_sync as sync;
+/// # use gmp_sync as gmp;
 /// use std::time::Duration;
-/// use sync::{Context, ContextError};
+/// use gmp::context::{Context, ContextError};
 ///
 /// async fn work(ctx: Context) -> ContextError {
 ///     ctx.done().await
@@ -57,9 +74,10 @@ use std::time::{Duration, Instant};
 ///     assert!(ctx.err().is_none(), "a child's end is its own");
 ///
 ///     canceller.cancel_cause("enough");
-///     assert_eq!(worker.await.unwrap(), ContextError::Canceled);
+///     assert_eq!(worker.await.unwrap(), ContextError::Cancelled);
 /// });
 /// ```
+#[doc(alias("CancellationToken", "StopToken", "context"))]
 #[derive(Clone, Default)]
 pub struct Context {
     /// `None` for a context that never ends.
@@ -75,7 +93,7 @@ impl Context {
     }
 
     /// Derives a context that the [`Canceller`] ends, optionally with a cause.
-    #[doc(alias = "with_cancel_cause")]
+    #[doc(alias("WithCancel", "child_token", "WithCancelCause", "with_cancel_cause"))]
     pub fn with_cancel(&self) -> (Self, Canceller) {
         self.with_scope(Scope::new(self.scope.clone(), self.deadline()))
     }
@@ -86,6 +104,7 @@ impl Context {
     /// It ends at once if the deadline has passed. An earlier deadline of the parent takes
     /// precedence. The timer runs on the runtime of the caller, or on the default one outside of
     /// any. If that runtime shuts down first, the default runtime ends the context.
+    #[doc(alias = "WithDeadline")]
     pub fn with_deadline(&self, deadline: Instant) -> (Self, Canceller) {
         self.limited(Some(deadline), None)
     }
@@ -95,9 +114,9 @@ impl Context {
     /// # Examples
     ///
     /// ```
-    /// # use gmp_sync as sync;
+    /// # use gmp_sync as gmp;
     /// use std::time::Instant;
-    /// use sync::{Context, ContextError};
+    /// use gmp::context::{Context, ContextError};
     ///
     /// let now = Instant::now();
     /// let (ctx, _) = Context::background().with_deadline_cause(now, "the shop is closed");
@@ -115,6 +134,7 @@ impl Context {
     /// As [`with_deadline`](Self::with_deadline), with a deadline `timeout` from now.
     ///
     /// A timeout that exceeds the range of the clock means no deadline.
+    #[doc(alias = "WithTimeout")]
     pub fn with_timeout(&self, timeout: Duration) -> (Self, Canceller) {
         self.limited(Instant::now().checked_add(timeout), None)
     }
@@ -156,8 +176,8 @@ impl Context {
     /// # Examples
     ///
     /// ```
-    /// # use gmp_sync as sync;
-    /// use sync::Context;
+    /// # use gmp_sync as gmp;
+    /// use gmp::context::Context;
     ///
     /// struct RequestId(u64);
     /// struct User(&'static str);
@@ -167,6 +187,7 @@ impl Context {
     /// assert_eq!(ctx.value::<User>().map(|user| user.0), Some("gopher"));
     /// assert!(ctx.value::<u64>().is_none());
     /// ```
+    #[doc(alias = "WithValue")]
     #[must_use]
     pub fn with_value<T: Any + Send + Sync>(&self, value: T) -> Self {
         let values = Values::new(self.values.clone(), value);
@@ -178,8 +199,8 @@ impl Context {
     /// # Examples
     ///
     /// ```
-    /// # use gmp_sync as sync;
-    /// use sync::Context;
+    /// # use gmp_sync as gmp;
+    /// use gmp::context::Context;
     ///
     /// let (ctx, canceller) = Context::background().with_value("log").with_cancel();
     /// let cleanup = ctx.without_cancel();
@@ -219,16 +240,16 @@ impl Context {
     /// # Examples
     ///
     /// ```
-    /// # use gmp_sync as sync;
+    /// # use gmp_sync as gmp;
     /// use std::io;
-    /// use sync::{Context, ContextError};
+    /// use gmp::context::{Context, ContextError};
     ///
     /// let (ctx, canceller) = Context::background().with_cancel();
     /// assert!(ctx.cause().is_none());
     /// canceller.cancel_cause(io::Error::from(io::ErrorKind::BrokenPipe));
     /// let cause = ctx.cause().unwrap();
     /// assert_eq!(cause.downcast_ref::<io::Error>().unwrap().kind(), io::ErrorKind::BrokenPipe);
-    /// assert_eq!(ctx.err(), Some(ContextError::Canceled));
+    /// assert_eq!(ctx.err(), Some(ContextError::Cancelled));
     /// ```
     #[must_use]
     pub fn cause(&self) -> Option<Cause> {
@@ -242,6 +263,7 @@ impl Context {
     /// # Cancel safety
     ///
     /// Cancel-safe. A second await returns the same result.
+    #[doc(alias("cancelled", "Done"))]
     pub fn done(&self) -> Done<'_> {
         Done::new(self.scope.as_deref().map(ScopeRef::Borrowed))
     }
@@ -251,11 +273,12 @@ impl Context {
     /// # Cancel safety
     ///
     /// As [`done`](Self::done).
-    pub fn into_done(self) -> Done<'static> {
+    pub fn done_owned(self) -> Done<'static> {
         Done::new(self.scope.map(ScopeRef::Owned))
     }
 
     /// Blocks the thread until the context has ended. See [`done`](Self::done).
+    #[doc(alias = "blocking_done")]
     pub fn done_blocking(&self) -> ContextError {
         gmp_rt::block_on(self.done())
     }
@@ -270,8 +293,8 @@ impl Context {
     /// # Examples
     ///
     /// ```
-    /// # use gmp_sync as sync;
-    /// use sync::Context;
+    /// # use gmp_sync as gmp;
+    /// use gmp::context::Context;
     ///
     /// let (ctx, canceller) = Context::background().with_cancel();
     /// let (told, tell) = std::sync::mpsc::channel::<()>();
@@ -284,7 +307,7 @@ impl Context {
     /// ```
     #[track_caller]
     pub fn after_func(&self, f: impl FnOnce() + Send + 'static) -> AfterDone {
-        let (runtime, site) = (gmp_rt::Handle::current(), Location::caller());
+        let (runtime, site) = (gmp_rt::runtime::Handle::current(), Location::caller());
         let call = move || runtime.spawn_at(async move { f() }, site).detach();
         // A context that never ends gets a new scope, so that `stop` returns the right result.
         let scope = self.scope.clone().unwrap_or_else(|| Scope::new(None, None));

@@ -21,9 +21,9 @@
 use super::error::{Cause, ContextError};
 use crate::waitq::Queue;
 use crate::wakers::Wakers;
-use gmp_rt::AfterFunc;
-use gmp_rt::park::after_func_always;
 use gmp_rt::prim::{AtomicU8, Mutex, Ordering};
+use gmp_rt::task::park::after_func_always;
+use gmp_rt::time::AfterFunc;
 use slab::Slab;
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -209,7 +209,7 @@ impl Scope {
         // Acquire: pairs with the Release in `end_one`.
         match self.ended.load(Ordering::Acquire) {
             LIVE => None,
-            CANCELED => Some(ContextError::Canceled),
+            CANCELED => Some(ContextError::Cancelled),
             _ => Some(ContextError::DeadlineExceeded),
         }
     }
@@ -248,7 +248,7 @@ impl Scope {
             // Release: pairs with the Acquire in `err`.
             self.ended.store(
                 match end.why {
-                    ContextError::Canceled => CANCELED,
+                    ContextError::Cancelled => CANCELED,
                     ContextError::DeadlineExceeded => DEADLINE_EXCEEDED,
                 },
                 Ordering::Release,

@@ -31,8 +31,8 @@ fn a_parent_finishes_its_children() {
     assert_eq!(dependants(&parent), Dependants { children: 2, calls: 1 });
     canceller.cancel();
     assert_eq!(dependants(&parent), NONE);
-    assert!(all.iter().all(|ctx| ctx.err() == Some(ContextError::Canceled)));
-    assert_eq!(parent.with_value("late").err(), Some(ContextError::Canceled));
+    assert!(all.iter().all(|ctx| ctx.err() == Some(ContextError::Cancelled)));
+    assert_eq!(parent.with_value("late").err(), Some(ContextError::Cancelled));
 }
 
 /// `TestChildFinishesFirst`.
@@ -45,7 +45,7 @@ fn a_child_finishes_first() {
         assert!(children().is_none_or(|n| n == 1));
         canceller.cancel();
         assert!(children().is_none_or(|n| n == 0));
-        assert_eq!(child.err(), Some(ContextError::Canceled));
+        assert_eq!(child.err(), Some(ContextError::Cancelled));
         assert_eq!(parent.err(), None);
     }
 }
@@ -123,7 +123,7 @@ fn deep_trees() {
             }
             if cancelled {
                 canceller.cancel();
-                assert_eq!(leaf.err(), Some(ContextError::Canceled));
+                assert_eq!(leaf.err(), Some(ContextError::Cancelled));
             }
             assert_eq!(leaf.value::<usize>(), Some(&(DEEP - 1)));
             drop(leaf);

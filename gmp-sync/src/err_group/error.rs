@@ -30,7 +30,7 @@ pub enum GroupError<E> {
     /// A member returned an error.
     Member(Arc<E>),
     /// A member panicked, with this text.
-    Panicked(Arc<str>),
+    Panic(Arc<str>),
     /// A member was dropped before it was done, because its runtime shut down.
     Cancelled,
 }
@@ -48,7 +48,7 @@ impl<E> GroupError<E> {
     /// Whether a member panicked.
     #[must_use]
     pub fn is_panic(&self) -> bool {
-        matches!(self, Self::Panicked(_))
+        matches!(self, Self::Panic(_))
     }
 }
 
@@ -56,7 +56,7 @@ impl<E> Clone for GroupError<E> {
     fn clone(&self) -> Self {
         match self {
             Self::Member(error) => Self::Member(error.clone()),
-            Self::Panicked(text) => Self::Panicked(text.clone()),
+            Self::Panic(text) => Self::Panic(text.clone()),
             Self::Cancelled => Self::Cancelled,
         }
     }
@@ -66,7 +66,7 @@ impl<E: fmt::Debug> fmt::Debug for GroupError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Member(error) => f.debug_tuple("Member").field(error).finish(),
-            Self::Panicked(text) => f.debug_tuple("Panicked").field(text).finish(),
+            Self::Panic(text) => f.debug_tuple("Panic").field(text).finish(),
             Self::Cancelled => f.write_str("Cancelled"),
         }
     }
@@ -77,7 +77,7 @@ impl<E: fmt::Display> fmt::Display for GroupError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Member(error) => error.fmt(f),
-            Self::Panicked(text) => write!(f, "a member of the group panicked: {text}"),
+            Self::Panic(text) => write!(f, "a member of the group panicked: {text}"),
             Self::Cancelled => f.write_str("a member of the group was cancelled"),
         }
     }

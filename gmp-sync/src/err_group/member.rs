@@ -48,7 +48,7 @@ impl<E> Seat<E> {
             Ok(Err(error)) => self.shared.fail(GroupError::Member(Arc::new(error))),
             Err(payload) => {
                 let text = gmp_rt::panic_message(&*payload).into();
-                self.shared.fail(GroupError::Panicked(text));
+                self.shared.fail(GroupError::Panic(text));
                 resume_unwind(payload);
             }
         }
@@ -59,7 +59,7 @@ impl<E> Drop for Seat<E> {
     fn drop(&mut self) {
         if self.end == Unfinished::Yes {
             let error = match std::thread::panicking() {
-                true => GroupError::Panicked("in a destructor".into()),
+                true => GroupError::Panic("in a destructor".into()),
                 false => GroupError::Cancelled,
             };
             self.shared.fail(error);

@@ -22,8 +22,8 @@ use self::member::Seat;
 use self::state::State;
 use crate::context::{Canceller, Cause, Context};
 use crate::waiter::{Ended, Waiter};
-use gmp_rt::park::{WaitReason, note_wait, poll_go_on};
 use gmp_rt::prim::Mutex;
+use gmp_rt::task::park::{WaitReason, note_wait, poll_proceed};
 use pin_project_lite::pin_project;
 use std::fmt;
 use std::ops::ControlFlow;
@@ -46,7 +46,8 @@ use std::task::{Poll, ready};
 /// ```
 /// # use gmp_sync as sync;
 /// use std::io;
-/// use sync::{Context, ErrGroup};
+/// use sync::ErrGroup;
+/// use sync::context::Context;
 ///
 /// gmp_rt::block_on(async {
 ///     let (group, ctx) = ErrGroup::<io::Error>::with_context(&Context::background());
@@ -67,6 +68,7 @@ use std::task::{Poll, ready};
 ///     assert_eq!(ctx.cause().unwrap().to_string(), "seven");
 /// });
 /// ```
+#[doc(alias("errgroup", "TryJoinSet"))]
 pub struct ErrGroup<E> {
     shared: Arc<Shared<E>>,
 }
@@ -150,8 +152,9 @@ impl<E: Send + Sync + 'static> ErrGroup<E> {
     ///
     /// If the future is dropped before it is ready, the member is not started, and a place that it
     /// was given goes to the next one. A started member continues to run.
+    #[doc(alias("spawn", "Go"))]
     #[track_caller]
-    pub fn go<F>(&self, future: F) -> Start<F, E>
+    pub fn go<F>(&self, future: F) -> ErrGroupGo<F, E>
     where
         F: Future<Output = Result<(), E>> + Send + 'static,
     {
@@ -163,10 +166,11 @@ impl<E: Send + Sync + 'static> ErrGroup<E> {
             false => Some(Box::pin(future)),
         };
         let waiter = Waiter::new(Starting(self.shared.clone()), ());
-        Start { waiter, rest, site: Location::caller() }
+        ErrGroupGo { waiter, rest, site: Location::caller() }
     }
 
     /// As [`go`](Self::go), but blocks the thread until the member is started.
+    #[doc(alias = "blocking_go")]
     #[track_caller]
     pub fn go_blocking<F>(&self, future: F)
     where
@@ -202,7 +206,7 @@ impl<E: Send + Sync + 'static> ErrGroup<E> {
         F: Future<Output = Result<(), E>> + Send + 'static,
     {
         let seat = Seat::new(self.shared.clone());
-        if const { gmp_rt::park::is_large::<F>() } {
+        if const { gmp_rt::task::park::is_large::<F>() } {
             gmp_rt::spawn(Seat::run(Box::pin(future), seat)).detach();
         } else {
             gmp_rt::spawn(Seat::run(future, seat)).detach();
@@ -215,6 +219,7 @@ impl<E: Send + Sync + 'static> ErrGroup<E> {
     /// # Panics
     ///
     /// If a limit is given while members are active. The message is Go's.
+    #[doc(alias = "SetLimit")]
     #[track_caller]
     pub fn set_limit(&self, limit: impl Into<Option<usize>>) {
         let limit = limit.into();
@@ -242,8 +247,8 @@ impl<E: Send + Sync + 'static> ErrGroup<E> {
     /// # Cancel safety
     ///
     /// Cancel-safe. A dropped wait does not end the context.
-    pub fn wait(&self) -> GroupWait<E> {
-        GroupWait { waiter: Waiter::new(Waiting(self.shared.clone()), ()) }
+    pub fn wait(&self) -> ErrGroupWait<E> {
+        ErrGroupWait { waiter: Waiter::new(Waiting(self.shared.clone()), ()) }
     }
 
     /// As [`wait`](Self::wait), but blocks the thread.
@@ -251,6 +256,7 @@ impl<E: Send + Sync + 'static> ErrGroup<E> {
     /// # Errors
     ///
     /// As [`wait`](Self::wait).
+    #[doc(alias = "blocking_wait")]
     pub fn wait_blocking(&self) -> Result<(), GroupError<E>> {
         gmp_rt::block_on(self.wait())
     }
@@ -271,18 +277,18 @@ impl<E> fmt::Debug for ErrGroup<E> {
 pin_project! {
     /// The future of [`ErrGroup::wait`].
     #[must_use = "futures do nothing unless awaited"]
-    pub struct GroupWait<E> {
+    pub struct ErrGroupWait<E> {
         #[pin]
         waiter: Waiter<Waiting<E>>,
     }
 }
 
-impl<E> Future for GroupWait<E> {
+impl<E> Future for ErrGroupWait<E> {
     type Output = Result<(), GroupError<E>>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut std::task::Context<'_>) -> Poll<Self::Output> {
         let mut waiter = self.project().waiter;
-        ready!(poll_go_on(cx));
+        ready!(poll_proceed(cx));
         let ended = waiter.as_mut().poll_wait(cx, |state, ()| match state.active {
             0 => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
@@ -299,16 +305,16 @@ impl<E> Future for GroupWait<E> {
     }
 }
 
-impl<E> fmt::Debug for GroupWait<E> {
+impl<E> fmt::Debug for ErrGroupWait<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GroupWait").field("waiter", &self.waiter).finish()
+        f.debug_struct("ErrGroupWait").field("waiter", &self.waiter).finish()
     }
 }
 
 pin_project! {
     /// The future of [`ErrGroup::go`].
     #[must_use = "above the limit the member starts only if this is awaited"]
-    pub struct Start<F, E> {
+    pub struct ErrGroupGo<F, E> {
         #[pin]
         waiter: Waiter<Starting<E>>,
         // `None` once it is started. It is not polled here, so this field is not pinned.
@@ -317,7 +323,7 @@ pin_project! {
     }
 }
 
-impl<F, E> Future for Start<F, E>
+impl<F, E> Future for ErrGroupGo<F, E>
 where
     F: Future<Output = Result<(), E>> + Send + 'static,
     E: Send + Sync + 'static,
@@ -329,7 +335,7 @@ where
         if this.rest.is_none() {
             return Poll::Ready(());
         }
-        ready!(poll_go_on(cx));
+        ready!(poll_proceed(cx));
         let ended = this.waiter.as_mut().poll_wait(cx, |state, ()| match state.try_enter() {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
@@ -346,15 +352,17 @@ where
         let seat = Seat::new(shared.clone());
         this.waiter.reset();
         if let Some(future) = this.rest.take() {
-            gmp_rt::Handle::current().spawn_at(Seat::run(future, seat), this.site).detach();
+            gmp_rt::runtime::Handle::current()
+                .spawn_at(Seat::run(future, seat), this.site)
+                .detach();
         }
         Poll::Ready(())
     }
 }
 
-impl<F, E> fmt::Debug for Start<F, E> {
+impl<F, E> fmt::Debug for ErrGroupGo<F, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Start")
+        f.debug_struct("ErrGroupGo")
             .field("waiter", &self.waiter)
             .field("is_started", &self.rest.is_none())
             .finish()

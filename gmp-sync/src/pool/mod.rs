@@ -23,8 +23,8 @@ pub use self::guard::PoolGuard;
 
 use self::aging::{Aging, Alarm};
 use self::shard::{Age, Rest, Shard};
-use gmp_rt::park::p_index;
 use gmp_rt::prim::{AtomicBool, CachePadded, Ordering, drop_payload};
+use gmp_rt::task::park::p_index;
 use std::any::Any;
 use std::cell::Cell;
 use std::fmt;
@@ -43,8 +43,8 @@ const IDLE: Duration = Duration::from_secs(10);
 /// thread and is fastest in goroutines. Clones share one pool.
 ///
 /// An item may be dropped at any time. Go drops unused items at garbage collections. Here an item
-/// is dropped after 10 to 20 seconds without use; [`with_idle`](Self::with_idle) sets another time.
-/// If only external threads put items into a pool, it keeps them until [`age`](Self::age) is
+/// is dropped after 10 to 20 seconds without use; [`with_idle_timeout`](Self::with_idle_timeout) sets another time.
+/// If only external threads put items into a pool, it keeps them until [`drop_idle`](Self::drop_idle) is
 /// called.
 ///
 /// The pool does not change items. Clear an item before you put it back, or after you get it.
@@ -57,7 +57,7 @@ const IDLE: Duration = Duration::from_secs(10);
 ///
 /// let buffers = Pool::new(|| Vec::with_capacity(4096));
 /// {
-///     let mut buffer = buffers.guard();
+///     let mut buffer = buffers.get_guard();
 ///     buffer.clear();
 ///     buffer.extend_from_slice(b"hello");
 /// } // goes back
@@ -65,6 +65,7 @@ const IDLE: Duration = Duration::from_secs(10);
 /// assert_eq!(buffer, b"hello");
 /// buffers.put(buffer);
 /// ```
+#[doc(alias("sync.Pool", "object_pool"))]
 pub struct Pool<T: Send + 'static> {
     shared: Arc<Shared<T>>,
 }
@@ -93,14 +94,14 @@ impl<T: Send + 'static> Pool<T> {
     /// Creates an empty pool. `make` creates an item when the pool has none.
     #[must_use]
     pub fn new(make: impl Fn() -> T + Send + Sync + 'static) -> Self {
-        Self::with_idle(make, IDLE)
+        Self::with_idle_timeout(make, IDLE)
     }
 
     /// As [`new`](Self::new), with another time after which items age.
     ///
     /// An item is dropped when it was not taken for one to two times `idle`.
     #[must_use]
-    pub fn with_idle(make: impl Fn() -> T + Send + Sync + 'static, idle: Duration) -> Self {
+    pub fn with_idle_timeout(make: impl Fn() -> T + Send + Sync + 'static, idle: Duration) -> Self {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let shards = (0..cpus.next_power_of_two()).map(|_| CachePadded(Shard::new())).collect();
         let (make, aging) = (Box::new(make), Aging::new());
@@ -121,7 +122,7 @@ impl<T: Send + 'static> Pool<T> {
 
     /// Returns an item in a guard that puts it back on drop.
     #[inline]
-    pub fn guard(&self) -> PoolGuard<'_, T> {
+    pub fn get_guard(&self) -> PoolGuard<'_, T> {
         PoolGuard::new(self, self.get())
     }
 
@@ -140,7 +141,7 @@ impl<T: Send + 'static> Pool<T> {
     /// # Panics
     ///
     /// If the drop of an item panics. All other items have aged then.
-    pub fn age(&self) {
+    pub fn drop_idle(&self) {
         self.shared.age().finish();
     }
 }

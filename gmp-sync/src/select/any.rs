@@ -94,7 +94,7 @@ unsafe impl<T> List for Receivers<'_, T> {
 /// ready, each is chosen with the same probability. If `receivers` is empty, it waits forever.
 ///
 /// Use [`select!`](macro@crate::select) for a fixed number of channels, and
-/// [`select_cases`](crate::select_cases) for channels of different types, sends and futures.
+/// [`select_cases`](crate::chan::select_cases) for channels of different types, sends and futures.
 ///
 /// # Closed channels
 ///
@@ -114,7 +114,8 @@ unsafe impl<T> List for Receivers<'_, T> {
 /// A goroutine collects the results of many others:
 ///
 /// ```
-/// use gmp_sync::{chan, recv_any};
+/// # use gmp_sync as gmp;
+/// use gmp::chan::{chan, recv_any};
 ///
 /// gmp_rt::block_on(async {
 ///     let (senders, mut receivers): (Vec<_>, Vec<_>) = (0..100).map(|_| chan::<u32>(1)).unzip();

@@ -5,7 +5,7 @@
 
 use crate::chan::core::{Core, Take};
 use crate::chan::permits::{Confirm, Reserve};
-use crate::chan::recv::Recv;
+use crate::chan::recv::RecvFut;
 use crate::chan::send::Permit;
 use crate::chan::wait::{Parcel, Wait};
 use crate::chan::waits::{Entry, Summoned};
@@ -207,7 +207,7 @@ pin_project! {
     #[derive(Debug)]
     pub struct RecvCase<'a, T> {
         #[pin]
-        recv: Recv<'a, T>,
+        recv: RecvFut<'a, T>,
         output: Option<Result<T, RecvError>>,
     }
 }

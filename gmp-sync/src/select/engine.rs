@@ -24,7 +24,7 @@ use super::order::{Candidates, Order};
 use crate::chan::waits::Summoned;
 use crate::claim::Claim;
 use crate::wakers::Wakers;
-use gmp_rt::park::{StorableWaker, StoredWaker, WaitReason, note_wait, poll_go_on};
+use gmp_rt::task::park::{StorableWaker, StoredWaker, WaitReason, note_wait, poll_proceed};
 use pin_project_lite::pin_project;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -106,7 +106,7 @@ impl<L: List> Future for Choose<'_, L> {
     type Output = Chosen;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Chosen> {
-        ready!(poll_go_on(cx));
+        ready!(poll_proceed(cx));
         let mut tried = None;
         if self.phase == Phase::Start {
             match self.as_mut().first_try(cx) {

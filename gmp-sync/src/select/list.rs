@@ -5,7 +5,7 @@
 
 use super::case::{Arm, Attempt, Case, Kind, Will};
 use crate::wakers::Wakers;
-use gmp_rt::park::poll_deciding;
+use gmp_rt::task::park::poll_deciding;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 

@@ -3,7 +3,7 @@
 //! Loom explores the interleavings. [`model`] explores the orders in which the selects try their
 //! cases: it runs each model once for every script of random choices.
 
-use crate::{TryRecvError, chan};
+use crate::chan::{Receiver, Sender, TryRecvError, chan};
 use ::loom::future::block_on;
 use ::loom::thread;
 use std::cell::Cell;
@@ -270,7 +270,7 @@ fn loom_default_vs_both_ways_on_one_channel() {
 /// the default, because the later check comes after both sends.
 #[test]
 fn loom_default_vs_crossing_sends() {
-    fn send_and_check(tx: &crate::Sender<u32>, rx: &crate::Receiver<u32>) -> bool {
+    fn send_and_check(tx: &Sender<u32>, rx: &Receiver<u32>) -> bool {
         block_on(async {
             tx.send(1).await.unwrap();
             select! { v = rx.recv() => v.is_ok(), default => false }

@@ -220,7 +220,8 @@ unsafe impl<O> List for Arms<'_, O> {
 /// # Examples
 ///
 /// ```
-/// use gmp_sync::{SelectCase, chan, select_cases};
+/// # use gmp_sync as gmp;
+/// use gmp::chan::{SelectCase, chan, select_cases};
 ///
 /// gmp_rt::block_on(async {
 ///     let channels: Vec<_> = (0..10).map(|_| chan::<u32>(1)).collect();
@@ -229,6 +230,7 @@ unsafe impl<O> List for Arms<'_, O> {
 ///     assert_eq!(select_cases(cases).await, (7, 70));
 /// });
 /// ```
+#[doc(alias("reflect.Select", "Select", "select_all"))]
 #[track_caller]
 pub fn select_cases<'a, O>(
     cases: impl IntoIterator<Item = SelectCase<'a, O>>,

@@ -74,12 +74,13 @@ pub mod __expansion {
 ///
 /// A select that is dropped while it waits sends nothing. A value that was handed to one of its
 /// receive cases, and that it has not returned yet, goes to the next receive, as with
-/// [`Receiver::recv`](crate::Receiver::recv). The futures of its cases are dropped.
+/// [`Receiver::recv`](crate::chan::Receiver::recv). The futures of its cases are dropped.
 ///
 /// # Examples
 ///
 /// ```
-/// use gmp_sync::{chan, select};
+/// # use gmp_sync as gmp;
+/// use gmp::{chan, select};
 /// use std::time::Duration;
 ///
 /// gmp_rt::block_on(async {
@@ -108,6 +109,7 @@ pub mod __expansion {
 ///     assert_eq!(n, 4);
 /// });
 /// ```
+#[doc(alias("select_biased", "race"))]
 #[macro_export]
 macro_rules! select {
     ($($cases:tt)*) => {

@@ -5,7 +5,7 @@ use super::list::List;
 #[cfg(all(test, gmp_loom))]
 use super::loom::Script as Random;
 #[cfg(not(all(test, gmp_loom)))]
-use gmp_rt::park::Random;
+use gmp_rt::task::park::Random;
 
 /// Number of cases that need no allocation. Chosen.
 const INLINE: usize = 16;

@@ -9,7 +9,7 @@ use super::case::{FutureCase, RecvCase, SendCase, Will};
 use super::engine::choose;
 use super::list::Nil;
 use crate::chan::Sender;
-use crate::chan::recv::Recv;
+use crate::chan::recv::RecvFut;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -43,13 +43,13 @@ pub trait AsFuture {
     }
 }
 
-impl<T> AsRecv for Probe<'_, Recv<'_, T>> {}
+impl<T> AsRecv for Probe<'_, RecvFut<'_, T>> {}
 impl<V> AsFuture for &Probe<'_, V> {}
 
 impl RecvTag {
     /// Creates the case.
     #[inline(always)]
-    pub fn case<'a, T>(self, recv: Recv<'a, T>) -> RecvCase<'a, T> {
+    pub fn case<'a, T>(self, recv: RecvFut<'a, T>) -> RecvCase<'a, T> {
         // Creates a new receive: `recv` is not pinned, so it was never polled. It has nothing to
         // drop, and most of it is unused space that would be copied.
         let receiver = recv.receiver;
@@ -68,7 +68,7 @@ impl FutureTag {
 /// A [`Sender`], or a pointer to one: the expression before the `.send(…)` of a send case.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the sender of a gmp channel, so its `send` is not a send case",
-    label = "not a `gmp::sync::Sender`",
+    label = "not a `gmp::chan::Sender`",
     note = "a future is a case as well, if it is written as `async {{ sink.send(value).await }}`"
 )]
 pub trait AsSender {
@@ -105,7 +105,7 @@ leads_to_sender!(&S, &mut S, Box<S>, Rc<S>, Arc<S>);
 /// temporary.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a reference to the sender of a gmp channel",
-    label = "neither a variable nor a reference to a `gmp::sync::Sender`",
+    label = "neither a variable nor a reference to a `gmp::chan::Sender`",
     note = "bind a sender that is made here to a variable, before the select",
     note = "a future is a case as well, if it is written as `async {{ sink.send(value).await }}`"
 )]

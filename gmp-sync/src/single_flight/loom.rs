@@ -28,7 +28,7 @@ fn loom_leader_dropped_against_follower() {
         let dropping = thread::spawn(move || drop(leader));
         let following = {
             let flights = flights.clone();
-            thread::spawn(move || block_on(flights.do_call(1, || ready(7))).value)
+            thread::spawn(move || block_on(flights.call(1, || ready(7))).value)
         };
         dropping.join().unwrap();
         assert_eq!(following.join().unwrap(), 7);
@@ -68,7 +68,7 @@ fn loom_landing_against_followers() {
         let landing = thread::spawn(move || block_on(leader.fly(|| ready(7))).value);
         let coming = {
             let flights = flights.clone();
-            thread::spawn(move || block_on(flights.do_call(1, || ready(8))).value)
+            thread::spawn(move || block_on(flights.call(1, || ready(8))).value)
         };
         drop(leaves);
         assert_eq!(landing.join().unwrap(), 7);

@@ -50,7 +50,7 @@ use std::sync::Arc;
 ///     let pages: Vec<_> = (0..100)
 ///         .map(|_| {
 ///             let (calls, response) = (calls.clone(), response.clone());
-///             flights.spawn_call("/index", move || async move {
+///             flights.spawn("/index", move || async move {
 ///                 calls.fetch_add(1, Ordering::Relaxed);
 ///                 response.recv().await.unwrap()
 ///             })
@@ -63,6 +63,7 @@ use std::sync::Arc;
 ///     assert_eq!(calls.load(Ordering::Relaxed), 1);
 /// });
 /// ```
+#[doc(alias("singleflight", "Group"))]
 pub struct SingleFlight<K, V> {
     shared: Arc<Shared<K, V>>,
 }
@@ -74,7 +75,7 @@ struct Shared<K, V> {
 
 /// The result of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CallResult<V> {
+pub struct FlightResult<V> {
     /// The value.
     pub value: V,
     /// Whether several callers got the value.
@@ -149,7 +150,7 @@ impl<K: Hash + Eq, V: Clone> SingleFlight<K, V> {
     ///
     /// Other callers are not affected. A waiting caller just leaves, and the caller that runs the
     /// call passes the lead on. The progress of its `f` is lost with its future.
-    pub async fn do_call<F, R>(&self, key: K, f: F) -> CallResult<V>
+    pub async fn call<F, R>(&self, key: K, f: F) -> FlightResult<V>
     where
         F: FnOnce() -> R,
         R: Future<Output = V>,
@@ -157,30 +158,31 @@ impl<K: Hash + Eq, V: Clone> SingleFlight<K, V> {
         self.join(key).fly(f).await
     }
 
-    /// As [`do_call`](Self::do_call), but blocks the thread.
+    /// As [`call`](Self::call), but blocks the thread.
     ///
     /// # Panics
     ///
     /// If `f` or its future panics.
-    pub fn do_call_blocking<F, R>(&self, key: K, f: F) -> CallResult<V>
+    #[doc(alias = "blocking_call")]
+    pub fn call_blocking<F, R>(&self, key: K, f: F) -> FlightResult<V>
     where
         F: FnOnce() -> R,
         R: Future<Output = V>,
     {
-        gmp_rt::block_on(self.do_call(key, f))
+        gmp_rt::block_on(self.call(key, f))
     }
 
-    /// As [`do_call`](Self::do_call), in a new goroutine (Go: `DoChan`).
+    /// As [`call`](Self::call), in a new goroutine (Go: `DoChan`).
     ///
     /// It takes part in the call at once, before this function returns.
     ///
     /// # Cancel safety
     ///
     /// Dropping the handle does not end the call. Aborting it has the effect of dropping a
-    /// `do_call`.
+    /// `call`.
     #[doc(alias = "do_chan")]
     #[track_caller]
-    pub fn spawn_call<F, R>(&self, key: K, f: F) -> gmp_rt::JoinHandle<CallResult<V>>
+    pub fn spawn<F, R>(&self, key: K, f: F) -> gmp_rt::JoinHandle<FlightResult<V>>
     where
         K: Send + Sync + 'static,
         V: Send + Sync + 'static,

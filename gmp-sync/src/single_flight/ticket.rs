@@ -1,9 +1,9 @@
 //! `Ticket`: one caller's part in a call, given back however the caller ends.
 
 use super::call::{Call, Crew, Role, Told, Turn};
-use super::{CallResult, Shared};
+use super::{FlightResult, Shared};
 use crate::waiter::{Ended, Waiter};
-use gmp_rt::park::{WaitReason, note_wait, poll_go_on};
+use gmp_rt::task::park::{WaitReason, note_wait, poll_proceed};
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub(super) struct Ticket<K, V> {
 
 impl<K, V: Clone> Ticket<K, V> {
     /// Follows the call, or leads it with `f`, until there is a value.
-    pub(super) async fn fly<F, R>(mut self, f: F) -> CallResult<V>
+    pub(super) async fn fly<F, R>(mut self, f: F) -> FlightResult<V>
     where
         F: FnOnce() -> R,
         R: Future<Output = V>,
@@ -27,7 +27,7 @@ impl<K, V: Clone> Ticket<K, V> {
             match follow(self.call.clone()).await {
                 Turn::Value(value) => {
                     self.role = Role::Settled;
-                    return CallResult { value: Arc::unwrap_or_clone(value), shared: true };
+                    return FlightResult { value: Arc::unwrap_or_clone(value), shared: true };
                 }
                 Turn::Lead => self.lead(),
             }
@@ -42,13 +42,13 @@ impl<K, V: Clone> Ticket<K, V> {
     }
 
     /// Ends the call with `value`: followers get it, and new callers begin a new call.
-    fn land(mut self, value: V) -> CallResult<V> {
+    fn land(mut self, value: V) -> FlightResult<V> {
         self.role = Role::Settled;
         // From here on no caller joins.
         self.shared.remove(&self.call);
         match self.call.finish(value) {
-            Ok(value) => CallResult { value: Arc::unwrap_or_clone(value), shared: true },
-            Err(value) => CallResult { value, shared: false },
+            Ok(value) => FlightResult { value: Arc::unwrap_or_clone(value), shared: true },
+            Err(value) => FlightResult { value, shared: false },
         }
     }
 }
@@ -64,7 +64,7 @@ fn poll_follow<K, V>(
     mut waiter: Pin<&mut Waiter<Arc<Call<K, V>>>>,
     cx: &mut Context<'_>,
 ) -> Poll<Turn<V>> {
-    ready!(poll_go_on(cx));
+    ready!(poll_proceed(cx));
     match waiter.as_mut().poll_wait(cx, |state, _| state.look()) {
         Poll::Pending => {
             let call = Arc::as_ptr(waiter.home());

@@ -2,7 +2,7 @@
 
 use super::hook::with_hook;
 use futures::{Sink, Stream};
-use gmp::sync::{
+use gmp::chan::{
     Receiver, RecvError, RecvTimeoutError, SendError, Sender, TryRecvError, TrySendError,
 };
 use gmp::{chan, select};

@@ -1,2 +1,2 @@
-#[gmp::main(procs)]
+#[gmp::main(max_procs)]
 async fn main() {}

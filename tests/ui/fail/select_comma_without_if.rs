@@ -1,4 +1,4 @@
-async fn wrong(rx: gmp::sync::Receiver<u32>, done: bool) {
+async fn wrong(rx: gmp::chan::Receiver<u32>, done: bool) {
     gmp::select! {
         _ = rx.recv(), done => {}
     }

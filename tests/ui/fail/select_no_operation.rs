@@ -1,4 +1,4 @@
-async fn wrong(rx: gmp::sync::Receiver<u32>) {
+async fn wrong(rx: gmp::chan::Receiver<u32>) {
     gmp::select! {
         rx.recv() => {}
     }

@@ -1,4 +1,4 @@
-async fn wrong(tx: gmp::sync::Sender<u32>) {
+async fn wrong(tx: gmp::chan::Sender<u32>) {
     gmp::select! {
         _ = tx.send("text") => {}
     }

@@ -1,2 +1,2 @@
-#[gmp::main(procs = 1, procs = 2)]
+#[gmp::main(max_procs = 1, max_procs = 2)]
 async fn main() {}

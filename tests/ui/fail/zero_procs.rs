@@ -1,2 +1,2 @@
-#[gmp::main(procs = 0)]
+#[gmp::main(max_procs = 0)]
 async fn main() {}

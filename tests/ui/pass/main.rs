@@ -1,6 +1,6 @@
 //! All options at once, and a result that is not `Send`.
 
-#[gmp::main(procs = 1 + 1, panic = "contain", name = "ui", crate = "gmp")]
+#[gmp::main(max_procs = 1 + 1, panic = "contain", name = "ui", crate = "gmp")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert_eq!(gmp::max_procs(), 2);
     assert_eq!(gmp::goid(), Some(1));

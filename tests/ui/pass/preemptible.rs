@@ -177,7 +177,7 @@ fn send<F: Future + Send>(future: F) -> F {
 }
 
 #[gmp::preemptible]
-#[gmp::main(procs = 1)]
+#[gmp::main(max_procs = 1)]
 async fn main() {
     loops::values().await;
     assert_eq!(loops::labels().await, [(0, 0), (0, 2), (1, 0), (2, 0), (2, 2)]);

@@ -3,7 +3,7 @@
 
 use gmp::{chan, select};
 
-async fn forms(tx: gmp::sync::Sender<String>, rx: gmp::sync::Receiver<u32>, done: bool) -> u32 {
+async fn forms(tx: gmp::chan::Sender<String>, rx: gmp::chan::Receiver<u32>, done: bool) -> u32 {
     // No warning of unused results or variables; a block without a comma, an expression with one.
     select! { _ = rx.recv() => {} default => {} }
     select! { _ = rx.recv() => (), _ = std::future::ready(()), if !done => (), }

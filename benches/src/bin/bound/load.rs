@@ -2,7 +2,8 @@
 
 use crate::clocks::{compute, counted};
 use crate::rand::Rand;
-use gmp::{Handle, JoinHandle, WaitGroup};
+use gmp::runtime::Handle;
+use gmp::{JoinHandle, WaitGroup};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;

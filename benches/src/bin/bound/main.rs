@@ -56,7 +56,7 @@ fn main() -> ExitCode {
 
 fn run(options: &Options) -> ExitCode {
     println!("seed {}, {options:?}", options.seed);
-    let runtime = match gmp::Builder::new().max_procs(options.procs).build() {
+    let runtime = match gmp::runtime::Builder::new().max_procs(options.procs).build() {
         Ok(runtime) => runtime,
         Err(error) => {
             eprintln!("bound: {error}");

@@ -3,9 +3,9 @@
 use crate::clocks::counted;
 use crate::judge::{Event, Judge, Source};
 use crate::rand::Rand;
-use gmp::Handle;
+use gmp::chan::{Receiver, Sender};
 use gmp::net::UnixStream;
-use gmp::sync::{Receiver, Sender};
+use gmp::runtime::Handle;
 use parking_lot::Mutex;
 use std::io::Write;
 use std::sync::Arc;

@@ -28,7 +28,8 @@ const KEEP_ALIVE: Duration = Duration::from_secs(1);
 
 /// Runs the mode.
 pub(crate) fn run(options: &Crowd) -> Verdict {
-    let builder = gmp::Builder::new().max_procs(options.procs).thread_keep_alive(KEEP_ALIVE);
+    let builder =
+        gmp::runtime::Builder::new().max_procs(options.procs).thread_keep_alive(KEEP_ALIVE);
     let runtime = builder.build().expect("a runtime");
     let addr = echo::serve(&runtime);
     // The first measurement warms up.
@@ -70,7 +71,7 @@ fn block(runtime: &gmp::Runtime, options: &Crowd) -> (Duration, usize) {
     let spawn = async move {
         let block = move || async move {
             match marking {
-                Marking::Marked => gmp::blocking(|| thread::sleep(time)),
+                Marking::Marked => gmp::block_in_place(|| thread::sleep(time)),
                 Marking::Unmarked => thread::sleep(time),
             }
         };

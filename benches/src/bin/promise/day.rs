@@ -65,7 +65,8 @@ const FIGURES: [Figure; 6] = [
 
 /// Runs the mode.
 pub(crate) fn run(options: &Day) -> Verdict {
-    let builder = gmp::Builder::new().max_procs(options.procs).thread_keep_alive(KEEP_ALIVE);
+    let builder =
+        gmp::runtime::Builder::new().max_procs(options.procs).thread_keep_alive(KEEP_ALIVE);
     let runtime = builder.build().expect("a runtime");
     let addr = echo::serve(&runtime);
     let mut rand = Rand::new(options.seed);
@@ -117,7 +118,7 @@ fn blocking(runtime: &gmp::Runtime, rand: &mut Rand) {
             runtime.spawn(async move {
                 match n % 4 {
                     0 => thread::sleep(time),
-                    1 => gmp::blocking(|| thread::sleep(time)),
+                    1 => gmp::block_in_place(|| thread::sleep(time)),
                     2 => gmp::block_on(gmp::sleep(time)),
                     _ => gmp::spawn_blocking(move || thread::sleep(time)).await.expect("no panic"),
                 }

@@ -43,7 +43,7 @@ struct Bench {
 
 /// Runs the mode.
 pub(crate) fn run(options: &Race) -> Verdict {
-    let builder = gmp::Builder::new().max_procs(options.procs);
+    let builder = gmp::runtime::Builder::new().max_procs(options.procs);
     let runtime = builder.build().expect("a runtime");
     let (near, far) = runtime.block_on(async { UnixStream::pair() }).expect("a pair of sockets");
     let mut bench = Bench {

@@ -195,7 +195,7 @@ fn batches_once() -> (f64, f64) {
 /// Returns the CPU time of the process, in µs, to spawn a goroutine on an external thread, run it
 /// and join it, while `procs - 1` other Ps are idle and their threads sleep.
 pub(super) fn wake_up(procs: usize) -> f64 {
-    let runtime = gmp_rt::Builder::new().max_procs(procs).build().unwrap();
+    let runtime = gmp_rt::runtime::Builder::new().max_procs(procs).build().unwrap();
     wake_all(&runtime, procs);
     // Long enough for its M to go to sleep again, which is part of the measurement.
     let pause = || std::thread::sleep(Duration::from_micros(500));

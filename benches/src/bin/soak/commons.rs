@@ -2,7 +2,8 @@
 
 use crate::ledger::{Ledger, Origin, Token};
 use crate::violation::{fault, violation};
-use gmp::sync::{Mutex, Pool, Receiver, RwLock, Semaphore, Sender, SingleFlight};
+use gmp::chan::{Receiver, Sender};
+use gmp::sync::{Mutex, Pool, RwLock, Semaphore, SingleFlight};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -54,14 +55,14 @@ impl Commons {
             lanes: vec![
                 Lane::new(gmp::chan(0)),
                 Lane::new(gmp::chan(3)),
-                Lane::new(gmp::unbounded_chan()),
+                Lane::new(gmp::chan::unbounded()),
             ],
             mutex: Mutex::new((0, 0)),
             rw: RwLock::new((0, 0)),
             semaphore: Semaphore::new(PERMITS),
             held: AtomicUsize::new(0),
             flights: SingleFlight::new(),
-            pool: Pool::with_idle(Vec::new, std::time::Duration::from_millis(100)),
+            pool: Pool::with_idle_timeout(Vec::new, std::time::Duration::from_millis(100)),
         }
     }
 
@@ -74,8 +75,8 @@ impl Commons {
                 violation(format!("a shared channel: {faults}"));
             }
         }
-        let (held, free) = (self.held.load(Relaxed), self.semaphore.available());
-        if held != 0 || free != PERMITS || self.semaphore.size() != PERMITS {
+        let (held, free) = (self.held.load(Relaxed), self.semaphore.available_permits());
+        if held != 0 || free != PERMITS || self.semaphore.max_permits() != PERMITS {
             violation(format!("the shared semaphore has {free} free permits; {held} are held"));
         }
         if self.mutex.is_locked() || self.rw.is_locked() {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 pub(crate) struct Home {
     pub(crate) name: Arc<str>,
     pub(crate) lifetime: Lifetime,
-    pub(crate) handle: gmp::Handle,
+    pub(crate) handle: gmp::runtime::Handle,
     pub(crate) census: Arc<Census>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Child<T> {
 
 impl Home {
     /// Makes the entry of a runtime.
-    pub(crate) fn new(name: &str, lifetime: Lifetime, handle: gmp::Handle) -> Self {
+    pub(crate) fn new(name: &str, lifetime: Lifetime, handle: gmp::runtime::Handle) -> Self {
         Self { name: name.into(), lifetime, handle, census: Arc::default() }
     }
 
@@ -46,10 +46,12 @@ impl Home {
         let handle = match (from, rand.below(4)) {
             (From::Ambient, 0) => gmp::spawn(tracked),
             (From::Ambient, 1) => gmp::go!(tracked),
-            (From::Ambient, 2) => gmp::spawn_named("soak", tracked),
+            (From::Ambient, 2) => gmp::task::Builder::new().name("soak").spawn(tracked),
             (From::Ambient, _) => gmp::go!(name = "soak", tracked),
             (From::Elsewhere, 0..2) => self.handle.spawn(tracked),
-            (From::Elsewhere, _) => self.handle.spawn_named("soak", tracked),
+            (From::Elsewhere, _) => {
+                gmp::task::Builder::new().name("soak").on(&self.handle).spawn(tracked)
+            }
         };
         Child { handle, watch }
     }

@@ -87,10 +87,10 @@ fn list() {
 }
 
 fn build(name: &str, procs: usize) -> gmp::Runtime {
-    let built = gmp::Builder::new()
+    let built = gmp::runtime::Builder::new()
         .max_procs(procs)
         .thread_keep_alive(THREAD_KEEP_ALIVE)
-        .panic_policy(gmp::PanicPolicy::Contain)
+        .panic_policy(gmp::runtime::PanicPolicy::Contain)
         .name(name)
         .build();
     built.unwrap_or_else(|error| violation(format!("a runtime is not built: {error}")))

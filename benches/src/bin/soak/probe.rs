@@ -9,8 +9,8 @@ use crate::lateness::{Cause, Pending};
 use crate::rand::Rand;
 use crate::violation::violation;
 use crate::world::{World, the_world};
+use gmp::chan::{Receiver, Sender};
 use gmp::net::UnixStream;
-use gmp::sync::{Receiver, Sender};
 use parking_lot::Mutex;
 use std::future::poll_fn;
 use std::io::Write;
@@ -100,7 +100,7 @@ struct Ends {
 }
 
 fn start(home: &Home, wakes: &Arc<Wakes>) -> Ends {
-    let (values, receiver) = gmp::unbounded_chan();
+    let (values, receiver) = gmp::chan::unbounded();
     let (socket, other) = match std::os::unix::net::UnixStream::pair() {
         Ok(pair) => pair,
         Err(error) => violation(format!("no socket pair for a probe: {error}")),

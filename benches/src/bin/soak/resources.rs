@@ -25,7 +25,7 @@ impl Sample {
             operations: world.traces.begun(),
             rss: rss(),
             heap: live_bytes() as u64,
-            goroutine_heap: world.homes[0].handle.stats().heap_bytes as u64,
+            goroutine_heap: world.homes[0].handle.metrics().heap_bytes as u64,
             descriptors: Descriptors::count(),
         }
     }

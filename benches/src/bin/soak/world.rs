@@ -78,7 +78,7 @@ pub(crate) fn dumps() -> Vec<(String, String)> {
         .iter()
         .map(|home| {
             let dump = home.handle.block_on(async { gmp::runtime::dump() });
-            (format!("{}: {:?}", home.name, home.handle.stats()), dump)
+            (format!("{}: {:?}", home.name, home.handle.metrics()), dump)
         })
         .collect()
 }

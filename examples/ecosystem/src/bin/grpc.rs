@@ -5,8 +5,8 @@
 //! clients in other languages work too. The two messages are written by hand, without the protobuf
 //! compiler.
 
+use gmp::compat::hyper::{Executor, Timer};
 use gmp::go;
-use gmp::net::hyper::{Executor, Timer};
 use gmp::net::{TcpListener, TcpStream};
 use hyper::body::Incoming;
 use hyper::http::uri::PathAndQuery;

@@ -5,7 +5,7 @@
 //! accepts no more connections, and open requests get ten seconds to finish. An argument sets the
 //! address to listen at.
 
-use gmp::net::hyper::{Executor, Timer};
+use gmp::compat::hyper::{Executor, Timer};
 use gmp::net::{TcpListener, UnixStream};
 use gmp::{go, select};
 use http_body_util::{Either, Full};

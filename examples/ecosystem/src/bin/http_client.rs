@@ -2,9 +2,9 @@
 //! http://127.0.0.1:8080/you` sends a request to one of the servers in this folder, by HTTP/2 if
 //! `--http2` comes first. It sends several requests concurrently and prints the answers in order.
 
+use gmp::compat::hyper::{Executor, Timer};
 use gmp::go;
 use gmp::net::TcpStream;
-use gmp::net::hyper::{Executor, Timer};
 use http_body_util::{BodyExt, Empty};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::{http1, http2};

@@ -3,9 +3,9 @@
 //! this folder, four at a time, and prints the number of connections. The pool needs a connector,
 //! an executor and a timer.
 
+use gmp::compat::hyper::{Executor, Timer};
 use gmp::go;
 use gmp::net::TcpStream;
-use gmp::net::hyper::{Executor, Timer};
 use http_body_util::{BodyExt, Empty};
 use hyper::Uri;
 use hyper::body::Bytes;

@@ -6,8 +6,8 @@
 use futures_rustls::TlsAcceptor;
 use futures_rustls::pki_types::PrivateKeyDer;
 use futures_rustls::rustls::ServerConfig;
+use gmp::compat::hyper::{Executor, FuturesIo, Timer};
 use gmp::go;
-use gmp::net::hyper::{Executor, FuturesIo, Timer};
 use gmp::net::{TcpListener, TcpStream};
 use hyper::body::Incoming;
 use hyper::service::service_fn;

@@ -1,8 +1,8 @@
 //! Requests with hyper, on gmp's sockets.
 
+use gmp::compat::hyper::Executor;
 use gmp::go;
 use gmp::net::TcpStream;
-use gmp::net::hyper::Executor;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::{http1, http2};

@@ -4,9 +4,9 @@ use crate::client::{self, request, text};
 use crate::curl::curl;
 use crate::http::http_client;
 use crate::server::Server;
+use gmp::compat::hyper::{Executor, Timer};
 use gmp::go;
 use gmp::net::TcpStream;
-use gmp::net::hyper::{Executor, Timer};
 use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Body, Bytes, Frame, Incoming};
 use hyper::client::conn::{http1, http2};
@@ -64,7 +64,8 @@ async fn both_versions_at_one_port() {
     let mut sender = client::http1(server.addr()).await;
     let response = sender.send_request(request("GET", "/you", "")).await.unwrap();
     assert_eq!(text(response).await.1, "Hello, you, by HTTP/1.1!\n");
-    let output = gmp::blocking(|| http_client(&["--http2", &server.url("/a"), &server.url("/b")]));
+    let output =
+        gmp::block_in_place(|| http_client(&["--http2", &server.url("/a"), &server.url("/b")]));
     let stdout = String::from_utf8_lossy(&output.stdout);
     assert_eq!(stdout, "Hello, a, by HTTP/2.0!\nHello, b, by HTTP/2.0!\n");
 }
@@ -82,7 +83,7 @@ fn curl_speaks_both() {
 }
 
 /// A request body that the test keeps open.
-type Open = StreamBody<gmp::sync::Receiver<Result<Frame<Bytes>, Infallible>>>;
+type Open = StreamBody<gmp::chan::Receiver<Result<Frame<Bytes>, Infallible>>>;
 
 fn data(text: &'static str) -> Result<Frame<Bytes>, Infallible> {
     Ok(Frame::data(Bytes::from_static(text.as_bytes())))
@@ -114,7 +115,7 @@ where
     tx.close();
     let rest = response.into_body().collect().await.unwrap();
     assert!(rest.to_bytes().is_empty());
-    let status = gmp::blocking(|| server.wait());
+    let status = gmp::block_in_place(|| server.wait());
     assert!(status.success(), "{status}");
 }
 
@@ -152,7 +153,7 @@ async fn idle_connections_do_not_hold_up_the_end() {
     let asked = Request::get(server.url("/")).body(Full::default()).unwrap();
     text(idle_too.send_request(asked).await.unwrap()).await;
     server.terminate();
-    let status = gmp::blocking(|| server.wait());
+    let status = gmp::block_in_place(|| server.wait());
     assert!(status.success(), "{status}");
     drop(silent);
 }

@@ -113,7 +113,7 @@ async fn the_handshake_on_the_wire() {
     assert!(answer.starts_with("HTTP/1.1 101 "), "{answer}");
     assert!(answer.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), "{answer}");
 
-    let Some(plain) = gmp::blocking(|| curl(&[&server.url("/")])) else { return };
+    let Some(plain) = gmp::block_in_place(|| curl(&[&server.url("/")])) else { return };
     assert!(plain.code != 0 || plain.body.is_empty(), "{}", plain.log);
     connect(server.addr()).await;
 }

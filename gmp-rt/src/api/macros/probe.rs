@@ -51,6 +51,16 @@ fn origin(name: Option<String>) -> Origin {
     }
 }
 
+/// Starts a goroutine with a name that runs `future`.
+#[track_caller]
+pub fn spawn_named<F>(name: impl Into<String>, future: F) -> JoinHandle<F::Output>
+where
+    F: Future<Output: Send + 'static> + Send + 'static,
+{
+    let origin = origin(Some(name.into()));
+    box_future!(future: F => spawn_from(future, origin))
+}
+
 impl Plain {
     /// Starts a goroutine that runs `future`.
     #[track_caller]

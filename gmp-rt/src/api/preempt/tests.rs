@@ -1,7 +1,8 @@
 //! Tests of loops with checks, under a preempt request that the test makes.
 
+use crate::api::runtime::Builder;
 use crate::sched::local;
-use crate::{Builder, block_on, yield_now};
+use crate::{block_on, yield_now};
 use std::cell::Cell;
 use std::pin::{Pin, pin};
 use std::sync::Arc;

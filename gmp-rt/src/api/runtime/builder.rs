@@ -17,7 +17,7 @@ use std::time::Duration;
 /// | setting | environment | default |
 /// |---|---|---|
 /// | [`max_procs`](Self::max_procs) | `GMPMAXPROCS` | the CPUs of this process |
-/// | [`adaptive`](Self::adaptive) | `GMPDEBUG=adaptive=0` or `1` | on |
+/// | [`adaptive_procs`](Self::adaptive_procs) | `GMPDEBUG=adaptive=0` or `1` | on |
 /// | [`pause_cpu_bound`](Self::pause_cpu_bound) | `GMPDEBUG=pause=0` or `1` | on |
 /// | [`panic_policy`](Self::panic_policy) | `GMPDEBUG=panic=abort` or `contain` | contain |
 /// | [`max_blocking_threads`](Self::max_blocking_threads) | | 512 |
@@ -33,7 +33,7 @@ use std::time::Duration;
 ///
 /// ```
 /// # use gmp_rt as gmp;
-/// let runtime = gmp::Builder::new().max_procs(2).name("workers").build().unwrap();
+/// let runtime = gmp::runtime::Builder::new().max_procs(2).name("workers").build().unwrap();
 /// assert_eq!(runtime.max_procs(), 2);
 /// ```
 #[derive(Clone, Debug)]
@@ -57,6 +57,7 @@ impl Default for Builder {
 
 impl Builder {
     /// Returns a builder with default settings.
+    #[doc(alias = "new_multi_thread")]
     pub fn new() -> Self {
         Self {
             procs: None,
@@ -85,10 +86,11 @@ impl Builder {
     ///   ([`pause_cpu_bound`](Self::pause_cpu_bound)). So at most twice `max_procs` threads
     ///   compute.
     /// - Each such goroutine keeps its thread, and so does a goroutine in a blocking call
-    ///   (`blocking`, `block_on`, or a system call). These threads never keep the other goroutines
+    ///   (`block_in_place`, `block_on`, or a system call). These threads never keep the other goroutines
     ///   from running. A runtime starts up to 10,000 threads, or as many as the OS allows.
     /// - [`max_blocking_threads`](Self::max_blocking_threads) bounds the closures of
     ///   `spawn_blocking`.
+    #[doc(alias = "worker_threads")]
     pub fn max_procs(mut self, procs: usize) -> Self {
         self.procs = Some(procs);
         self
@@ -101,17 +103,17 @@ impl Builder {
     ///
     /// Goroutines that do little between two operations on the same channel or lock run faster on
     /// one thread than on two. The runtime detects this by trials. It returns to `max_procs` when a
-    /// goroutine computes or blocks its thread. [`Stats::width`](crate::api::runtime::Stats::width) is
+    /// goroutine computes or blocks its thread. [`Metrics::active_procs`](crate::runtime::Metrics::active_procs) is
     /// the present number.
     ///
     /// # Examples
     ///
     /// ```
     /// # use gmp_rt as gmp;
-    /// let runtime = gmp::Builder::new().max_procs(2).adaptive(false).build().unwrap();
-    /// assert_eq!(runtime.handle().stats().width, 2); // always
+    /// let runtime = gmp::runtime::Builder::new().max_procs(2).adaptive_procs(false).build().unwrap();
+    /// assert_eq!(runtime.handle().metrics().active_procs, 2); // always
     /// ```
-    pub fn adaptive(mut self, adaptive: bool) -> Self {
+    pub fn adaptive_procs(mut self, adaptive: bool) -> Self {
         self.adaptive = Some(adaptive);
         self
     }
@@ -128,14 +130,14 @@ impl Builder {
     /// the signal interrupts. The exceptions are calls that it never restarts, such as `poll` and
     /// `nanosleep`. They can return `EINTR`.
     ///
-    /// [`Stats::paused_threads`](crate::api::runtime::Stats::paused_threads) counts the paused threads.
+    /// [`Metrics::paused_threads`](crate::runtime::Metrics::paused_threads) counts the paused threads.
     ///
     /// # Examples
     ///
     /// ```
     /// # use gmp_rt as gmp;
-    /// let runtime = gmp::Builder::new().pause_cpu_bound(false).build().unwrap();
-    /// assert_eq!(runtime.handle().stats().paused_threads, 0); // always
+    /// let runtime = gmp::runtime::Builder::new().pause_cpu_bound(false).build().unwrap();
+    /// assert_eq!(runtime.handle().metrics().paused_threads, 0); // always
     /// ```
     pub fn pause_cpu_bound(mut self, pause: bool) -> Self {
         self.pause = Some(pause);
@@ -153,7 +155,7 @@ impl Builder {
     ///
     /// ```
     /// # use gmp_rt as gmp;
-    /// let runtime = gmp::Builder::new().max_blocking_threads(4).build().unwrap();
+    /// let runtime = gmp::runtime::Builder::new().max_blocking_threads(4).build().unwrap();
     /// let sums = (0..100u64).map(|n| runtime.spawn(async move {
     ///     gmp::spawn_blocking(move || (0..=n).sum::<u64>()).await.unwrap()
     /// }));
@@ -181,9 +183,9 @@ impl Builder {
     ///
     /// ```
     /// # use gmp_rt as gmp;
-    /// let runtime = gmp::Builder::new().max_lookups(8).build().unwrap();
+    /// let runtime = gmp::runtime::Builder::new().max_lookups(8).build().unwrap();
     /// # drop(runtime);
-    /// assert!(gmp::Builder::new().max_lookups(0).build().is_err());
+    /// assert!(gmp::runtime::Builder::new().max_lookups(0).build().is_err());
     /// ```
     pub fn max_lookups(mut self, lookups: usize) -> Self {
         self.max_lookups = Some(lookups);
@@ -201,7 +203,7 @@ impl Builder {
     /// # use gmp_rt as gmp;
     /// use std::time::Duration;
     ///
-    /// let runtime = gmp::Builder::new().thread_keep_alive(Duration::from_secs(60)).build().unwrap();
+    /// let runtime = gmp::runtime::Builder::new().thread_keep_alive(Duration::from_secs(60)).build().unwrap();
     /// # drop(runtime);
     /// ```
     pub fn thread_keep_alive(mut self, span: Duration) -> Self {
@@ -233,7 +235,7 @@ impl Builder {
     ///     Box::pin(async move { if levels == 0 { 0 } else { 1 + depth(levels - 1).await } })
     /// }
     ///
-    /// let runtime = gmp::Builder::new().thread_stack_size(64 << 20).build()?;
+    /// let runtime = gmp::runtime::Builder::new().thread_stack_size(64 << 20).build()?;
     /// let levels = runtime.block_on(async { gmp::spawn(depth(10_000)).await })?;
     /// assert_eq!(levels, 10_000);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -244,6 +246,7 @@ impl Builder {
     }
 
     /// Sets the prefix of the names of the threads. Default: `gmp`.
+    #[doc(alias = "thread_name")]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.config.name = name.into();
         self
@@ -383,8 +386,8 @@ mod tests {
         };
         assert!(adaptive(Builder::new(), None));
         assert!(!adaptive(Builder::new(), Some(false)));
-        assert!(adaptive(Builder::new().adaptive(true), Some(false)));
-        assert!(!adaptive(Builder::new().adaptive(false), Some(true)));
+        assert!(adaptive(Builder::new().adaptive_procs(true), Some(false)));
+        assert!(!adaptive(Builder::new().adaptive_procs(false), Some(true)));
     }
 
     #[test]

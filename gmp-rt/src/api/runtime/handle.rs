@@ -1,7 +1,7 @@
 //! A reference to a runtime.
 
 use super::block_on::block_on_owned;
-use super::{Stats, context};
+use super::{Metrics, context};
 use crate::g::join::JoinHandle;
 use crate::g::origin::Origin;
 use crate::sched::{ProcsError, Sched, local};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 ///
 /// ```
 /// # use gmp_rt as gmp;
-/// let handle = gmp::Handle::current();
+/// let handle = gmp::runtime::Handle::current();
 /// let thread = std::thread::spawn(move || gmp::block_on(handle.spawn(async { 1 })).unwrap());
 /// assert_eq!(thread.join().unwrap(), 1);
 /// ```
@@ -44,7 +44,8 @@ impl Handle {
         &self.sched
     }
 
-    /// Starts a goroutine on this runtime.
+    /// Starts a goroutine on this runtime. For one with a name use
+    /// [`task::Builder::on`](crate::task::Builder::on).
     ///
     /// If the shutdown of the runtime has begun, the future is dropped and not polled, and the join
     /// handle returns [`JoinError::Cancelled`](crate::JoinError::Cancelled). A worker thread of the
@@ -59,17 +60,6 @@ impl Handle {
         box_future!(future: F => self.spawn_from(future, origin))
     }
 
-    /// Starts a goroutine with a name on this runtime.
-    #[track_caller]
-    pub fn spawn_named<F>(&self, name: impl Into<String>, future: F) -> JoinHandle<F::Output>
-    where
-        F: Future<Output: Send + 'static> + Send + 'static,
-    {
-        let name = name.into().into_boxed_str();
-        let origin = Origin::named(Location::caller(), name);
-        box_future!(future: F => self.spawn_from(future, origin))
-    }
-
     /// [`spawn`](Self::spawn) for a primitive that starts a goroutine after the call that requested
     /// it. Dumps show `site`.
     #[doc(hidden)]
@@ -81,7 +71,7 @@ impl Handle {
         box_future!(future: F => self.spawn_from(future, origin))
     }
 
-    pub(super) fn spawn_from<F>(&self, future: F, origin: Origin) -> JoinHandle<F::Output>
+    pub(crate) fn spawn_from<F>(&self, future: F, origin: Origin) -> JoinHandle<F::Output>
     where
         F: Future<Output: Send + 'static> + Send + 'static,
     {
@@ -99,7 +89,7 @@ impl Handle {
 
     /// Returns how many goroutines run in parallel.
     ///
-    /// [`Builder::max_procs`](crate::Builder::max_procs) describes what this bounds.
+    /// [`Builder::max_procs`](crate::runtime::Builder::max_procs) describes what this bounds.
     #[must_use]
     pub fn max_procs(&self) -> usize {
         self.sched.max_procs()
@@ -107,7 +97,7 @@ impl Handle {
 
     /// Sets how many goroutines run in parallel and returns the previous number.
     ///
-    /// [`Builder::max_procs`](crate::Builder::max_procs) describes what this bounds. A larger
+    /// [`Builder::max_procs`](crate::runtime::Builder::max_procs) describes what this bounds. A larger
     /// number takes effect at once, a smaller one as running goroutines reach their next await.
     ///
     /// # Errors
@@ -119,8 +109,8 @@ impl Handle {
 
     /// Returns the counters of the runtime.
     #[must_use]
-    pub fn stats(&self) -> Stats {
-        self.sched.stats()
+    pub fn metrics(&self) -> Metrics {
+        self.sched.metrics()
     }
 
     /// Returns the number of goroutines of this runtime that have not ended.

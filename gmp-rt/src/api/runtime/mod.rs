@@ -15,7 +15,7 @@ pub use self::block_on::block_on;
 pub use self::builder::{BuildError, Builder};
 pub use self::handle::Handle;
 pub use crate::observe::event::{Event, Severity};
-pub use crate::observe::metrics::Stats;
+pub use crate::observe::metrics::Metrics;
 pub use crate::observe::stall::{Stall, StallKind};
 pub use crate::sched::{PanicPolicy, ProcsError};
 
@@ -38,11 +38,11 @@ use std::time::{Duration, Instant};
 ///
 /// ```
 /// # use gmp_rt as gmp;
-/// assert!(gmp::runtime::stats().procs >= 1);
+/// assert!(gmp::runtime::metrics().procs >= 1);
 /// ```
 #[must_use]
-pub fn stats() -> Stats {
-    context::sched().stats()
+pub fn metrics() -> Metrics {
+    context::sched().metrics()
 }
 
 /// Returns what all goroutines of the current runtime do, in the format of Go's dumps.
@@ -53,11 +53,12 @@ pub fn stats() -> Stats {
 ///
 /// ```
 /// # use gmp_rt as gmp;
-/// let handle = gmp::spawn_named("sleeper", gmp::sleep(std::time::Duration::from_secs(60)));
+/// let handle = gmp::go!(name = "sleeper", gmp::sleep(std::time::Duration::from_secs(60)));
 /// let dump = gmp::runtime::dump();
 /// assert!(dump.contains("{name: sleeper}"));
 /// # handle.abort();
 /// ```
+#[doc(alias("Stack", "debug.Stack", "goroutine_profile", "Handle::dump"))]
 #[must_use]
 pub fn dump() -> String {
     context::sched().dump()
@@ -67,13 +68,13 @@ pub fn dump() -> String {
 ///
 /// That is the case if all of these hold:
 ///
-/// - The goroutine blocks its thread outside of [`blocking`](crate::blocking()), or it computes
+/// - The goroutine blocks its thread outside of [`block_in_place`](crate::block_in_place), or it computes
 ///   without an await for a time slice of 10 ms.
 /// - No P is idle, and a goroutine or a timer that is due waits for this P.
 /// - So the runtime hands off the P to another thread.
 ///
 /// A goroutine that sleeps in a system call while nothing else has to run is no stall.
-/// [`Stats::handoffs`] counts all hand-offs, [`Stats::stalls`] counts the stalls. Only Linux shows
+/// [`Metrics::handoffs`] counts all hand-offs, [`Metrics::stalls`] counts the stalls. Only Linux shows
 /// whether a thread sleeps, so elsewhere every stall counts as a computation.
 ///
 /// The hook runs on its own thread, as that of [`on_event`]. A new hook replaces the previous one.
@@ -248,6 +249,7 @@ impl Runtime {
     /// runtime.shutdown(Duration::from_secs(10)).unwrap();
     /// assert!(gmp::block_on(waits).unwrap_err().is_cancelled());
     /// ```
+    #[doc(alias("shutdown_timeout", "shutdown_background"))]
     pub fn shutdown(mut self, limit: Duration) -> Result<(), ShutdownError> {
         self.sched().assert_not_forked();
         self.end = End::Done;

@@ -1,7 +1,7 @@
 //! Calls whose runtime ends at each of their steps.
 
 use super::*;
-use crate::Builder;
+use crate::api::runtime::Builder;
 use std::sync::mpsc;
 
 const LONG: Duration = Duration::from_secs(3600);

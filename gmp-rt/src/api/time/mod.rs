@@ -30,6 +30,8 @@ pub use self::after_func::{AfterFunc, after_func};
 #[doc(hidden)]
 pub use self::alarm::Alarm;
 pub use self::sleep::{Sleep, sleep, sleep_until};
-pub use self::ticker::Ticker;
+pub use self::ticker::{Ticker, tick};
 pub use self::timeout::{Elapsed, Timeout, timeout, timeout_at};
-pub use self::timer::Timer;
+pub use self::timer::{Timer, after};
+#[doc(no_inline)]
+pub use std::time::{Duration, Instant};

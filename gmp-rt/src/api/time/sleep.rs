@@ -2,7 +2,7 @@
 
 use super::alarm::Alarm;
 use crate::g::waker::note_wait;
-use crate::sched::budget::poll_go_on;
+use crate::sched::budget::poll_proceed;
 use crate::util::clock;
 use crate::wait_reason::WaitReason;
 use std::pin::Pin;
@@ -27,6 +27,7 @@ use std::time::{Duration, Instant};
 /// gmp::block_on(gmp::sleep(Duration::from_millis(2)));
 /// assert!(start.elapsed() >= Duration::from_millis(2));
 /// ```
+#[doc(alias = "delay_for")]
 pub fn sleep(duration: Duration) -> Sleep {
     let now = clock::now();
     Sleep { when: now.saturating_add(clock::nanos(duration)), now, alarm: None }
@@ -54,7 +55,7 @@ pub fn sleep_until(deadline: Instant) -> Sleep {
 
 /// The future of [`sleep`] and [`sleep_until`].
 ///
-/// It is `Unpin`: it can be polled by `&mut`, moved between polls, and [`reset`](Sleep::reset).
+/// It is `Unpin`: it can be polled by `&mut`, moved between polls, and [`reset_at`](Sleep::reset_at).
 #[derive(Debug)]
 #[must_use = "futures do nothing unless awaited"]
 pub struct Sleep {
@@ -79,7 +80,7 @@ impl Sleep {
 
     /// Sets another deadline, in place if it is pending: then who awaits it is woken at the new
     /// one. After it was over it must be awaited again.
-    pub fn reset(&mut self, deadline: Instant) {
+    pub fn reset_at(&mut self, deadline: Instant) {
         self.reset_to(clock::of(deadline));
     }
 
@@ -124,6 +125,6 @@ impl Future for Sleep {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         ready!(self.poll_due(cx));
-        poll_go_on(cx)
+        poll_proceed(cx)
     }
 }

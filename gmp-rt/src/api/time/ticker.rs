@@ -28,10 +28,37 @@ use std::time::{Duration, Instant};
 ///     assert!(start.elapsed() >= Duration::from_millis(2));
 /// });
 /// ```
+#[doc(alias("Interval", "NewTicker"))]
 #[derive(Debug)]
 pub struct Ticker {
     period: u64,
     sleep: Sleep,
+}
+
+/// Returns a ticker whose first tick is one `period` from now (Go: `time.Tick`). The same as
+/// [`Ticker::new`].
+///
+/// # Panics
+///
+/// If `period` is zero, as Go does.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// use gmp::time::{self, Duration};
+///
+/// gmp::block_on(async {
+///     let mut ticker = time::tick(Duration::from_millis(1));
+///     let first = ticker.tick().await;
+///     assert!(ticker.tick().await > first);
+/// });
+/// ```
+#[doc(alias("interval", "Tick"))]
+#[track_caller]
+#[must_use]
+pub fn tick(period: Duration) -> Ticker {
+    Ticker::new(period)
 }
 
 impl Ticker {

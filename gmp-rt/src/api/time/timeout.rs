@@ -47,6 +47,7 @@ pub fn timeout<F: Future>(duration: Duration, future: F) -> Timeout<F> {
 /// let never = std::future::pending::<()>();
 /// assert!(gmp::block_on(gmp::timeout_at(std::time::Instant::now(), never)).is_err());
 /// ```
+#[doc(alias("deadline", "with_deadline"))]
 pub fn timeout_at<F: Future>(deadline: Instant, future: F) -> Timeout<F> {
     Timeout { future, sleep: sleep_until(deadline), state: State::Open }
 }
@@ -92,7 +93,7 @@ impl<F: Future> Future for Timeout<F> {
             }
             *this.state = State::Elapsed;
         }
-        ready!(budget::poll_go_on(cx));
+        ready!(budget::poll_proceed(cx));
         Poll::Ready(Err(Elapsed(())))
     }
 }

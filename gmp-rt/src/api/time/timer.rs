@@ -35,6 +35,27 @@ pub struct Timer {
     state: State,
 }
 
+/// Returns a timer that is due `duration` from now (Go: `time.After`). The same as
+/// [`Timer::new`].
+///
+/// It is a future for a case of [`select!`](https://docs.rs/gmp/latest/gmp/macro.select.html).
+/// A plain wait is [`sleep`].
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// use std::time::{Duration, Instant};
+///
+/// let start = Instant::now();
+/// let due = gmp::block_on(gmp::after(Duration::from_millis(2)));
+/// assert!(due >= start + Duration::from_millis(2));
+/// ```
+#[doc(alias("After", "NewTimer"))]
+pub fn after(duration: Duration) -> Timer {
+    Timer::new(duration)
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Its moment has not been taken.

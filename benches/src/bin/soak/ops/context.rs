@@ -4,7 +4,7 @@ use crate::context::{Cx, join};
 use crate::coverage::{End, did};
 use crate::violation::{expected_panic, violation};
 use crate::world::the_world;
-use gmp::sync::{Context, ContextError};
+use gmp::context::{Context, ContextError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ pub(crate) async fn tree(mut cx: Cx) {
             let _own = own;
             let error = match form {
                 0 => ctx.done().await,
-                1 => ctx.clone().into_done().await,
+                1 => ctx.clone().done_owned().await,
                 _ => ctx.done_blocking(),
             };
             let id = ctx.value::<RequestId>().map(|id| id.0);
@@ -42,12 +42,12 @@ pub(crate) async fn tree(mut cx: Cx) {
     did("Canceller::cancel_cause, drop_guard", End::Ok);
     for child in children {
         let Some((error, id, cause)) = join(child).await else { continue };
-        let expected = (ContextError::Canceled, Some(9), Some("enough"));
+        let expected = (ContextError::Cancelled, Some(9), Some("enough"));
         if (error, id, cause.as_deref()) != expected {
             violation(format!("a child context ended with {error:?}, {id:?}, {cause:?}"));
         }
     }
-    if detached.err().is_some() || root.err() != Some(ContextError::Canceled) {
+    if detached.err().is_some() || root.err() != Some(ContextError::Cancelled) {
         violation("without_cancel or the root's error is wrong");
     }
     did("Context::without_cancel", End::Ok);
@@ -69,7 +69,7 @@ pub(crate) async fn deadline(mut cx: Cx) {
         did("Canceller::cancel", End::Ok);
     }
     let error = narrow.done().await;
-    if early && error == ContextError::Canceled {
+    if early && error == ContextError::Cancelled {
         return;
     }
     if error != ContextError::DeadlineExceeded || !error.is_timeout() {

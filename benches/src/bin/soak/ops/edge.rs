@@ -4,8 +4,8 @@ use crate::context::{Cx, join};
 use crate::coverage::{End, did};
 use crate::violation::violation;
 use futures::{SinkExt, StreamExt};
+use gmp::chan::TryRecvError;
 use gmp::select;
-use gmp::sync::TryRecvError;
 
 /// `go!` of a closure that returns a future runs the future.
 pub(crate) async fn go_closure(cx: Cx) {
@@ -25,7 +25,7 @@ pub(crate) async fn try_send_to_stream(mut cx: Cx) {
     let child = cx.spawn(async move { rx.next().await });
     // Ends when the receiver waits, or when it is dropped with its runtime. The watchdog reports an
     // operation that does not end.
-    while let Err(gmp::sync::TrySendError::Full(_)) = tx.try_send(6) {
+    while let Err(gmp::chan::TrySendError::Full(_)) = tx.try_send(6) {
         gmp::yield_now().await;
     }
     drop(tx);

@@ -5,11 +5,11 @@ use crate::ledger::{Ledger, Token};
 use crate::rand::Rand;
 use crate::violation::violation;
 use futures::{SinkExt, StreamExt};
-use gmp::select;
-use gmp::sync::{
+use gmp::chan::{
     Receiver, RecvTimeoutError, SelectCase, SendError, SendTimeoutError, Sender, TryRecvError,
     TrySendError, recv_any, select_cases,
 };
+use gmp::select;
 use std::time::Duration;
 
 /// The result of an attempt to send.

@@ -183,9 +183,9 @@ fn wake_posted(board: &Mutex<Board>, wakes: u64) {
 /// Reads the statistics of the runtime.
 pub(crate) async fn inspect(cx: Cx) {
     // Other workers change `procs` all the time. The counts of one runtime never decrease.
-    let stats = [cx.home.handle.stats(), gmp::runtime::stats(), cx.home.handle.stats()];
-    if !stats.is_sorted_by_key(|stats| stats.spawned) {
-        violation(format!("stats() and Handle::stats() are of two runtimes: {stats:?}"));
+    let metrics = [cx.home.handle.metrics(), gmp::runtime::metrics(), cx.home.handle.metrics()];
+    if !metrics.is_sorted_by_key(|metrics| metrics.spawned) {
+        violation(format!("metrics() and Handle::metrics() are of two runtimes: {metrics:?}"));
     }
     let dump = gmp::runtime::dump();
     did("runtime::dump", End::Ok);
@@ -196,5 +196,5 @@ pub(crate) async fn inspect(cx: Cx) {
     if live.1 == 0 || (gmp::goid().is_some() && live.0 == 0) {
         violation(format!("num_goroutine and max_procs are {live:?} inside a goroutine"));
     }
-    did("goid, num_goroutine, max_procs, stats", End::Ok);
+    did("goid, num_goroutine, max_procs, metrics", End::Ok);
 }

@@ -3,7 +3,8 @@
 use crate::context::Cx;
 use crate::coverage::{End, did};
 use crate::violation::{expected_panic, violation};
-use gmp::sync::{Context, ErrGroup, GroupError};
+use gmp::context::Context;
+use gmp::sync::{ErrGroup, GroupError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 

@@ -17,13 +17,13 @@ pub(crate) async fn once(mut cx: Cx) {
         children.push(cx.spawn_anywhere(|mut inner| async move {
             let (once, runs) = &*shared;
             if inner.rand.once_in(3) {
-                once.do_once_blocking(|| {
+                once.call_blocking(|| {
                     runs.fetch_add(1, Relaxed);
                 });
-                return did("Once::do_once_blocking", End::Ok);
+                return did("Once::call_blocking", End::Ok);
             }
             let panics = inner.rand.once_in(6);
-            once.do_once(|| async {
+            once.call(|| async {
                 runs.fetch_add(1, Relaxed);
                 inner.pause().await;
                 if panics {
@@ -31,7 +31,7 @@ pub(crate) async fn once(mut cx: Cx) {
                 }
             })
             .await;
-            did("Once::do_once", End::Ok);
+            did("Once::call", End::Ok);
             if !once.is_done() {
                 violation("a Once has returned and is not done");
             }
@@ -148,8 +148,8 @@ pub(crate) async fn lazy(mut cx: Cx) {
     for n in 0..1 + cx.rand.below(5) {
         let lazy = lazy.clone();
         children.push(cx.spawn(async move {
-            let value = if n == 3 { *lazy.get_blocking() } else { *lazy.get().await };
-            did("Lazy::get", End::Ok);
+            let value = if n == 3 { *lazy.force_blocking() } else { *lazy.force().await };
+            did("Lazy::force", End::Ok);
             value
         }));
     }
@@ -168,9 +168,9 @@ pub(crate) async fn lazy(mut cx: Cx) {
     if runs > 1 || (runs == 0 && given > 0) {
         violation(format!("the future of a Lazy began {runs} times"));
     }
-    // `try_get` panics as well if the future did.
-    if !panics && lazy.try_get().is_some_and(|value| *value != 42) {
-        violation("Lazy::try_get gave another value");
+    // `get` panics as well if the future did.
+    if !panics && lazy.get().is_some_and(|value| *value != 42) {
+        violation("Lazy::get gave another value");
     }
-    did("Lazy::try_get", End::Ok);
+    did("Lazy::get", End::Ok);
 }

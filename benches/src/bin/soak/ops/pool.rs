@@ -14,11 +14,11 @@ pub(crate) async fn pool_shared(mut cx: Cx) {
     let mark = cx.rand.next().to_le_bytes();
     match cx.rand.below(4) {
         0 => {
-            let mut buffer = pool.guard();
+            let mut buffer = pool.get_guard();
             fill(&mut buffer, &mark);
             cx.pause().await;
             check(&buffer, &mark);
-            did("Pool::guard", End::Ok);
+            did("Pool::get_guard", End::Ok);
             if cx.rand.once_in(4) {
                 let buffer = PoolGuard::into_inner(buffer);
                 check(&buffer, &mark);
@@ -31,8 +31,8 @@ pub(crate) async fn pool_shared(mut cx: Cx) {
             }
         }
         2 => {
-            pool.age();
-            did("Pool::age", End::Ok);
+            pool.drop_idle();
+            did("Pool::drop_idle", End::Ok);
         }
         _ => {
             let mut buffer = pool.get();
@@ -70,10 +70,10 @@ pub(crate) async fn pool_panics(mut cx: Cx) {
     // Only the goroutine holds the pool, so the panic of a drop happens there.
     let child = cx.spawn(async move {
         let make = move || if make_panics { expected_panic() } else { Item };
-        let pool = Pool::with_idle(make, Duration::from_millis(50));
+        let pool = Pool::with_idle_timeout(make, Duration::from_millis(50));
         let item = pool.get();
         pool.put(item);
-        (0..ages).for_each(|_| pool.age());
+        (0..ages).for_each(|_| pool.drop_idle());
     });
     join(child).await;
     did("Pool with panics", End::Panicked);
@@ -105,8 +105,8 @@ pub(crate) async fn single_flight(mut cx: Cx) {
                 }
                 Arc::new(n)
             };
-            let result = flights.do_call(1, call).await;
-            did("SingleFlight::do_call", End::Ok);
+            let result = flights.call(1, call).await;
+            did("SingleFlight::call", End::Ok);
             *result.value
         }));
     }
@@ -124,12 +124,12 @@ pub(crate) async fn flight_shared(mut cx: Cx) {
     let (key, mut inner) = (cx.rand.below(4), cx.fork());
     match cx.rand.below(3) {
         0 => {
-            let result = flights.do_call_blocking(key, || async { Arc::new(key) });
+            let result = flights.call_blocking(key, || async { Arc::new(key) });
             check_key(key, *result.value);
-            did("SingleFlight::do_call_blocking", End::Ok);
+            did("SingleFlight::call_blocking", End::Ok);
         }
         1 => {
-            let call = flights.spawn_call(key, move || async move {
+            let call = flights.spawn(key, move || async move {
                 inner.pause().await;
                 Arc::new(key)
             });
@@ -139,7 +139,7 @@ pub(crate) async fn flight_shared(mut cx: Cx) {
             if let Ok(result) = call.await {
                 check_key(key, *result.value);
             }
-            did("SingleFlight::spawn_call", End::Ok);
+            did("SingleFlight::spawn", End::Ok);
         }
         _ => {
             flights.forget(&key);

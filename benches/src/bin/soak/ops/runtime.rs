@@ -46,13 +46,13 @@ pub(crate) async fn life(mut cx: Cx) {
 }
 
 fn build(cx: &mut Cx) -> gmp::Runtime {
-    let built = gmp::Builder::new()
+    let built = gmp::runtime::Builder::new()
         .max_procs(1 + cx.rand.size(4))
-        .adaptive(cx.rand.once_in(2))
+        .adaptive_procs(cx.rand.once_in(2))
         .max_blocking_threads(512)
         .thread_keep_alive(THREAD_KEEP_ALIVE)
         .thread_stack_size(1 << 20)
-        .panic_policy(gmp::PanicPolicy::Contain)
+        .panic_policy(gmp::runtime::PanicPolicy::Contain)
         .name("guest")
         .build();
     did("Builder::build", if built.is_ok() { End::Ok } else { End::Error });
@@ -125,7 +125,7 @@ pub(crate) async fn sleep_on_ended_runtime(cx: Cx) {
 pub(crate) async fn spawn_during_shutdown(mut cx: Cx) {
     let spin = cx.rand.below(1000);
     let done = gmp::spawn_blocking(move || {
-        let Ok(runtime) = gmp::Builder::new().max_procs(1).build() else {
+        let Ok(runtime) = gmp::runtime::Builder::new().max_procs(1).build() else {
             violation("a runtime is not built")
         };
         let handle = runtime.handle().clone();

@@ -5,8 +5,8 @@ use crate::coverage::{End, did};
 use crate::ledger::{Ledger, Origin, Token};
 use crate::ops::chan::drain;
 use crate::violation::{fault, violation};
+use gmp::chan::{Receiver, SelectCase, SendError, Sender, select_cases};
 use gmp::select;
-use gmp::sync::{Receiver, SelectCase, SendError, Sender, select_cases};
 use std::sync::Arc;
 
 type Ends = Vec<(Sender<Token>, Receiver<Token>)>;

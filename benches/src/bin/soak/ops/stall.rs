@@ -15,8 +15,8 @@ pub(crate) async fn block(mut cx: Cx) {
             did("an unmarked blocking call", End::Ok);
         }
         1 => {
-            gmp::blocking(|| std::thread::sleep(span));
-            did("blocking", End::Ok);
+            gmp::block_in_place(|| std::thread::sleep(span));
+            did("block_in_place", End::Ok);
         }
         2 => {
             gmp::block_on(gmp::sleep(span));
@@ -108,7 +108,7 @@ pub(crate) async fn block_beside_work(mut cx: Cx) {
 pub(crate) async fn block_past_max_blocking_threads(cx: Cx) {
     drop(cx);
     let done = gmp::spawn_blocking(|| {
-        let runtime = gmp::Builder::new().max_procs(2).max_blocking_threads(8).build();
+        let runtime = gmp::runtime::Builder::new().max_procs(2).max_blocking_threads(8).build();
         let Ok(runtime) = runtime else {
             violation("a runtime with 8 blocking threads is not built")
         };
@@ -116,7 +116,7 @@ pub(crate) async fn block_past_max_blocking_threads(cx: Cx) {
         let receivers: Vec<_> = (0..16)
             .map(|_| {
                 let rx = rx.clone();
-                runtime.spawn(async move { rx.iter().sum::<u64>() })
+                runtime.spawn(async move { rx.iter_blocking().sum::<u64>() })
             })
             .collect();
         let sender = runtime.spawn(async move {

@@ -24,7 +24,7 @@ pub(crate) async fn sleep(mut cx: Cx) {
             if early.is_ok() || sleep.is_elapsed() {
                 violation("a sleep of an hour is over");
             }
-            sleep.reset(deadline);
+            sleep.reset_at(deadline);
             (&mut sleep).await;
             if !sleep.is_elapsed() || sleep.deadline().is_none() {
                 violation("a sleep that has ended is not elapsed");
@@ -132,7 +132,7 @@ pub(crate) async fn after_func(mut cx: Cx) {
     let span = cx.rand.micros(2000);
     let deadline = Instant::now() + span;
     let calls = Arc::new(AtomicU64::new(0));
-    let (tx, rx) = gmp::unbounded_chan();
+    let (tx, rx) = gmp::chan::unbounded();
     let (counted, panics) = (calls.clone(), cx.rand.once_in(200));
     let call = gmp::after_func(span, move || {
         the_world().lateness.timer("after_func", deadline);

@@ -4,7 +4,8 @@ use crate::context::{Cx, abort, join};
 use crate::coverage::{End, did, did_option};
 use crate::violation::{expected_panic, violation};
 use gmp::WaitGroup;
-use gmp::sync::{Barrier, Cond, Context, Mutex, Semaphore};
+use gmp::context::Context;
+use gmp::sync::{Barrier, Cond, Mutex, Semaphore};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -194,7 +195,7 @@ pub(crate) async fn permits(mut cx: Cx) {
             did("Semaphore::acquire_owned", End::Ok);
             inner.pause().await;
             if let Some(part) = permit.split(1) {
-                did("OwnedPermit::split", End::Ok);
+                did("OwnedSemaphorePermit::split", End::Ok);
                 inner.pause().await;
                 permit.merge(part);
             }
@@ -213,7 +214,7 @@ pub(crate) async fn permits(mut cx: Cx) {
         did("Semaphore::release", End::Ok);
     }
     semaphore.add_permits(1);
-    if (semaphore.available(), semaphore.size()) != (4, 4) {
-        violation(format!("a semaphore of 4 has {} free permits", semaphore.available()));
+    if (semaphore.available_permits(), semaphore.max_permits()) != (4, 4) {
+        violation(format!("a semaphore of 4 has {} free permits", semaphore.available_permits()));
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! ```no_run
 //! use gmp_net::TcpListener;
-//! use gmp_net::hyper::Timer;
+//! use gmp_net::compat::hyper::Timer;
 //! use hyper::body::Incoming;
 //! use hyper::server::conn::http1;
 //! use hyper::service::service_fn;
@@ -108,7 +108,7 @@ where
 pub struct Timer;
 
 /// A sleep with hyper's trait.
-struct TimerSleep(gmp_rt::Sleep);
+struct TimerSleep(gmp_rt::time::Sleep);
 
 impl Future for TimerSleep {
     type Output = ();
@@ -131,7 +131,7 @@ impl hyper::rt::Timer for Timer {
 
     fn reset(&self, sleep: &mut Pin<Box<dyn Sleep>>, deadline: Instant) {
         match sleep.as_mut().downcast_mut_pin::<TimerSleep>() {
-            Some(mut ours) => ours.0.reset(deadline),
+            Some(mut ours) => ours.0.reset_at(deadline),
             None => *sleep = self.sleep_until(deadline),
         }
     }

@@ -26,7 +26,7 @@ pin_project! {
     /// # Examples
     ///
     /// ```
-    /// use gmp_net::hyper::FuturesIo;
+    /// use gmp_net::compat::hyper::FuturesIo;
     /// # fn encrypted() -> impl futures::AsyncRead + futures::AsyncWrite + Unpin {
     /// #     futures::io::Cursor::new(Vec::new())
     /// # }

@@ -1,0 +1,13 @@
+//! Goroutines: how they start and end, how they yield, and what their handles return.
+//!
+//! The functions that most programs need are also in the root of the crate.
+
+mod builder;
+
+pub use self::builder::Builder;
+pub use crate::api::blocking::{block_in_place, spawn_blocking};
+#[doc(inline)]
+pub use crate::api::park;
+pub use crate::api::spawn::{goid, spawn};
+pub use crate::api::yielding::{Checkpoint, YieldNow, checkpoint, yield_now};
+pub use crate::g::join::{JoinCancelled, JoinError, JoinHandle, JoinPanic};

@@ -1,0 +1,5 @@
+// target: compiles. Met.
+#[gmp::main]
+async fn main() {
+    gmp::go! { println!("a"); gmp::yield_now().await; };
+}

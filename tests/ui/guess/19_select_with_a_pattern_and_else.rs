@@ -1,0 +1,10 @@
+// target: compiles when `select!` takes patterns that may not match, and `else`.
+#[gmp::main]
+async fn main() {
+    let (tx, rx) = gmp::chan::<i32>(1);
+    drop(tx);
+    gmp::select! {
+        Ok(v) = rx.recv() => println!("{v}"),
+        else => println!("closed"),
+    }
+}

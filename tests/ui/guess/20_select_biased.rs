@@ -1,0 +1,9 @@
+// target: compiles when `select!` takes `biased;`.
+#[gmp::main]
+async fn main() {
+    let (_tx, rx) = gmp::chan::<i32>(1);
+    gmp::select! {
+        biased;
+        v = rx.recv() => println!("{v:?}"),
+    }
+}

@@ -1,0 +1,6 @@
+// target: compiles when gmp has files and processes.
+#[gmp::main]
+async fn main() {
+    let _ = gmp::fs::read_to_string("x").await;
+    let _ = gmp::process::Command::new("true").status().await;
+}

@@ -1,0 +1,13 @@
+// target: compiles. The prelude and `Instant` do; the extension traits of `gmp::io` are missing.
+use gmp::prelude::*;
+use gmp::io::AsyncReadExt;
+use gmp::time::Instant;
+
+#[gmp::main]
+async fn main() {
+    let start = Instant::now();
+    let (tx, rx) = chan(1);
+    go!({ tx.send(start).await.unwrap() });
+    assert_eq!(rx.recv().await, Ok(start));
+    let _ = gmp::io::stdin().read(&mut [0; 1]).await;
+}

@@ -1,0 +1,8 @@
+// target: compiles. `block_in_place` does; local goroutines and `join!` are missing.
+#[gmp::main]
+async fn main() {
+    println!("{}", gmp::block_in_place(|| 1));
+    gmp::spawn_local(async {});
+    let (a, b) = gmp::join!(async { 1 }, async { 2 });
+    println!("{a} {b}");
+}
