@@ -29,7 +29,7 @@ impl Wake for CallsBack {
         let all_free = sched.threads.handles.try_lock().is_some();
         self.was_free.store(all_free, Ordering::Relaxed);
         if all_free {
-            sched.forget_thread(7);
+            sched.threads.forget(7);
             sched.wakep();
             sched.stop();
         }
@@ -46,15 +46,15 @@ fn a_refused_thread_wakes_timers_without_a_lock() {
     let hour = clock::now() + 3_600_000_000_000;
     let timers = sched.ps.timers(0);
     let _ = timers.insert(clock::now(), hour, &Waker::from(waker.clone()));
-    // As `start_spinning` does; then the runtime stops before the thread is there.
-    let unit = sched.idle.word.spin_anyway();
+    // As `startm` does; then the runtime stops before the thread is there.
+    let token = sched.idle.word.spin_unconditionally();
     let (p, id) = sched.idle.with(|lists| {
         let p = sched.idle.take_p(lists).unwrap();
-        let id = super::reserve_thread(lists, 1).unwrap();
+        let id = lists.reserve_thread(1).unwrap();
         lists.stopping = true;
         (p, id)
     });
-    let (grant, _why) = sched.start_thread(id, Grant { p, unit }).unwrap_err();
+    let (grant, _why) = sched.start_thread(id, Grant { p, token }).unwrap_err();
     assert!(sched.take_back(grant), "the runtime stops");
     assert_eq!(timers.len(), 0, "the timer was woken");
     assert!(waker.was_free.load(Ordering::Relaxed), "woken under the lock of the handles");
@@ -66,10 +66,10 @@ fn a_refused_thread_wakes_timers_without_a_lock() {
 fn a_refused_thread_gives_its_p_back() {
     let config = Config { stack_size: Some(NO_THREAD), thread_limit: 1, ..Config::default() };
     let sched = Sched::new(RUNTIME, config);
-    let started = sched.start_spinning(sched.idle.word.spin_anyway());
-    assert_eq!(started, super::Started::Refused);
+    let started = sched.startm(sched.idle.word.spin_unconditionally());
+    assert_eq!(started, crate::sched::wake::Started::Refused);
     assert_eq!(sched.idle.word.counts(), (1, 0), "idle Ps and spinning Ms");
-    assert_eq!(sched.idle.with(|lists| lists.threads), 0);
+    assert_eq!(sched.idle.with(|lists| lists.threads.count), 0);
 }
 
 /// Five goroutines block their threads, but only three threads can be had. All goroutines end.
@@ -77,7 +77,7 @@ fn a_refused_thread_gives_its_p_back() {
 fn blocked_goroutines_beyond_the_thread_limit_run_later() {
     let config = Config { thread_limit: 3, ..Config::default() };
     let sched = registry::register(|id| Sched::new(id, config)).unwrap();
-    sched.start_first().unwrap();
+    sched.start_first(crate::sysmon::sysmon_main).unwrap();
     let (started, gate) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(())));
     let closed = gate.lock().unwrap();
     let blocked: Vec<_> = (0..5)
