@@ -8,9 +8,9 @@
 //! [`Fd::close`] makes every later operation fail and wakes the waiting ones.
 
 use crate::deadline::Deadlines;
-use crate::poll_cache::Index;
-use crate::poll_desc::{Fault, PollDesc, Side, Ticket, Trust, Wait};
-use crate::poller::Poller;
+use crate::poll::cache::Index;
+use crate::poll::desc::{Fault, PollDesc, Side, Ticket, Trust, Wait};
+use crate::poll::poller::Poller;
 use gmp_rt::park::{WaitReason, forked_error, note_wait, poll_go_on, wake_all};
 use gmp_rt::prim::fixed::OnceLock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

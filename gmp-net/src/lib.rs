@@ -4,22 +4,17 @@
 //! operation first makes the system call. If the call would block, the goroutine parks until the
 //! netpoller reports an event. No thread is reserved for I/O.
 //!
-//! The modules, from the bottom up: `sys` calls the OS, `poll_desc` is the state of a descriptor,
-//! `poll_cache` stores these states, `poller` is the interface to the scheduler, `deadline` has the
-//! deadlines of a socket, `fd` is a descriptor with its operations. `tcp`, `udp`, `unix` and
-//! `async_fd` are the public sockets. `resolve` and `lookups` resolve names. `io` and `signal` are
-//! for everything that is not a socket.
+//! The modules, from the bottom up: `sys` calls the OS, `poll` has the state of each
+//! descriptor and the interface to the scheduler, `deadline` has the deadlines of a socket, `fd` is a
+//! descriptor with its operations. `tcp`, `udp`, `unix` and `async_fd` are the public sockets.
+//! `resolve` resolves names. `io` and `signal` are for everything that is not a socket. `interop`
+//! implements the traits of other crates.
 
 mod error;
-mod lookups;
 mod resolve;
 
 #[cfg(unix)]
 mod accept;
-#[cfg(unix)]
-mod addr;
-#[cfg(unix)]
-mod addr_errors;
 #[cfg(unix)]
 mod async_fd;
 #[cfg(unix)]
@@ -27,33 +22,23 @@ mod deadline;
 #[cfg(unix)]
 mod fd;
 #[cfg(unix)]
-mod half;
-#[cfg(all(unix, feature = "hyper"))]
-#[expect(unsafe_code, reason = "buffers that hyper has not initialised")]
-pub mod hyper;
+mod half_macros;
+#[cfg(all(unix, any(feature = "hyper", feature = "tokio-io")))]
+mod interop;
 #[cfg(unix)]
 pub mod io;
 #[cfg(unix)]
-mod poll_cache;
-#[cfg(unix)]
-mod poll_desc;
-#[cfg(unix)]
-mod poller;
+mod poll;
 #[cfg(unix)]
 pub mod signal;
 #[cfg(unix)]
-mod stream;
+mod stream_macros;
 #[cfg(unix)]
 mod sys;
 #[cfg(unix)]
 pub mod tcp;
-#[cfg(all(unix, feature = "tokio-io"))]
-#[expect(unsafe_code, reason = "buffers that tokio has not initialised")]
-mod tokio_io;
 #[cfg(unix)]
 mod udp;
-#[cfg(all(unix, any(feature = "hyper", feature = "tokio-io")))]
-mod uninit;
 #[cfg(unix)]
 pub mod unix;
 
@@ -61,11 +46,13 @@ pub use crate::error::{Closed, DeadlineExceeded, RuntimeEnded, WatchLimit};
 pub use crate::resolve::resolve;
 
 #[cfg(unix)]
-pub use crate::addr::ToAddrs;
-#[cfg(unix)]
-pub use crate::addr_errors::AddrErrors;
-#[cfg(unix)]
 pub use crate::async_fd::Async;
+#[cfg(all(unix, feature = "hyper"))]
+pub use crate::interop::hyper;
+#[cfg(unix)]
+pub use crate::resolve::addr::ToAddrs;
+#[cfg(unix)]
+pub use crate::resolve::addr_errors::AddrErrors;
 #[cfg(unix)]
 pub use crate::tcp::{Incoming, TcpListener, TcpSocket, TcpStream};
 #[cfg(unix)]

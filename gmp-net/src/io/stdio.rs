@@ -14,7 +14,7 @@
 
 use crate::error::RuntimeEnded;
 use crate::fd::{Direction, Fd, Left};
-use crate::poll_desc::Trust;
+use crate::poll::desc::Trust;
 use gmp_rt::blocking;
 use gmp_rt::park::poll_go_on;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

@@ -2,7 +2,7 @@
 
 use super::call::{Call, Crew, Role, Told, Turn};
 use super::{CallResult, Shared};
-use crate::waiter::{Ended, Waiter};
+use crate::wait::waiter::{Ended, Waiter};
 use gmp_rt::park::{WaitReason, note_wait, poll_go_on};
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
