@@ -8,7 +8,7 @@
 //! deadline end it.
 
 use crate::fd::{Direction, Fd, Left};
-use crate::poll_desc::Ticket;
+use crate::poll::desc::Ticket;
 use crate::sys::accept::accept;
 use gmp_rt::time::Sleep;
 use rustix::io::Errno;

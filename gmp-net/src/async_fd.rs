@@ -1,7 +1,7 @@
 //! A wrapper for any descriptor that the OS can wait for.
 
 use crate::fd::{Direction, Fd, Left, common_calls};
-use crate::poll_desc::Trust;
+use crate::poll::desc::Trust;
 use futures::io::{AsyncRead, AsyncWrite};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use std::io::{self, Read, Write};

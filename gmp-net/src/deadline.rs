@@ -15,9 +15,9 @@
 //! alarm with sleeping Ms have models in `sched/loom.rs` of `gmp-rt`.
 
 use crate::fd::Direction;
-use crate::poll_cache::Index;
-use crate::poll_desc::{Fault, Side};
-use crate::poller::Poller;
+use crate::poll::cache::Index;
+use crate::poll::desc::{Fault, Side};
+use crate::poll::poller::Poller;
 use gmp_rt::prim::fixed::Mutex;
 use gmp_rt::task::park::{Alarm, StoredWaker, wake_all};
 use std::sync::Arc;

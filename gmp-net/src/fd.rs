@@ -8,9 +8,9 @@
 //! [`Fd::close`] makes every later operation fail and wakes the waiting ones.
 
 use crate::deadline::Deadlines;
-use crate::poll_cache::Index;
-use crate::poll_desc::{Fault, PollDesc, Side, Ticket, Trust, Wait};
-use crate::poller::Poller;
+use crate::poll::cache::Index;
+use crate::poll::desc::{Fault, PollDesc, Side, Ticket, Trust, Wait};
+use crate::poll::poller::Poller;
 use gmp_rt::prim::fixed::OnceLock;
 use gmp_rt::task::park::{WaitReason, forked_error, note_wait, poll_proceed, wake_all};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

@@ -4,22 +4,17 @@
 //! operation first makes the system call. If the call would block, the goroutine parks until the
 //! netpoller reports an event. No thread is reserved for I/O.
 //!
-//! The modules, from the bottom up: `sys` calls the OS, `poll_desc` is the state of a descriptor,
-//! `poll_cache` stores these states, `poller` is the interface to the scheduler, `deadline` has the
-//! deadlines of a socket, `fd` is a descriptor with its operations. `tcp`, `udp`, `unix` and
-//! `async_fd` are the public sockets. `resolve` and `lookups` resolve names. `io` and `signal` are
-//! for everything that is not a socket. `compat` has the traits of other crates.
+//! The modules, from the bottom up: `sys` calls the OS, `poll` has the state of each
+//! descriptor and the interface to the scheduler, `deadline` has the deadlines of a socket, `fd` is a
+//! descriptor with its operations. `tcp`, `udp`, `unix` and `async_fd` are the public sockets.
+//! `resolve` resolves names. `io` and `signal` are for everything that is not a socket. `compat`
+//! has the traits of other crates.
 
 mod error;
-mod lookups;
 mod resolve;
 
 #[cfg(unix)]
 mod accept;
-#[cfg(unix)]
-mod addr;
-#[cfg(unix)]
-mod addr_errors;
 #[cfg(unix)]
 mod async_fd;
 #[cfg(unix)]
@@ -29,30 +24,21 @@ mod deadline;
 #[cfg(unix)]
 mod fd;
 #[cfg(unix)]
-mod half;
+mod half_macros;
 #[cfg(unix)]
 pub mod io;
 #[cfg(unix)]
-mod poll_cache;
-#[cfg(unix)]
-mod poll_desc;
-#[cfg(unix)]
-mod poller;
+mod poll;
 #[cfg(unix)]
 pub mod signal;
 #[cfg(unix)]
-mod stream;
+mod stream_macros;
 #[cfg(unix)]
 mod sys;
 #[cfg(unix)]
 pub mod tcp;
-#[cfg(all(unix, feature = "tokio-io"))]
-#[expect(unsafe_code, reason = "buffers that tokio has not initialised")]
-mod tokio_io;
 #[cfg(unix)]
 mod udp;
-#[cfg(all(unix, any(feature = "hyper", feature = "tokio-io")))]
-mod uninit;
 #[cfg(unix)]
 pub mod unix;
 
@@ -60,11 +46,11 @@ pub use crate::error::{Closed, DeadlineExceeded, RuntimeEnded, WatchLimit};
 pub use crate::resolve::resolve;
 
 #[cfg(unix)]
-pub use crate::addr::ToSocketAddrs;
-#[cfg(unix)]
-pub use crate::addr_errors::AddrErrors;
-#[cfg(unix)]
 pub use crate::async_fd::Async;
+#[cfg(unix)]
+pub use crate::resolve::addr::ToSocketAddrs;
+#[cfg(unix)]
+pub use crate::resolve::addr_errors::AddrErrors;
 #[cfg(unix)]
 pub use crate::tcp::{Incoming, TcpListener, TcpSocket, TcpStream};
 #[cfg(unix)]

@@ -1,8 +1,8 @@
 //! UDP sockets.
 
-use crate::addr::{self, ToSocketAddrs};
 use crate::fd::{Direction, Fd, Left, common_calls};
-use crate::poll_desc::Trust;
+use crate::poll::desc::Trust;
+use crate::resolve::addr::{self, ToSocketAddrs};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 

@@ -128,6 +128,13 @@ pub(crate) const SYSMON_NAP: Duration = Duration::from_micros(100);
 /// whose P a timer or an event waits.
 pub(crate) const SYSMON_MAX_NAP: Duration = Duration::from_millis(1);
 
+/// Delay of an urgent wake-up of a sysmon in deep sleep. Chosen: most Ps that run again are idle
+/// again by then.
+pub(crate) const SYSMON_WAKE_SOON: Duration = SYSMON_NAP.saturating_mul(2);
+
+/// Delay of a wake-up of a sysmon in deep sleep while a P is idle. Chosen.
+pub(crate) const SYSMON_WAKE_LATE: Duration = SYSMON_MAX_NAP.saturating_mul(2);
+
 /// Time between two checks of what seldom changes: the control group's quota (Go: 1 s), a thread
 /// that stays blocked, an M that does not leave the netpoller, and whether the pauser is needed.
 pub(crate) const SLOW_CHECK: Duration = Duration::from_secs(1);

@@ -2,13 +2,13 @@
 //!
 //! A program that awaits an operation at once needs none of these names.
 
-pub use crate::barrier::BarrierWait;
 pub use crate::chan::recv::RecvFut;
 pub use crate::chan::send::SendFut;
-pub use crate::cond::CondWait;
 pub use crate::context::done::Done;
 pub use crate::err_group::{ErrGroupGo, ErrGroupWait};
-pub use crate::mutex::{Lock, LockOwned};
-pub use crate::rw_lock::{ReadLock, ReadLockOwned, WriteLock, WriteLockOwned};
-pub use crate::semaphore::{Acquire, AcquireOwned};
+pub use crate::lock::barrier::BarrierWait;
+pub use crate::lock::cond::CondWait;
+pub use crate::lock::mutex::{Lock, LockOwned};
+pub use crate::lock::rw_lock::{ReadLock, ReadLockOwned, WriteLock, WriteLockOwned};
+pub use crate::lock::semaphore::{Acquire, AcquireOwned};
 pub use crate::wait_group::WaitGroupWait;

@@ -2,15 +2,13 @@
 //!
 //! Each wait is an ordinary future that stores a `Waker`, so it works on any executor. In a
 //! goroutine it also records why the goroutine waits, through [`gmp_rt::task::park`].
+//!
+//! The modules, from the bottom up: `wait` has the queues of waiters, `lock` the locks and what is
+//! like them, `once` the one-time initialisations, `chan` the channels, `select` the choice between
+//! channel operations. `context`, `wait_group`, `err_group`, `single_flight` and `pool` use these.
 
-#[expect(unsafe_code, reason = "is the home of waiters")]
-mod barrier;
 #[expect(unsafe_code, reason = "pins nodes into the queues of channels")]
 pub mod chan;
-#[expect(unsafe_code, reason = "a waker that the winner takes")]
-mod claim;
-#[expect(unsafe_code, reason = "is the home of waiters")]
-mod cond;
 #[cfg(not(gmp_loom))]
 mod const_fn;
 #[cfg(gmp_loom)]
@@ -19,60 +17,36 @@ mod const_fn;
 pub mod context;
 mod err_group;
 pub mod futures;
-#[expect(unsafe_code, reason = "is the home of waiters")]
-mod init;
-#[expect(unsafe_code, reason = "a place that one at a time may change")]
-mod lazy;
+mod lock;
 #[doc(hidden)]
 pub mod mpsc;
-#[expect(unsafe_code, reason = "a value behind a lock")]
-mod mutex;
-#[expect(unsafe_code, reason = "has the value while it has the lock")]
-mod mutex_guard;
 mod once;
-#[expect(unsafe_code, reason = "a value that is set once")]
-mod once_cell;
-mod permit;
 mod pool;
-#[expect(unsafe_code, reason = "is the home of waiters")]
-mod raw_mutex;
-#[expect(unsafe_code, reason = "is the home of waiters")]
-mod raw_rw_lock;
-#[expect(unsafe_code, reason = "a value behind a lock")]
-mod rw_lock;
-#[expect(unsafe_code, reason = "has the value while it is inside the lock")]
-mod rw_lock_guard;
 #[expect(unsafe_code, reason = "holds several locks at once, pins nodes into several queues")]
 mod select;
-#[expect(unsafe_code, reason = "is the home of waiters")]
-mod semaphore;
 mod single_flight;
 mod tuning;
+mod wait;
 #[expect(unsafe_code, reason = "is the home of waiters")]
 mod wait_group;
-#[expect(unsafe_code, reason = "pins nodes into the queue of a primitive")]
-mod waiter;
-#[expect(unsafe_code, reason = "an intrusive queue")]
-mod waitq;
-mod wakers;
 
-pub use crate::barrier::{Barrier, BarrierWaitResult};
 pub use crate::chan::chan;
-pub use crate::cond::Cond;
 pub use crate::err_group::{ErrGroup, GroupError};
-pub use crate::lazy::Lazy;
-pub use crate::mutex::Mutex;
-pub use crate::mutex_guard::{MappedMutexGuard, MutexGuard, OwnedMutexGuard};
-pub use crate::once::Once;
-pub use crate::once_cell::{OnceCell, SetError};
-pub use crate::permit::{OwnedSemaphorePermit, SemaphorePermit};
-pub use crate::pool::{Pool, PoolGuard};
-pub use crate::rw_lock::RwLock;
-pub use crate::rw_lock_guard::{
+pub use crate::lock::barrier::{Barrier, BarrierWaitResult};
+pub use crate::lock::cond::Cond;
+pub use crate::lock::mutex::Mutex;
+pub use crate::lock::mutex_guard::{MappedMutexGuard, MutexGuard, OwnedMutexGuard};
+pub use crate::lock::permit::{OwnedSemaphorePermit, SemaphorePermit};
+pub use crate::lock::rw_lock::RwLock;
+pub use crate::lock::rw_lock_guard::{
     OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLockReadGuard, RwLockWriteGuard,
 };
+pub use crate::lock::semaphore::Semaphore;
+pub use crate::once::action::Once;
+pub use crate::once::cell::{OnceCell, SetError};
+pub use crate::once::lazy::Lazy;
+pub use crate::pool::{Pool, PoolGuard};
 #[doc(hidden)]
 pub use crate::select::__expansion as __select;
-pub use crate::semaphore::Semaphore;
 pub use crate::single_flight::{FlightResult, SingleFlight};
 pub use crate::wait_group::WaitGroup;

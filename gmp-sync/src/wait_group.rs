@@ -3,9 +3,9 @@
 //! One lock guards a counter and the queue of waiters. It is held for a few instructions. The call
 //! that brings the counter to zero fires the waiters and wakes them after it has released the lock.
 
-use crate::waiter::{Abandoned, Ended, Home, Waiter};
-use crate::waitq::Queue;
-use crate::wakers::Wakers;
+use crate::wait::queue::Queue;
+use crate::wait::waiter::{Abandoned, Ended, Home, Waiter};
+use crate::wait::wakers::Wakers;
 use gmp_rt::prim::Mutex;
 use gmp_rt::task::park::{WaitReason, note_wait, poll_proceed};
 use pin_project_lite::pin_project;

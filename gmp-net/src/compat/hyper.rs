@@ -29,8 +29,8 @@ mod futures_io;
 
 pub use self::futures_io::FuturesIo;
 
+use crate::compat::uninit;
 use crate::fd::Direction;
-use crate::uninit;
 use crate::{TcpStream, UnixStream};
 use hyper::rt::{ReadBufCursor, Sleep};
 use std::io::{self, IoSlice};

@@ -14,7 +14,7 @@
 
 use crate::error::RuntimeEnded;
 use crate::fd::{Direction, Fd, Left};
-use crate::poll_desc::Trust;
+use crate::poll::desc::Trust;
 use gmp_rt::block_in_place;
 use gmp_rt::task::park::poll_proceed;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

@@ -52,7 +52,7 @@ pub use self::kind::SignalKind;
 
 use self::handler::Listening;
 use crate::fd::{Direction, Fd, Left};
-use crate::poll_desc::{Ticket, Trust};
+use crate::poll::desc::{Ticket, Trust};
 use futures::Stream;
 use gmp_rt::task::park::{WaitReason, note_wait};
 use std::future::poll_fn;

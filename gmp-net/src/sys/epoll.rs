@@ -16,7 +16,7 @@
 //! and a later registration of the same file under the same number would fail.
 
 use super::{EVENTS, Edge, end_if_lost, is_lost};
-use crate::poll_desc::{Tells, Trust};
+use crate::poll::desc::{Tells, Trust};
 use gmp_rt::prim::Ordering::Relaxed;
 use gmp_rt::prim::fixed::{AtomicBool, Mutex};
 use gmp_rt::task::park::{Bell, Delay, lost_descriptor};

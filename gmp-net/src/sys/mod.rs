@@ -24,7 +24,7 @@ pub(crate) use self::epoll::Os;
 #[cfg(not(all(target_os = "linux", not(gmp_portable_poll))))]
 pub(crate) use self::portable::Os;
 
-use crate::poll_desc::Tells;
+use crate::poll::desc::Tells;
 use gmp_rt::task::park::lost_descriptor;
 use rustix::io::Errno;
 use rustix::net::SendFlags;

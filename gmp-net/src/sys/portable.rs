@@ -5,7 +5,7 @@
 //! data, so a short read is never trusted.
 
 use super::{EVENTS, Edge, end_if_lost};
-use crate::poll_desc::{Tells, Trust};
+use crate::poll::desc::{Tells, Trust};
 use gmp_rt::prim::fixed::Mutex;
 use gmp_rt::task::park::{Bell, Delay};
 use polling::{Event, Events, PollMode, Poller};

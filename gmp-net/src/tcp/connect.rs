@@ -1,8 +1,8 @@
 //! Connects to one address, or to the first of several that answers ("happy eyeballs", RFC 8305).
 
 use super::{TcpSocket, TcpStream};
-use crate::addr_errors::Failures;
 use crate::fd::{Direction, Fd, Left, Tried};
+use crate::resolve::addr_errors::Failures;
 use crate::sys::Os;
 use futures::stream::{FuturesUnordered, StreamExt};
 use gmp_rt::time::Sleep;

@@ -2,9 +2,9 @@
 
 use super::{TcpSocket, TcpStream};
 use crate::accept::Accepting;
-use crate::addr::{self, ToSocketAddrs};
 use crate::fd::{Fd, common_calls};
-use crate::poll_desc::Trust;
+use crate::poll::desc::Trust;
+use crate::resolve::addr::{self, ToSocketAddrs};
 use crate::sys::Os;
 use futures::stream::{FusedStream, Stream};
 use rustix::net::SocketAddrAny;

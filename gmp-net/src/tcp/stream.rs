@@ -2,9 +2,9 @@
 
 use super::connect;
 use super::half::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
-use crate::addr::{self, ToSocketAddrs};
 use crate::fd::{Direction, Fd, Left, Tried, common_calls};
-use crate::stream::{
+use crate::resolve::addr::{self, ToSocketAddrs};
+use crate::stream_macros::{
     futures_read, futures_write, read, read_vectored, stream_calls, write, write_vectored,
 };
 use crate::sys::Os;

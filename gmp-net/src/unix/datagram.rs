@@ -1,7 +1,7 @@
 //! Unix datagram sockets.
 
 use crate::fd::{Direction, Fd, Left, common_calls};
-use crate::poll_desc::Trust;
+use crate::poll::desc::Trust;
 use std::io;
 use std::net::Shutdown;
 use std::os::unix::net::SocketAddr;

@@ -17,7 +17,7 @@
 //! ```
 
 use super::UnixStream;
-use crate::half::halves;
+use crate::half_macros::halves;
 use futures::io::{AsyncRead, AsyncWrite};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::pin::Pin;

@@ -3,7 +3,7 @@
 use super::UnixStream;
 use crate::accept::Accepting;
 use crate::fd::{Fd, common_calls};
-use crate::poll_desc::Trust;
+use crate::poll::desc::Trust;
 use socket2::SockAddr;
 use std::io;
 use std::os::unix::net::SocketAddr;

@@ -2,8 +2,8 @@
 
 use super::half::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use crate::fd::{Direction, Fd, Tried, common_calls};
-use crate::poll_desc::Trust;
-use crate::stream::{
+use crate::poll::desc::Trust;
+use crate::stream_macros::{
     futures_read, futures_write, read, read_vectored, stream_calls, write, write_vectored,
 };
 use futures::io::{AsyncRead, AsyncWrite};

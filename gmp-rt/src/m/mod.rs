@@ -5,11 +5,13 @@
 //! makes the M check timers, the netpoller, its keep-alive time and the shutdown again. The state
 //! that only the thread itself uses (its current goroutine, its P) is in `sched/local.rs`.
 
+pub(crate) mod idle_word;
 pub(crate) mod note;
 
 #[cfg(all(test, gmp_loom))]
 pub(crate) mod loom;
 
+use self::idle_word::Spinning;
 use self::note::Note;
 use crate::p::OwnedP;
 use crate::prim::Mutex;
@@ -20,21 +22,24 @@ use crate::sys::thread_state;
 /// The number of an M in its runtime.
 pub(crate) type MId = usize;
 
-/// A P for an M that is woken, and the spinning token `S` with which it looks for work.
+/// The number of sysmon among the threads: 0, because it starts first.
+pub(crate) const SYSMON: MId = 0;
+
+/// A P for an M that is woken, and the spinning token with which it looks for work.
 #[derive(Debug)]
-pub(crate) struct Grant<S> {
+pub(crate) struct Grant {
     pub(crate) p: OwnedP,
-    pub(crate) unit: S,
+    pub(crate) token: Spinning,
 }
 
 /// A worker thread of a runtime.
 #[derive(Debug)]
-pub(crate) struct M<S> {
+pub(crate) struct M {
     pub(crate) id: MId,
     pub(crate) note: Note,
     /// The OS's id of the thread, for sysmon.
     pub(crate) thread: u32,
-    grant: Mutex<Option<Grant<S>>>,
+    grant: Mutex<Option<Grant>>,
     /// The place in the pool, or [`NOT_IN_POOL`]. Used under the lock of the idle lists.
     pool_place: AtomicUsize,
 }
@@ -42,7 +47,7 @@ pub(crate) struct M<S> {
 /// The place of an M that is not in the pool.
 const NOT_IN_POOL: usize = usize::MAX;
 
-impl<S> M<S> {
+impl M {
     /// Makes the M of the calling thread.
     pub(crate) fn for_this_thread(id: MId) -> Self {
         let thread = thread_state::this_thread();
@@ -63,14 +68,14 @@ impl<S> M<S> {
     }
 
     /// Passes a P to the M and wakes its thread. Only for an M that was just taken out of the pool.
-    pub(crate) fn grant(&self, grant: Grant<S>) {
+    pub(crate) fn grant(&self, grant: Grant) {
         let before = self.grant.lock().replace(grant);
         debug_assert!(before.is_none(), "two grants for one M");
         self.note.wake();
     }
 
     /// Takes the P that was passed to this M, if any.
-    pub(crate) fn take_grant(&self) -> Option<Grant<S>> {
+    pub(crate) fn take_grant(&self) -> Option<Grant> {
         self.grant.lock().take()
     }
 }

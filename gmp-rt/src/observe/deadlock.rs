@@ -20,25 +20,12 @@
 
 use super::event::{self, ALL_ASLEEP, Event};
 use super::stuck::AllStuck;
-use crate::g::GoId;
-use crate::prim::fixed::Mutex;
+use crate::sched::config::OnDeadlock;
 use crate::sched::{Sched, registry};
 use crate::sys::own_threads;
 use crate::tuning::{SLOW_CHECK, SYSMON_MAX_NAP};
 use crate::util::clock;
 use std::time::Duration;
-
-/// What happens when all goroutines are asleep.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum OnDeadlock {
-    /// Nothing: an external thread may wake them.
-    #[default]
-    Ignore,
-    /// It is reported once.
-    Report,
-    /// It is reported, and the process exits with status 2, as in Go.
-    Fatal,
-}
 
 /// Time between two walks that must agree. Chosen: a thread that was about to change something has
 /// done it by then.
@@ -65,19 +52,11 @@ pub(crate) enum Verdict {
     Reported,
 }
 
-/// The goroutine of `#[gmp::main]`, if the runtime has one.
-#[derive(Debug, Default)]
-pub(crate) struct MainGoroutine(Mutex<Option<GoId>>);
-
 impl Sched {
-    /// Records that the goroutine `goid` is that of `#[gmp::main]`.
-    pub(crate) fn set_main(&self, goid: GoId) {
-        *self.main.0.lock() = Some(goid);
-    }
-
     /// Whether no goroutine can run until an external thread or another runtime acts.
     fn is_quiet(&self) -> bool {
-        let asleep = self.idle.with(|lists| lists.all_idle() && lists.pool.len() == lists.threads);
+        let asleep =
+            self.idle.with(|lists| lists.all_idle() && lists.pool.len() == lists.threads.count);
         let nothing_comes = self.next_timer() == clock::FOREVER && !self.net.has_waiters();
         asleep && nothing_comes && !self.any_work() && self.live() > 0
     }
@@ -123,7 +102,7 @@ impl Sched {
     /// Whether the goroutine of `#[gmp::main]` is stuck, no other runtime has goroutines, and the
     /// process has no other threads.
     fn is_whole_program(&self, stuck: &AllStuck) -> bool {
-        let main = *self.main.0.lock();
+        let main = self.main_goroutine();
         let is_main_stuck = main.is_some_and(|main| stuck.has(main));
         is_main_stuck
             && registry::all().iter().all(|other| other.id == self.id || other.live() == 0)

@@ -3,15 +3,15 @@
 //! A dump walks the slabs while the goroutines run. It shows each goroutine as it was when it was
 //! read.
 
+use super::heading::Heading;
 use crate::g::status::Phase;
-use crate::g::{G, GSight, GoId, heap};
+use crate::g::{GSight, GoId, heap};
 use crate::p::{P, PStatus};
 use crate::sched::{Sched, registry};
 use crate::sys::thread_state;
 use crate::util::clock;
 use crate::wait_reason::WaitReason;
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
 
 /// Describes all goroutines of all runtimes, by id.
@@ -102,37 +102,6 @@ fn object(reason: WaitReason, resource: usize) -> Option<String> {
         // The address of the channel, the lock or the like.
         _ if reason.is_primitive() && resource != 0 => Some(format!("waits at {resource:#x}")),
         _ => None,
-    }
-}
-
-/// The lines of a goroutine in Go's format, such as
-/// `goroutine 7 [chan receive, 3 minutes] {name: worker}:`, then the place where it was spawned.
-#[derive(Debug)]
-pub(crate) struct Heading<'a> {
-    pub(crate) g: &'a G,
-    pub(crate) state: &'a str,
-    /// How long it has been in this state. Not shown if it is 0.
-    pub(crate) minutes: u64,
-}
-
-impl Heading<'_> {
-    /// Returns the text with a line after the first one, where Go has the frames of the stack.
-    fn with_line(&self, line: &str) -> String {
-        self.to_string().replacen('\n', &format!("\n{line}\n"), 1)
-    }
-}
-
-impl fmt::Display for Heading<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "goroutine {} [{}", self.g.goid(), self.state)?;
-        if self.minutes > 0 {
-            write!(f, ", {} minutes", self.minutes)?;
-        }
-        f.write_str("]")?;
-        if let Some(name) = self.g.name() {
-            write!(f, " {{name: {name}}}")?;
-        }
-        writeln!(f, ":\ncreated by goroutine {}\n\t{}", self.g.parent(), self.g.site())
     }
 }
 

@@ -94,8 +94,10 @@ impl Sched {
     /// Returns the present values of the counters.
     pub(crate) fn metrics(&self) -> Metrics {
         let (idle_procs, spinning_threads) = self.idle.word.counts();
-        let (threads, idle_threads, wakes) =
-            self.idle.with(|lists| (lists.threads, lists.pool.len(), lists.wakes));
+        let (threads, idle_threads, wakes, handoffs) = self.idle.with(|lists| {
+            let threads = &lists.threads;
+            (threads.count, lists.pool.len(), threads.wakes, lists.handoffs)
+        });
         let (goroutines, totals, local_queues) = self.idle.with(|lists| {
             let queued = |p: &P| p.runq.len() + usize::from(p.runq.has_next());
             let queued = lists.ps.active().map(|p| queued(p)).sum();
@@ -126,8 +128,8 @@ impl Sched {
             wakes,
             parks: totals.parks,
             overflows: totals.overflows,
-            handoffs: self.handoff_count(),
-            stalls: self.stall_count(),
+            handoffs,
+            stalls: self.stalls.count(),
             timers_fired: self.ps.all_timers().map(|timers| timers.fired()).sum(),
             netpolls: self.net.polls() + totals.netpolls,
             heap_bytes: heap::resident_bytes(),

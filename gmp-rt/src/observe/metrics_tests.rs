@@ -7,9 +7,10 @@ use crate::m::M;
 use crate::sched::Config;
 use crate::sched::goid;
 use crate::sched::local::Local;
+use crate::sched::local::Place;
 use crate::sched::registry;
-use crate::sched::run::{Step, Worker};
-use crate::sched::submit::{Gmp, Place};
+use crate::sched::submit::Gmp;
+use crate::sched::worker::{Step, Worker};
 use crate::sysmon::Sysmon;
 use crate::util::clock;
 use std::panic::Location;
@@ -62,11 +63,11 @@ fn wakes_count_an_idle_p_that_a_thread_gets() {
     sched.idle.with(|lists| lists.pool.push(sleeper.clone()));
     sched.wakep();
     let grant = sleeper.take_grant().expect("the idle P");
-    sched.idle.word.unspin(Some(grant.unit));
+    sched.idle.word.drop_token(Some(grant.token));
     assert_eq!(sched.metrics().wakes, 1);
     // No P is idle.
     sched.idle.with(|lists| lists.pool.push(sleeper.clone()));
-    let _ = sched.start_spinning(sched.idle.word.spin_anyway());
+    let _ = sched.startm(sched.idle.word.spin_unconditionally());
     local.wakep();
     assert_eq!(sched.metrics().wakes, 1);
     sched.idle.with(|lists| {
@@ -79,7 +80,7 @@ fn wakes_count_an_idle_p_that_a_thread_gets() {
 #[test]
 fn wakes_count_the_first_thread() {
     let sched = registry::register(|id| Sched::new(id, Config::default())).unwrap();
-    sched.start_first().unwrap();
+    sched.start_first(crate::sysmon::sysmon_main).unwrap();
     assert_eq!(sched.metrics().wakes, 1);
     sched.close();
     assert!(sched.threads.join_until(None).is_empty());
@@ -89,7 +90,7 @@ fn wakes_count_the_first_thread() {
 fn parks_do_not_count_a_p_that_was_handed_off_before() {
     let sched = sched(1);
     // Each M exits in place of sleeping.
-    sched.idle.with(|lists| (lists.threads, lists.stopping) = (2, true));
+    sched.idle.with(|lists| (lists.threads.count, lists.stopping) = (2, true));
     let blocked = m_with_p(&sched, 1);
     assert!(sched.handoffp(&blocked.p(), || true));
     let next = m_with_p(&sched, 2);
@@ -140,7 +141,7 @@ fn hand_offs_count_each_loss_of_a_p_once() {
     assert_eq!(sched.metrics().handoffs, 1);
     // Both Ps run, and only one may.
     let other = m_with_p(&sched, 2);
-    sched.set_width(1);
+    sched.set_active_procs(1);
     assert!(sched.must_retire(&other.p()));
     assert_eq!(sched.metrics().handoffs, 1);
     Worker::new(&other, None).retire_p();

@@ -1,12 +1,13 @@
 //! What the runtime shows of itself: dumps, traces, metrics, events, and reports of stalls and
 //! deadlocks.
 //!
-//! These modules read the scheduler and change nothing in it. [`event`] is the exception: the
-//! scheduler itself uses it to report.
+//! These modules read the scheduler and change nothing in it. [`event`], [`stall`] and [`heading`]
+//! are below the scheduler, which uses them to report.
 
 pub(crate) mod deadlock;
 pub(crate) mod dump;
 pub(crate) mod event;
+pub(crate) mod heading;
 pub(crate) mod metrics;
 pub(crate) mod schedtrace;
 pub(crate) mod stall;

@@ -8,24 +8,14 @@ use super::event::{self, Event};
 use crate::g::status::Phase;
 use crate::g::{GoId, heap};
 use crate::m::MId;
+use crate::m::SYSMON;
 use crate::p::{P, PStatus};
 use crate::sched::Sched;
 use crate::sched::ps::Ticks;
-use crate::sched::wake::SYSMON;
 use crate::util::clock;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::sync::Arc;
-use std::time::Duration;
-
-/// What is traced, and how often.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct TraceConfig {
-    /// The interval between two lines. Zero: no trace.
-    pub(crate) every: Duration,
-    /// Whether each P, M and goroutine is listed.
-    pub(crate) detail: bool,
-}
 
 /// The trace of one runtime. Sysmon keeps it.
 #[derive(Debug, Default)]
@@ -58,8 +48,8 @@ impl Sched {
     fn trace_head(&self, ms: u64) -> String {
         let (idle, spinning) = self.idle.word.counts();
         let (threads, pool, inactive) = self.idle.with(|lists| {
-            let inactive = lists.limit.saturating_sub(lists.rights);
-            (lists.threads + 1, lists.pool.len(), inactive)
+            let inactive = lists.quota.max.saturating_sub(lists.quota.active);
+            (lists.threads.count + 1, lists.pool.len(), inactive)
         });
         let idle = idle + inactive;
         format!(

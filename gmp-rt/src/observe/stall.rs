@@ -1,6 +1,6 @@
 //! Stalls: goroutines that block or occupy their thread while others wait for its P. They are
-//! counted, passed to a hook and reported on request. Hand-offs are counted separately: most of
-//! them delay no goroutine.
+//! counted, passed to a hook and reported on request. Most hand-offs are no stalls: they delay no
+//! goroutine.
 //!
 //! Sysmon finds a stall. It looks up one cell, not all goroutines, and the hook runs on the
 //! [reporter thread](super::event::reporter). So a report delays no hand-off.
@@ -10,7 +10,6 @@ use crate::g::GoId;
 use crate::p::P;
 use crate::prim::contain;
 use crate::prim::fixed::Mutex;
-use crate::sched::Sched;
 use std::collections::HashSet;
 use std::fmt;
 use std::panic::Location;
@@ -106,12 +105,12 @@ impl fmt::Display for Stall {
 type Hook = Arc<dyn Fn(&Stall) + Send + Sync>;
 
 /// The hook, the reported spawn sites and the count of stalls.
-#[derive(Default)]
 pub(crate) struct Stalls {
     hook: Mutex<Option<Hook>>,
-    told: Mutex<HashSet<(&'static str, u32)>>,
+    /// Whether stalls are printed.
+    prints: bool,
+    reported_sites: Mutex<HashSet<(&'static str, u32)>>,
     count: Mutex<u64>,
-    handoffs: Mutex<u64>,
 }
 
 impl Drop for Stalls {
@@ -129,42 +128,42 @@ impl fmt::Debug for Stalls {
     }
 }
 
-impl Sched {
+impl Stalls {
+    /// Creates the reports of a runtime that prints stalls if `prints`.
+    pub(crate) fn new(prints: bool) -> Self {
+        Self {
+            hook: Mutex::default(),
+            prints,
+            reported_sites: Mutex::default(),
+            count: Mutex::default(),
+        }
+    }
+
     /// Sets the hook that the reporter thread calls for each stall.
-    pub(crate) fn on_stall(&self, hook: impl Fn(&Stall) + Send + Sync + 'static) {
+    pub(crate) fn set_hook(&self, hook: impl Fn(&Stall) + Send + Sync + 'static) {
         // If the OS refuses the thread, sysmon calls the hook.
         let _ = reporter::start();
         let hook: Hook = Arc::new(hook);
-        let replaced = self.stalls.hook.lock().replace(hook);
+        let replaced = self.hook.lock().replace(hook);
         // After the lock is released, because the drop is user code.
         drop(replaced);
     }
 
     /// Returns the number of stalls.
-    pub(super) fn stall_count(&self) -> u64 {
-        *self.stalls.count.lock()
+    pub(super) fn count(&self) -> u64 {
+        *self.count.lock()
     }
 
-    /// Counts a hand-off of a P.
-    pub(crate) fn count_handoff(&self) {
-        *self.stalls.handoffs.lock() += 1;
-    }
-
-    /// Returns the number of hand-offs.
-    pub(super) fn handoff_count(&self) -> u64 {
-        *self.stalls.handoffs.lock()
-    }
-
-    /// Counts the stall of the goroutine `goid` of `p`, reports it if configured, and has the hook
+    /// Counts the stall of the goroutine `goid` of `p`, prints it if configured, and has the hook
     /// called.
-    pub(crate) fn report_stall(&self, p: &P, goid: GoId, kind: StallKind, duration: Duration) {
-        let hook = self.stalls.hook.lock().clone();
-        let is_shown = hook.is_some() || self.config.print_stalls;
+    pub(crate) fn report(&self, p: &P, goid: GoId, kind: StallKind, duration: Duration) {
+        let hook = self.hook.lock().clone();
+        let is_shown = hook.is_some() || self.prints;
         // Before the stall is counted: a goroutine that waits for the count may then end.
         let stall = is_shown.then(|| Stall::new(p, goid, kind, duration));
-        *self.stalls.count.lock() += 1;
+        *self.count.lock() += 1;
         let Some(stall) = stall else { return };
-        if self.config.print_stalls && self.is_news(&stall) {
+        if self.prints && self.is_first_for_site(&stall) {
             event::emit(Event::Stall(stall.clone()));
         }
         let Some(hook) = hook else { return };
@@ -175,9 +174,12 @@ impl Sched {
         }
     }
 
-    /// Whether no stall of this spawn site was reported yet.
-    fn is_news(&self, stall: &Stall) -> bool {
-        stall.site.is_none_or(|site| self.stalls.told.lock().insert((site.file(), site.line())))
+    /// Whether no stall of this spawn site was printed yet.
+    fn is_first_for_site(&self, stall: &Stall) -> bool {
+        let is_first = |site: &Location<'static>| {
+            self.reported_sites.lock().insert((site.file(), site.line()))
+        };
+        stall.site.is_none_or(is_first)
     }
 }
 

@@ -1,9 +1,9 @@
 //! Tests of the stall hook.
 
-use super::Sched;
 use crate::g::Ids;
 use crate::prim::debug_assert_no_lock_held;
 use crate::sched::Config;
+use crate::sched::Sched;
 
 /// A number that no runtime has.
 const RUNTIME: u16 = (Ids::MAX_RUNTIMES - 3) as u16;
@@ -26,6 +26,6 @@ fn a_replaced_hook_is_dropped_without_a_lock() {
     let sched = Sched::new(RUNTIME, Config::default());
     for _ in 0..2 {
         let value = Checked;
-        sched.on_stall(move |_| value.is_used());
+        sched.stalls.set_hook(move |_| value.is_used());
     }
 }

@@ -21,7 +21,7 @@
 //! push and each poll. The barrier is a system call of the thread that hands off the P.
 
 use super::Sched;
-use super::idle::Lists;
+use super::idle::IdleLists;
 use super::local::{self, Local};
 use super::pause;
 use crate::p::{OwnedP, P, PStatus};
@@ -98,7 +98,7 @@ impl Local {
         if surplus.is_some() {
             // Takes back the request to yield.
             p.begin_slice();
-            sched.idle.rouse_sysmon();
+            sched.schedule_sysmon_wake();
         }
         surplus.is_some()
     }
@@ -134,7 +134,6 @@ impl Sched {
         if !self.idle.with(|lists| stuck() && self.hand_off(lists, p)) {
             return false;
         }
-        self.count_handoff();
         barrier::heavy(); // O1
         self.requeue_all(p.runq.steal_all());
         self.wake_for_handoff();
@@ -146,16 +145,16 @@ impl Sched {
         if !self.idle.with(|lists| self.hand_off(lists, p)) {
             return false;
         }
-        self.count_handoff();
         self.requeue_all(p.runq().drain());
         self.wake_for_handoff();
         true
     }
 
-    fn hand_off(&self, lists: &mut Lists, p: &P) -> bool {
+    fn hand_off(&self, lists: &mut IdleLists, p: &P) -> bool {
         if !p.hand_off(&lists.key) {
             return false;
         }
+        lists.handoffs += 1;
         self.replace_p(lists, p);
         // A goroutine that goes on without an active P gets one again when it yields.
         p.ask_yield();
@@ -165,10 +164,7 @@ impl Sched {
 
     /// Wakes an M for the work and the timers that the M of a handed-off P does not serve any more.
     fn wake_for_handoff(self: &Arc<Self>) {
-        self.idle.word.parked();
-        if self.any_work() {
-            self.wakep();
-        }
+        self.wakep_if_any_work();
         let next = self.next_timer();
         if next != clock::FOREVER {
             let _ = self.ensure_timer_sleeper(next);

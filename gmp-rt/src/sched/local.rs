@@ -7,10 +7,8 @@
 //! - I2: while [`Local::goid`] is not 0, `running` is the goroutine whose `GRef` this M has.
 
 use super::Sched;
-use super::idle::Spinning;
 use super::p_slot::{PRef, PSlot};
 use super::pause;
-use super::submit::Place;
 use crate::g::ptr::GPtr;
 use crate::g::{G, GRef, GoId};
 use crate::m::M;
@@ -44,11 +42,22 @@ impl Yield {
     }
 }
 
+/// The place in the local queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Before all others: spawned and woken goroutines.
+    RunNext,
+    /// Behind all others, without a wake-up of an M yet: one of a batch, or one that yielded.
+    Tail,
+    /// Before `runnext` and the ring, without a wake-up of an M yet. See [`crate::p::service`].
+    Newcomer,
+}
+
 /// The part of an M that only its own thread uses.
 #[derive(Debug)]
 pub(crate) struct Local {
     pub(crate) sched: Arc<Sched>,
-    pub(crate) m: Arc<M<Spinning>>,
+    pub(crate) m: Arc<M>,
     /// The M's P, while it has one. Changes only between polls.
     p: PSlot,
     /// The goroutine being polled; 0 between polls.
@@ -77,7 +86,7 @@ thread_wide! {
 
 impl Local {
     /// Creates the state of a thread that has no P yet.
-    pub(crate) fn new(sched: Arc<Sched>, m: Arc<M<Spinning>>) -> Self {
+    pub(crate) fn new(sched: Arc<Sched>, m: Arc<M>) -> Self {
         let (p, goid, elsewhere) = Default::default();
         let (yielding, refusals, allowance, newcomer) = Default::default();
         let wake_to = Cell::new(Place::RunNext);
@@ -182,7 +191,7 @@ impl Local {
         let before = self.p.put(p);
         debug_assert!(before.is_none(), "an M with two Ps");
         // Before the first poll, which may block: sysmon has to notice that.
-        self.sched.idle.rouse_sysmon();
+        self.sched.schedule_sysmon_wake();
         // A handed-off P may have due timers while its M is in a poll that does not end. They are
         // fired first, as on any P. Otherwise the first poll on this P may delay them too.
         if self.sched.next_timer() <= now {

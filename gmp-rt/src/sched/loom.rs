@@ -14,7 +14,7 @@
 //! - The registry: a lock around `Weak` pointers of std, which loom does not see into. All models
 //!   look up their runtime there. The stress tests and the sanitizers cover it.
 //! - Sysmon's rounds: they depend on real time and on `/proc`. The models call what a round does:
-//!   `handoffp`, `start_spinning`, `sleep_deep`.
+//!   `handoffp`, `startm`, `sleep_deep`.
 //! - Resizing: `set_procs` against an M that retires needs more preemptions than the time for a
 //!   model allows. The assertions of every model check that no P is lost.
 //! - [`GlobQ`](super::globq) without its lock: the length alone is read without it, and is
@@ -48,7 +48,7 @@
 //! | `cancel_queued` does nothing | `close_vs_external_spawn` |
 //! | `stop` wakes no M | `close_vs_last_end` |
 //! | `reap` does not stop the threads | `close_vs_last_end` |
-//! | `rouse_sysmon` does nothing | `sysmon_sleep_vs_first_p`, `sysmon_sleeps_on_vs_first_p` |
+//! | `schedule_sysmon_wake` does nothing | `sysmon_sleep_vs_first_p`, `sysmon_sleeps_on_vs_first_p` |
 //! | `park` does not notice that its P was handed off | `hand_off_vs_end_of_poll` |
 //! | `reactivate_p` leaves the status | `hand_off_vs_end_of_poll` |
 //! | `live` reads what was spawned before what has ended | `count_vs_spawn_and_end` |
@@ -62,14 +62,14 @@
 //! These change nothing that a program can see. `retire_p` without its `wakep`, or with the
 //! `wakep` first: the M checks all queues in `sleep` right after. `IdleWord::park` in two steps:
 //! the fence and the check of the queues come after both. `stop` without its second check of
-//! `live`: an M that is still in the pool takes the late goroutine. `hush_sysmon` without its check
+//! `live`: an M that is still in the pool takes the late goroutine. `cancel_sysmon_wake` without its check
 //! of `all_idle`: the M that takes the P schedules sysmon's wake-up again in `acquire_p`.
 //!
 //! No model finds a missing barrier in `handoffp`: here the lock of the idle lists, which it has
 //! just released, has a fence.
 //!
-//! No model finds these either: `start_spinning` gives up its token without a check of the queues,
-//! and `hush_sysmon` clears the alarm without a change of the state. They need more preemptions
+//! No model finds these either: `startm` gives up its token without a check of the queues,
+//! and `cancel_sysmon_wake` clears the alarm without a change of the state. They need more preemptions
 //! than the time for a model allows.
 
 use super::local;
@@ -83,7 +83,7 @@ use crate::m::Grant;
 use crate::p::{P, PStatus};
 use crate::prim::{self, advance_clock};
 use crate::sysmon::Sysmon;
-use crate::sysmon::deep_sleep::Watch;
+use crate::sysmon::deep_sleep::SysmonState;
 use crate::tuning::SYSMON_MAX_NAP;
 use crate::util::clock;
 use ::loom::future::block_on;
@@ -137,13 +137,13 @@ impl Runtime {
 
     /// Starts an M as `start_thread` does, on a thread of loom. The M spins first.
     fn start_m(&mut self) {
-        let unit = self.sched.idle.word.spin_anyway();
+        let token = self.sched.idle.word.spin_unconditionally();
         let (p, id) = self.sched.idle.with(|lists| {
-            lists.threads += 1;
-            (self.sched.idle.take_p(lists).unwrap(), lists.threads)
+            lists.threads.count += 1;
+            (self.sched.idle.take_p(lists).unwrap(), lists.threads.count)
         });
         let sched = self.sched.clone();
-        self.ms.push(spawn(move || m_main(sched, id, Grant { p, unit })));
+        self.ms.push(spawn(move || m_main(sched, id, Grant { p, token })));
     }
 
     /// Starts an M and waits until it sleeps.
@@ -184,8 +184,8 @@ impl Runtime {
         let (rights, procs, active, handed_off) = self.sched.idle.with(|lists| {
             let ps = &lists.ps;
             (
-                lists.rights,
-                lists.procs,
+                lists.quota.active,
+                lists.quota.target,
                 ps.active().count(),
                 ps.owned().count() - ps.active().count(),
             )
@@ -313,7 +313,7 @@ fn loom_token_given_up_vs_external_spawn() {
         go_on.set();
         let sched = runtime.sched.clone();
         let sysmon = spawn(move || {
-            let _ = sched.start_spinning(sched.idle.word.spin_anyway());
+            let _ = sched.startm(sched.idle.word.spin_unconditionally());
         });
         let main = runtime.go(async {});
         block_on(main).unwrap();
@@ -606,7 +606,7 @@ fn loom_sysmon_sleeps_on_vs_first_p() {
         let (running, awake) = (Event::default(), Event::default());
         let (runs, watched) = (running.clone(), awake.clone());
         let sysmon = start_sysmon(&runtime, running, awake);
-        while runtime.sched.idle.with(|lists| lists.watch) != Watch::Asleep {
+        while runtime.sched.idle.with(|lists| lists.sysmon) != SysmonState::DeepSleep {
             thread::yield_now();
         }
         // After a deep sleep of this length the next wake-up of sysmon can be cancelled.

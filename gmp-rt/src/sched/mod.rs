@@ -2,6 +2,7 @@
 
 pub(crate) mod blocking_limit;
 pub(crate) mod budget;
+pub(crate) mod config;
 pub(crate) mod find;
 pub(crate) mod forked;
 #[cfg(any(target_os = "linux", gmp_loom))]
@@ -27,99 +28,42 @@ pub(crate) mod pause;
 pub(crate) mod poller;
 pub(crate) mod pool;
 pub(crate) mod procs;
-pub(crate) mod progress;
 pub(crate) mod ps;
 pub(crate) mod registry;
 pub(crate) mod run;
 mod serve;
 pub(crate) mod shutdown;
 pub(crate) mod spawn;
+pub(crate) mod steal;
 pub(crate) mod stopm;
 pub(crate) mod submit;
 pub(crate) mod thread_budget;
+pub(crate) mod threads;
 pub(crate) mod wake;
+mod wake_sysmon;
+pub(crate) mod worker;
 
 #[cfg(all(test, gmp_loom))]
 mod loom;
 
+pub(crate) use self::config::Config;
+pub use self::config::PanicPolicy;
 pub use self::procs::ProcsError;
 
 use self::blocking_limit::BlockingCalls;
 use self::globq::GlobQ;
-use self::idle::{Idle, Lists};
+use self::idle::{Idle, IdleLists};
 use self::inbox::Inbox;
 use self::live::Live;
 use self::poller::Net;
 use self::ps::Ps;
-use crate::limits::{KEEP_ALIVE, MAX_BLOCKING_THREADS, THREAD_LIMIT};
+use crate::g::GoId;
+use crate::observe::stall::Stalls;
 use crate::prim::CachePadded;
-use crate::prim::fixed::OnceLock;
-use crate::sys::cpu_limit::Machine;
+use crate::prim::fixed::{Mutex, OnceLock};
 use crate::sys::fork;
 use std::any::Any;
 use std::sync::Arc;
-use std::time::Duration;
-
-/// What happens when a goroutine panics.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum PanicPolicy {
-    /// The panic ends its goroutine only, and its `JoinHandle` returns it. The default.
-    #[default]
-    Contain,
-    /// The process exits with status 2, as in Go.
-    Abort,
-}
-
-/// The configuration of a runtime.
-#[derive(Clone, Debug)]
-pub(crate) struct Config {
-    pub(crate) procs: usize,
-    /// Whether `procs` follows the number of CPUs of the machine.
-    pub(crate) auto_procs: bool,
-    pub(crate) machine: Machine,
-    /// The maximum number of running `spawn_blocking` closures.
-    pub(crate) max_blocking: usize,
-    /// The maximum number of threads. Tests lower it.
-    pub(crate) thread_limit: usize,
-    /// How many name lookups may run at a time. Used by the crate that has the network.
-    pub(crate) max_lookups: usize,
-    /// How long a thread beyond `procs` stays without work.
-    pub(crate) keep_alive: Duration,
-    pub(crate) stack_size: Option<usize>,
-    pub(crate) name: String,
-    pub(crate) panic_policy: PanicPolicy,
-    /// Whether stalls are printed.
-    pub(crate) print_stalls: bool,
-    /// Whether fewer than `procs` Ps run where that increases the throughput.
-    pub(crate) adaptive: bool,
-    /// Whether threads that compute without a P are paused.
-    pub(crate) pause: bool,
-    pub(crate) trace: crate::observe::schedtrace::TraceConfig,
-    pub(crate) on_deadlock: crate::observe::deadlock::OnDeadlock,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            procs: 1,
-            auto_procs: false,
-            machine: Machine::default(),
-            max_blocking: MAX_BLOCKING_THREADS,
-            thread_limit: THREAD_LIMIT,
-            max_lookups: 1,
-            keep_alive: KEEP_ALIVE,
-            stack_size: None,
-            name: "gmp".to_owned(),
-            panic_policy: PanicPolicy::default(),
-            print_stalls: false,
-            adaptive: true,
-            pause: true,
-            trace: crate::observe::schedtrace::TraceConfig::default(),
-            on_deadlock: crate::observe::deadlock::OnDeadlock::default(),
-        }
-    }
-}
 
 /// A runtime's scheduler.
 #[derive(Debug)]
@@ -142,9 +86,10 @@ pub(crate) struct Sched {
     /// The name lookups, whose type only the crate that has the network knows.
     lookups: OnceLock<Arc<dyn Any + Send + Sync>>,
     pub(crate) exit: shutdown::Exit,
-    pub(crate) stalls: crate::observe::stall::Stalls,
-    pub(crate) main: crate::observe::deadlock::MainGoroutine,
-    pub(crate) threads: wake::Threads,
+    pub(crate) stalls: Stalls,
+    /// The goroutine of `#[gmp::main]`, if the runtime has one.
+    main: Mutex<Option<GoId>>,
+    pub(crate) threads: threads::Threads,
 }
 
 impl Sched {
@@ -163,12 +108,12 @@ impl Sched {
             net: CachePadded(Net::default()),
             lookups: OnceLock::new(),
             exit: shutdown::Exit::default(),
-            stalls: crate::observe::stall::Stalls::default(),
-            main: crate::observe::deadlock::MainGoroutine::default(),
-            threads: wake::Threads::default(),
+            stalls: Stalls::new(config.print_stalls),
+            main: Mutex::default(),
+            threads: threads::Threads::default(),
             config,
         });
-        let _none = sched.idle.with(|lists| sched.settle_procs(lists));
+        let _none = sched.idle.with(|lists| sched.procresize(lists));
         sched
     }
 
@@ -179,6 +124,16 @@ impl Sched {
         make: impl FnOnce(usize) -> Arc<dyn Any + Send + Sync>,
     ) -> Arc<dyn Any + Send + Sync> {
         self.lookups.get_or_init(|| make(self.config.max_lookups)).clone()
+    }
+
+    /// Records that the goroutine `goid` is that of `#[gmp::main]`.
+    pub(crate) fn set_main(&self, goid: GoId) {
+        *self.main.lock() = Some(goid);
+    }
+
+    /// Returns the goroutine of `#[gmp::main]`, if the runtime has one.
+    pub(crate) fn main_goroutine(&self) -> Option<GoId> {
+        *self.main.lock()
     }
 
     /// Whether any queue has work for an M that has none. The `runnext` of a P does not count.
@@ -206,7 +161,7 @@ impl Sched {
     }
 
     /// [`live`](Self::live) for a thread that holds the lock of the idle lists.
-    pub(super) fn live_of(&self, lists: &Lists) -> u64 {
+    pub(super) fn live_of(&self, lists: &IdleLists) -> u64 {
         let finished = self.live.finished() + lists.ps.finished();
         let spawned = self.live.spawned() + lists.ps.spawned();
         spawned - finished

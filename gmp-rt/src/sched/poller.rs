@@ -26,8 +26,8 @@
 use super::Sched;
 use super::forked::FORKED;
 use super::local::Local;
-use super::run::Worker;
-use super::submit::Place;
+use super::local::Place;
+use super::worker::Worker;
 use crate::g::stored::StoredWaker;
 use crate::m::note::Note;
 use crate::netpoll::{Bell, Delay, Netpoll, Ready};
@@ -206,7 +206,7 @@ impl Sched {
     /// run out of work.
     fn send_to_netpoll(&self) {
         // The netpoller is set: an M that enters the pool from now on sees it.
-        let m = self.idle.with(|lists| match lists.pool.poller {
+        let m = self.idle.with(|lists| match lists.pool.roles.poller {
             Some(_) => None,
             None => lists.pool.iter().next().cloned(),
         });
@@ -248,7 +248,7 @@ impl Worker<'_> {
     pub(super) fn sleep_in_netpoll(&mut self, until: u64) {
         let sched = &self.local.sched;
         sched.net.sleep(&self.local.m.note, until, &mut self.ready);
-        sched.idle.with(|lists| lists.pool.poller = None);
+        sched.idle.with(|lists| lists.pool.roles.poller = None);
     }
 
     /// Wakes goroutines whose events have come, on a thread without a P: they go to the inbox.

@@ -5,17 +5,16 @@
 //! also leaves the list from any place: because it ran the P to be granted last, or by itself. So
 //! each M knows its place, and every operation takes constant time.
 //!
-//! Two Ms may have a role. The *sleeper* sleeps until the next timer on behalf of all. The *poller*
+//! Two Ms may have a [role](Roles). The *timer sleeper* sleeps until the next timer on behalf of all. The *poller*
 //! waits in the netpoller. They are taken last, because another M would have to replace them.
 
-use super::idle::Spinning;
 use crate::m::{M, MId};
 use std::sync::Arc;
 
 /// The M that sleeps until the next timer.
 #[derive(Clone, Debug)]
-pub(crate) struct Sleeper {
-    pub(crate) m: Arc<M<Spinning>>,
+pub(crate) struct TimerSleeper {
+    pub(crate) m: Arc<M>,
     pub(crate) until: u64,
 }
 
@@ -29,16 +28,41 @@ pub(crate) struct Pool {
     /// The entry of the M that went to sleep last.
     last: Option<usize>,
     len: usize,
+    pub(crate) roles: Roles,
+}
+
+/// The Ms that wait on behalf of all.
+#[derive(Debug, Default)]
+pub(crate) struct Roles {
     /// The M that sleeps until the next timer.
-    pub(crate) sleeper: Option<Sleeper>,
+    pub(crate) timer_sleeper: Option<TimerSleeper>,
     /// The M that waits in the netpoller, is about to, or is coming back. It gives up the role
     /// itself, so that there are never two.
     pub(crate) poller: Option<MId>,
 }
 
+impl Roles {
+    /// Whether `m` sleeps until the next timer.
+    pub(crate) fn is_timer_sleeper(&self, m: &M) -> bool {
+        self.timer_sleeper.as_ref().is_some_and(|sleeper| sleeper.m.id == m.id)
+    }
+
+    /// Notes that `m` does not sleep until a timer any more.
+    pub(crate) fn forget_timer_sleeper(&mut self, m: &M) {
+        if self.is_timer_sleeper(m) {
+            self.timer_sleeper = None;
+        }
+    }
+
+    /// Whether `m` has the role of the poller.
+    fn is_poller(&self, m: &M) -> bool {
+        self.poller == Some(m.id)
+    }
+}
+
 #[derive(Debug)]
 struct Entry {
-    m: Option<Arc<M<Spinning>>>,
+    m: Option<Arc<M>>,
     /// The entry of the M that went to sleep before, or the next free entry.
     before: Option<usize>,
     /// The entry of the M that went to sleep after.
@@ -57,18 +81,18 @@ impl Pool {
     }
 
     /// Iterates over the Ms. The first one went to sleep last.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<M<Spinning>>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<M>> {
         let entries = std::iter::successors(self.last, |at| self.entries[*at].before);
         entries.filter_map(|at| self.entries[at].m.as_ref())
     }
 
     /// Whether `m` is in the pool.
-    pub(crate) fn contains(&self, m: &M<Spinning>) -> bool {
+    pub(crate) fn contains(&self, m: &M) -> bool {
         m.pool_place().is_some()
     }
 
     /// Adds an M that goes to sleep.
-    pub(crate) fn push(&mut self, m: Arc<M<Spinning>>) {
+    pub(crate) fn push(&mut self, m: Arc<M>) {
         debug_assert!(!self.contains(&m), "an M is in the pool twice");
         let at = self.free.unwrap_or(self.entries.len());
         m.set_pool_place(Some(at));
@@ -88,17 +112,15 @@ impl Pool {
     }
 
     /// Takes an M out to wake it: `preferred` if it is there, else the one that went to sleep last.
-    /// The sleeper is taken only if no other M is left, and the poller after that.
-    pub(crate) fn take(
-        &mut self,
-        preferred: Option<&Arc<M<Spinning>>>,
-    ) -> Option<Arc<M<Spinning>>> {
-        let has_no_role = |m: &Arc<M<Spinning>>| !self.is_sleeper(m) && self.poller != Some(m.id);
+    /// The timer sleeper is taken only if no other M is left, and the poller after that.
+    pub(crate) fn take(&mut self, preferred: Option<&Arc<M>>) -> Option<Arc<M>> {
+        let roles = &self.roles;
+        let has_no_role = |m: &Arc<M>| !roles.is_timer_sleeper(m) && !roles.is_poller(m);
         let preferred = preferred.filter(|m| self.contains(m) && has_no_role(m));
         // Each search passes over at most two Ms.
         let m = preferred
             .or_else(|| self.iter().find(|m| has_no_role(m)))
-            .or_else(|| self.iter().find(|m| self.poller != Some(m.id)))
+            .or_else(|| self.iter().find(|m| !roles.is_poller(m)))
             .or_else(|| self.iter().next())?
             .clone();
         self.leave(&m);
@@ -106,7 +128,7 @@ impl Pool {
     }
 
     /// Takes `m` out. Returns `false` if another thread took it before.
-    pub(crate) fn leave(&mut self, m: &M<Spinning>) -> bool {
+    pub(crate) fn leave(&mut self, m: &M) -> bool {
         let Some(at) = m.pool_place() else { return false };
         m.set_pool_place(None);
         let free = Entry { m: None, before: self.free, after: None };
@@ -120,20 +142,8 @@ impl Pool {
         if let Some(before) = left.before {
             self.entries[before].after = left.after;
         }
-        self.forget_sleeper(m);
+        self.roles.forget_timer_sleeper(m);
         true
-    }
-
-    /// Whether `m` sleeps until the next timer.
-    pub(crate) fn is_sleeper(&self, m: &M<Spinning>) -> bool {
-        self.sleeper.as_ref().is_some_and(|sleeper| sleeper.m.id == m.id)
-    }
-
-    /// Notes that `m` does not sleep until a timer any more.
-    pub(crate) fn forget_sleeper(&mut self, m: &M<Spinning>) {
-        if self.is_sleeper(m) {
-            self.sleeper = None;
-        }
     }
 }
 
@@ -142,7 +152,7 @@ mod tests {
     use super::*;
     use crate::util::rand::Rand;
 
-    fn ms(n: usize) -> Vec<Arc<M<Spinning>>> {
+    fn ms(n: usize) -> Vec<Arc<M>> {
         (0..n).map(|id| Arc::new(M::for_this_thread(id))).collect()
     }
 
@@ -154,12 +164,12 @@ mod tests {
     fn the_last_m_is_taken_first_and_roles_are_taken_last() {
         let (mut pool, ms) = (Pool::default(), ms(4));
         ms.iter().for_each(|m| pool.push(m.clone()));
-        pool.sleeper = Some(Sleeper { m: ms[3].clone(), until: 7 });
-        pool.poller = Some(2);
+        pool.roles.timer_sleeper = Some(TimerSleeper { m: ms[3].clone(), until: 7 });
+        pool.roles.poller = Some(2);
         assert_eq!(pool.take(Some(&ms[0])).map(|m| m.id), Some(0), "the preferred one");
         assert_eq!(pool.take(Some(&ms[2])).map(|m| m.id), Some(1), "the poller is not preferred");
         assert_eq!(pool.take(Some(&ms[0])).map(|m| m.id), Some(3), "it is not in the pool");
-        assert!(pool.sleeper.is_none(), "the sleeper has left");
+        assert!(pool.roles.timer_sleeper.is_none(), "the sleeper has left");
         assert_eq!(pool.take(None).map(|m| m.id), Some(2));
         assert!(pool.take(None).is_none() && pool.is_empty());
     }

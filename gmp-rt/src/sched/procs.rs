@@ -6,7 +6,7 @@
 //! of their P, and all other Ps serve them.
 
 use super::Sched;
-use super::idle::Lists;
+use super::idle::IdleLists;
 use super::ps::Surplus;
 use crate::limits::MAX_PROCS;
 use crate::p::{P, PStatus};
@@ -16,25 +16,50 @@ use crate::sys::cpu_limit::Machine;
 use std::fmt;
 use std::sync::Arc;
 
-/// The counts of [`Lists`], for threads that do not hold its lock.
+/// How many Ps are active, and how many may be. Behind the lock of the idle lists.
+#[derive(Debug)]
+pub(crate) struct Quota {
+    /// The number of active Ps: idle and running ones.
+    pub(crate) active: usize,
+    /// The target for the number of active Ps.
+    pub(crate) target: usize,
+    /// The maximum for the number of active Ps: `max_procs`.
+    pub(crate) max: usize,
+    /// Whether the maximum follows the machine, because no caller has set it.
+    pub(crate) follows_machine: bool,
+}
+
+impl Quota {
+    /// Creates a quota of `procs` Ps, none of which exists.
+    pub(super) fn new(procs: usize, follows_machine: bool) -> Self {
+        Self { active: 0, target: procs, max: procs, follows_machine }
+    }
+
+    /// Whether more Ps are active than the target.
+    fn is_exceeded(&self) -> bool {
+        self.active > self.target
+    }
+}
+
+/// The counts of [`Quota`], for threads that do not hold its lock.
 #[derive(Debug)]
 pub(crate) struct ProcCounts {
-    limit: AtomicUsize,
-    procs: AtomicUsize,
-    rights: AtomicUsize,
+    max: AtomicUsize,
+    target: AtomicUsize,
+    active: AtomicUsize,
 }
 
 impl ProcCounts {
     pub(super) fn new(procs: usize) -> Self {
-        let (limit, rights) = (AtomicUsize::new(procs), AtomicUsize::new(0));
-        Self { limit, procs: AtomicUsize::new(procs), rights }
+        let (max, active) = (AtomicUsize::new(procs), AtomicUsize::new(0));
+        Self { max, target: AtomicUsize::new(procs), active }
     }
 
-    fn publish(&self, lists: &Lists) {
+    fn publish(&self, quota: &Quota) {
         // Relaxed: hints. A thread that acts on them takes the lock.
-        self.limit.store(lists.limit, Relaxed);
-        self.procs.store(lists.procs, Relaxed);
-        self.rights.store(lists.rights, Relaxed);
+        self.max.store(quota.max, Relaxed);
+        self.target.store(quota.target, Relaxed);
+        self.active.store(quota.active, Relaxed);
     }
 }
 
@@ -79,23 +104,23 @@ pub(crate) fn check(procs: usize) -> Result<(), ProcsError> {
 impl Sched {
     /// Returns the maximum for the number of active Ps.
     pub(crate) fn max_procs(&self) -> usize {
-        self.counts.limit.load(Relaxed) // Relaxed: a hint
+        self.counts.max.load(Relaxed) // Relaxed: a hint
     }
 
     /// Returns the target for the number of active Ps: the maximum, or fewer by adaptive procs.
     #[inline]
     pub(crate) fn procs(&self) -> usize {
-        self.counts.procs.load(Relaxed) // Relaxed: a hint
+        self.counts.target.load(Relaxed) // Relaxed: a hint
     }
 
     /// Adapts the maximum to the machine, unless a caller has set it.
     pub(crate) fn update_procs(self: &Arc<Self>) {
-        if !self.idle.with(|lists| lists.auto_procs) {
+        if !self.idle.with(|lists| lists.quota.follows_machine) {
             return;
         }
         let procs = default_procs(&self.config.machine);
         if procs != self.max_procs() {
-            self.change_procs(procs, |lists| lists.auto_procs);
+            self.change_procs(procs, |lists| lists.quota.follows_machine);
         }
     }
 
@@ -103,60 +128,58 @@ impl Sched {
     pub(crate) fn set_procs(self: &Arc<Self>, procs: usize) -> Result<usize, ProcsError> {
         check(procs)?;
         Ok(self.change_procs(procs, |lists| {
-            lists.auto_procs = false;
+            lists.quota.follows_machine = false;
             true
         }))
     }
 
     /// Sets the target for the number of active Ps, at most to the maximum.
-    pub(crate) fn set_width(self: &Arc<Self>, width: usize) {
+    pub(crate) fn set_active_procs(self: &Arc<Self>, procs: usize) {
         let _surplus = self.idle.with(|lists| {
-            lists.procs = width.clamp(1, lists.limit);
-            self.settle_procs(lists)
+            lists.quota.target = procs.clamp(1, lists.quota.max);
+            self.procresize(lists)
         });
-        self.idle.word.parked();
-        if self.any_work() {
-            self.wakep();
-        }
+        self.wakep_if_any_work();
     }
 
-    fn change_procs(self: &Arc<Self>, procs: usize, may: impl FnOnce(&mut Lists) -> bool) -> usize {
+    fn change_procs(
+        self: &Arc<Self>,
+        procs: usize,
+        may: impl FnOnce(&mut IdleLists) -> bool,
+    ) -> usize {
         let (before, sleeping, _surplus) = self.idle.with(|lists| {
-            let before = lists.limit;
+            let before = lists.quota.max;
             let surplus = may(lists).then(|| {
-                (lists.limit, lists.procs) = (procs, procs);
-                self.settle_procs(lists)
+                (lists.quota.max, lists.quota.target) = (procs, procs);
+                self.procresize(lists)
             });
-            let shrinks = lists.limit < before;
+            let shrinks = lists.quota.max < before;
             let sleeping: Vec<_> = lists.pool.iter().filter(|_| shrinks).cloned().collect();
             (before, sleeping, surplus)
         });
         // Ms beyond the new maximum sleep again, now for the keep-alive time.
         sleeping.iter().for_each(|m| m.note.wake());
         self.limit_hogs();
-        self.idle.word.parked();
-        if self.any_work() {
-            self.wakep();
-        }
+        self.wakep_if_any_work();
         before
     }
 
     /// Activates or deactivates Ps until the target is met, as far as there are idle Ps. Requests a
     /// service of the running Ps if there are still too many.
-    pub(super) fn settle_procs(&self, lists: &mut Lists) -> Surplus {
-        while lists.rights < lists.procs {
-            self.activate_spare(lists, lists.rights);
-            lists.rights += 1;
+    pub(super) fn procresize(&self, lists: &mut IdleLists) -> Surplus {
+        while lists.quota.active < lists.quota.target {
+            self.activate_spare(lists, lists.quota.active);
+            lists.quota.active += 1;
         }
-        while lists.rights > lists.procs {
+        while lists.quota.is_exceeded() {
             let Some(p) = self.idle.take_p(lists) else {
                 break;
             };
             let _ = self.deactivate(lists, &p);
             lists.ps.retire(p, &lists.key);
         }
-        self.counts.publish(lists);
-        if lists.rights > lists.procs {
+        self.counts.publish(&lists.quota);
+        if lists.quota.is_exceeded() {
             let running = lists.ps.active().filter(|p| p.status() == PStatus::Running);
             running.for_each(|p| p.ask_attention());
         }
@@ -164,25 +187,25 @@ impl Sched {
     }
 
     /// Gives `number` to a spare P and makes it idle.
-    fn activate_spare(&self, lists: &mut Lists, number: usize) {
+    fn activate_spare(&self, lists: &mut IdleLists, number: usize) {
         let spare = lists.ps.take_spare(number);
         lists.ps.install(&self.ps, number, &spare, &lists.key);
         self.idle.put_p(lists, spare, None, None);
     }
 
     /// Takes the number of `p` away, so that one P less is active.
-    fn deactivate(&self, lists: &mut Lists, p: &P) -> Arc<P> {
+    fn deactivate(&self, lists: &mut IdleLists, p: &P) -> Arc<P> {
         let shared = lists.ps.vacate(&self.ps, p);
         lists.ps.close_gap(&self.ps, p.number(), &lists.key);
-        lists.rights -= 1;
-        self.counts.publish(lists);
+        lists.quota.active -= 1;
+        self.counts.publish(&lists.quota);
         shared
     }
 
     /// Whether more Ps are active than the target.
     pub(super) fn is_surplus(&self) -> bool {
         // Relaxed: a hint. The next request for a service corrects a stale one.
-        self.counts.rights.load(Relaxed) > self.counts.procs.load(Relaxed)
+        self.counts.active.load(Relaxed) > self.counts.target.load(Relaxed)
     }
 
     /// Whether the M that owns `p` must retire it. If so, `p` is handed off, and no other P becomes
@@ -192,7 +215,7 @@ impl Sched {
             return false;
         }
         self.idle.with(|lists| {
-            let must = lists.rights > lists.procs && p.hand_off(&lists.key);
+            let must = lists.quota.is_exceeded() && p.hand_off(&lists.key);
             if must {
                 self.replace_p(lists, p);
             }
@@ -202,8 +225,8 @@ impl Sched {
 
     /// Activates a spare P in place of `p`, which was handed off. If there are more active Ps than
     /// the target, there is one less instead.
-    pub(super) fn replace_p(&self, lists: &mut Lists, p: &P) {
-        let shared = if lists.rights > lists.procs {
+    pub(super) fn replace_p(&self, lists: &mut IdleLists, p: &P) {
+        let shared = if lists.quota.is_exceeded() {
             self.deactivate(lists, p)
         } else {
             let shared = lists.ps.vacate(&self.ps, p);

@@ -30,7 +30,7 @@
 //! before the goroutine was queued, so it sees the version too.
 
 use super::Sched;
-use super::idle::Lists;
+use super::idle::IdleLists;
 use crate::limits::MAX_PROCS;
 use crate::p::{OwnedP, P, PStatus, StatusKey, Totals};
 use crate::prim::Ordering::{Acquire, Relaxed, Release};
@@ -285,10 +285,10 @@ impl PTable {
     }
 }
 
-impl Lists {
+impl IdleLists {
     /// Takes the spare Ps out that are not worth keeping: more than `max_procs`.
     pub(super) fn trim_spare(&mut self) -> Surplus {
-        self.ps.trim_spare(self.limit)
+        self.ps.trim_spare(self.quota.max)
     }
 }
 

@@ -3,8 +3,9 @@
 use super::super::Config;
 use super::super::goid;
 use super::super::local::Local;
-use super::super::run::Worker;
-use super::super::submit::{Gmp, Place};
+use super::super::local::Place;
+use super::super::submit::Gmp;
+use super::super::worker::Worker;
 use super::*;
 use crate::g::origin::Origin;
 use crate::g::{Birth, Ids, cell};
@@ -35,7 +36,7 @@ fn end_poll(local: &Local) {
         return;
     }
     let (ready, ps, progress) = Default::default();
-    let mut worker = Worker { local, unit: None, ready, ps, progress, patience: 1 };
+    let mut worker = Worker { local, token: None, ready, ps, progress, patience: 1 };
     worker.retire_p();
     local.sched.idle.with(|lists| assert!(lists.pool.leave(&local.m)));
 }
@@ -50,10 +51,10 @@ fn view(sched: &Sched) -> PsView {
 fn check(sched: &Sched) {
     sched.idle.with(|lists| {
         let table = &lists.ps;
-        assert_eq!(table.active().count(), lists.rights);
+        assert_eq!(table.active().count(), lists.quota.active);
         for (number, holder) in table.holders.iter().enumerate() {
             let Some(p) = &holder.p else {
-                assert!(number >= lists.rights, "a gap at {number}");
+                assert!(number >= lists.quota.active, "a gap at {number}");
                 continue;
             };
             assert_eq!(p.number(), number);
@@ -64,10 +65,10 @@ fn check(sched: &Sched) {
             assert_eq!(p.status(), PStatus::HandedOff);
         }
         assert!(table.spare.iter().all(|p| p.status() == PStatus::Spare));
-        assert!(table.spare.len() <= lists.limit, "{} spare Ps", table.spare.len());
+        assert!(table.spare.len() <= lists.quota.max, "{} spare Ps", table.spare.len());
     });
     let view = view(sched);
-    assert_eq!(view.iter().count(), sched.idle.with(|lists| lists.rights));
+    assert_eq!(view.iter().count(), sched.idle.with(|lists| lists.quota.active));
 }
 
 #[test]
@@ -133,7 +134,7 @@ fn a_thief_finds_work_on_a_p_that_became_active_after_its_last_search() {
     let sched = sched(2);
     let (thief, owner) = (m_with_p(&sched, 0).unwrap(), m_with_p(&sched, 1).unwrap());
     let (ready, ps, progress) = Default::default();
-    let mut worker = Worker { local: &thief, unit: None, ready, ps, progress, patience: 1 };
+    let mut worker = Worker { local: &thief, token: None, ready, ps, progress, patience: 1 };
     assert!(worker.steal_pass(false).is_none() && !worker.any_work());
     assert!(sched.handoffp(&owner.p(), || true));
     let next = m_with_p(&sched, 2).unwrap();
@@ -201,5 +202,5 @@ fn random_hand_offs_and_resizes_lose_no_p_and_leave_no_gap() {
     ms.drain(..).for_each(|local| end_poll(&local));
     sched.set_procs(3).unwrap();
     check(&sched);
-    assert_eq!(sched.idle.with(|lists| lists.rights), 3);
+    assert_eq!(sched.idle.with(|lists| lists.quota.active), 3);
 }

@@ -3,7 +3,6 @@
 
 use super::super::Config;
 use super::super::goid;
-use super::super::idle::{IdleWord, Spinning};
 use super::super::local;
 use super::super::registry;
 use super::super::submit::{Gmp, wake_all};
@@ -12,18 +11,22 @@ use crate::g::list::GList;
 use crate::g::origin::Origin;
 use crate::g::stored::StoredWaker;
 use crate::g::{Birth, Ids, cell, waker};
+use crate::m::idle_word::IdleWord;
 use crate::m::{Grant, M};
 use crate::netpoll::{Bell, Delay, Netpoll, Ready};
+use crate::p::PStatus;
 use crate::p::runq::Queued;
 use crate::prim::BatchQueue;
 use crate::prim::fixed::Mutex;
 use crate::sched::local::Local;
+use crate::sched::steal::StealOrder;
 use crate::sysmon::Sysmon;
-use crate::tuning::{NEXT_WAKE, SLICE, SYSMON_MAX_NAP, SYSMON_NAP};
+use crate::tuning::{NEXT_WAKE, RUNNEXT_BACKOFF, SLICE, SYSMON_MAX_NAP, SYSMON_NAP};
 use crate::util::clock::stopped;
 use crate::util::rand::Rand;
 use std::cell::Cell;
 use std::panic::Location;
+use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
@@ -34,7 +37,7 @@ struct Bench {
     local: Local,
     others: Vec<OwnedP>,
     /// The M in the pool.
-    sleeper: Arc<M<Spinning>>,
+    sleeper: Arc<M>,
     /// How often it was woken, as far as [`wakes`](Self::wakes) has seen.
     wakes: Cell<u64>,
 }
@@ -139,7 +142,8 @@ impl Bench {
     fn find_anywhere(&self, n: usize) -> Vec<u64> {
         let mut worker = self.worker();
         let mut find = || {
-            worker.unit = worker.unit.take().or_else(|| Some(self.sched().idle.word.spin_anyway()));
+            worker.token =
+                worker.token.take().or_else(|| Some(self.sched().idle.word.spin_unconditionally()));
             let Step::Run(found) = self.local.enter(|| worker.find_runnable()) else {
                 panic!("the M exits")
             };
@@ -147,7 +151,7 @@ impl Bench {
             leak(found.gp)
         };
         let found = (0..n).map(|_| find()).collect();
-        self.sched().idle.word.unspin(worker.unit.take());
+        self.sched().idle.word.drop_token(worker.token.take());
         found
     }
 
@@ -175,10 +179,10 @@ impl Bench {
 
     /// Returns how often an M was woken. Puts that M back to sleep, and its P on the idle list.
     fn wakes(&self) -> u64 {
-        if let Some(Grant { p, unit }) = self.sleeper.take_grant() {
+        if let Some(Grant { p, token }) = self.sleeper.take_grant() {
             self.wakes.set(self.wakes.get() + 1);
             self.sched().idle.with(|lists| {
-                self.sched().idle.put_p(lists, p, None, Some(unit));
+                self.sched().idle.put_p(lists, p, None, Some(token));
                 lists.pool.push(self.sleeper.clone());
             });
         }
@@ -419,11 +423,11 @@ fn a_thief_fires_timers_only_in_its_last_pass() {
 #[test]
 fn at_most_half_as_many_ms_spin_as_ps_are_busy() {
     let word = IdleWord::new();
-    let spin = || word.spin(8);
+    let spin = || word.try_spin(8);
     let spinning: Vec<Spinning> = std::iter::from_fn(spin).collect();
     assert_eq!(spinning.len(), 4);
-    spinning.into_iter().for_each(|unit| word.unspin(Some(unit)));
-    (0..6).for_each(|_| word.park(None));
+    spinning.into_iter().for_each(|token| word.drop_token(Some(token)));
+    (0..6).for_each(|_| word.add_idle(None));
     assert_eq!(std::iter::from_fn(spin).map(std::mem::forget).count(), 1, "two Ps are busy");
 }
 
@@ -457,10 +461,10 @@ fn a_second_goroutine_wakes_an_m_unless_one_spins() {
     bench.make_idle();
     bench.put(1, Place::RunNext);
     assert_eq!(bench.wakes(), 1);
-    let unit = bench.sched().idle.word.spin_anyway();
+    let token = bench.sched().idle.word.spin_unconditionally();
     bench.put(10, Place::RunNext);
     assert_eq!(bench.wakes(), 1, "an M spins");
-    bench.sched().idle.word.unspin(Some(unit));
+    bench.sched().idle.word.drop_token(Some(token));
 }
 
 #[test]
@@ -468,16 +472,16 @@ fn the_last_m_that_stops_spinning_wakes_the_next_one() {
     let mut bench = Bench::new(2);
     let word = &bench.local.sched.clone().idle.word;
     bench.put(1, Place::Tail);
-    bench.worker().stop_spinning(word.spin_anyway());
+    bench.worker().stop_spinning(word.spin_unconditionally());
     assert_eq!(bench.wakes(), 0, "no P is idle");
     bench.make_idle();
-    let other = word.spin_anyway();
-    bench.worker().stop_spinning(word.spin_anyway());
+    let other = word.spin_unconditionally();
+    bench.worker().stop_spinning(word.spin_unconditionally());
     assert_eq!(bench.wakes(), 0, "another M spins");
     bench.worker().stop_spinning(other);
     assert_eq!(bench.wakes(), 1);
     assert_eq!(bench.find(1).len(), 1);
-    bench.worker().stop_spinning(word.spin_anyway());
+    bench.worker().stop_spinning(word.spin_unconditionally());
     assert_eq!(bench.wakes(), 1, "there is no work");
 }
 
@@ -704,7 +708,7 @@ fn a_trace_line_has_a_column_for_each_proc() {
     let (running, second) = read(bench.sched());
     assert_eq!((running, &second), (2, &first), "a handed-off P keeps its column");
     bench.make_idle();
-    bench.sched().set_width(1);
+    bench.sched().set_active_procs(1);
     let (running, third) = read(bench.sched());
     assert_eq!((running, third), (1, second), "a P that adaptive procs rest is idle");
 }

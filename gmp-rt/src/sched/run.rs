@@ -1,52 +1,22 @@
 //! The main loop of an M: finds a goroutine, polls it once, and queues, parks or completes it.
 
 use super::Sched;
-use super::find::{Found, Slice};
-use super::idle::Spinning;
+use super::local::Place;
 use super::local::{self, Local, Yield};
 use super::pause::Seat;
-use super::progress::Progress;
-use super::ps::PsView;
-use super::submit::Place;
+use super::worker::{Found, Slice, Step, Worker};
 use crate::g::status::{AfterPoll, ToRunning};
 use crate::g::{GRef, cell, waker};
 use crate::m::{Grant, M, MId};
-use crate::netpoll::Ready;
-use crate::p::{P, PStatus};
+use crate::p::PStatus;
 use crate::sys::overflow;
 use crate::sys::own_threads::OwnThread;
 use crate::throw::AbortOnUnwind;
-use crate::tuning::SPIN_ROUNDS;
 use std::sync::Arc;
 use std::task::Context;
 
-/// A running M: its thread-local state and, while it spins, its spinning token.
-#[derive(Debug)]
-pub(crate) struct Worker<'a> {
-    pub(crate) local: &'a Local,
-    pub(crate) unit: Option<Spinning>,
-    /// Wakers that the netpoller returned and that are not woken yet.
-    pub(crate) ready: Ready,
-    /// The active Ps, for its searches as a thief and before it sleeps.
-    pub(crate) ps: PsView,
-    /// The progress of Ps with a `runnext`, as this M has seen it as a thief.
-    pub(crate) progress: Progress,
-    /// The maximum of rounds it spins before it sleeps. It doubles after a success and halves after
-    /// a failure.
-    pub(crate) patience: u32,
-}
-
-/// What an M does next.
-#[derive(Debug)]
-pub(crate) enum Step {
-    /// Run this goroutine.
-    Run(Found),
-    /// End the thread.
-    Exit,
-}
-
 /// The main function of a thread (Go: `mstart`).
-pub(super) fn m_main(sched: Arc<Sched>, id: MId, grant: Grant<Spinning>) {
+pub(super) fn m_main(sched: Arc<Sched>, id: MId, grant: Grant) {
     // No user code runs between polls. A panic here is a bug of gmp, and the P would be lost.
     let _bomb = AbortOnUnwind("scheduling");
     overflow::watch_this_thread(local::find_culprit);
@@ -55,7 +25,7 @@ pub(super) fn m_main(sched: Arc<Sched>, id: MId, grant: Grant<Spinning>) {
     let local = Local::new(sched, Arc::new(M::for_this_thread(id)));
     local.enter(|| {
         local.acquire_p(grant.p);
-        let mut worker = Worker::new(&local, Some(grant.unit));
+        let mut worker = Worker::new(&local, Some(grant.token));
         while let Step::Run(found) = worker.schedule() {
             worker.local.execute(found);
         }
@@ -64,28 +34,6 @@ pub(super) fn m_main(sched: Arc<Sched>, id: MId, grant: Grant<Spinning>) {
 }
 
 impl<'a> Worker<'a> {
-    /// Makes the state of an M that has a P.
-    pub(crate) fn new(local: &'a Local, unit: Option<Spinning>) -> Self {
-        let (ready, ps, progress) = Default::default();
-        Self { local, unit, ready, ps, progress, patience: SPIN_ROUNDS }
-    }
-
-    /// Whether any queue has work for an M that has none. The `runnext` of a P does not count.
-    pub(crate) fn any_work(&mut self) -> bool {
-        self.any_work_but(None)
-    }
-
-    /// The same without the queue of `own`.
-    pub(super) fn any_work_but(&mut self, own: Option<&P>) -> bool {
-        let sched = &self.local.sched;
-        if sched.has_queued() {
-            return true;
-        }
-        self.ps.refresh(sched);
-        let is_own = |p: &P| own.is_some_and(|own| std::ptr::eq(own, p));
-        self.ps.iter().any(|p| !is_own(p) && p.runq.len() > 0)
-    }
-
     /// Returns the next goroutine to run (Go: `schedule`). Waits until there is one.
     #[inline]
     fn schedule(&mut self) -> Step {
@@ -96,8 +44,8 @@ impl<'a> Worker<'a> {
             return exit;
         }
         let step = self.find_runnable();
-        if let Some(unit) = self.unit.take() {
-            self.stop_spinning(unit);
+        if let Some(token) = self.token.take() {
+            self.stop_spinning(token);
         }
         step
     }

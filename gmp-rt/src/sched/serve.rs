@@ -4,10 +4,10 @@
 //! A service also is the time to give up a surplus P, to take a goroutine from the global queue,
 //! and to read the clock for the stamps of waits.
 
-use super::find::{Found, Slice};
+use super::local::Place;
 use super::local::{Local, Yield};
-use super::run::Worker;
-use super::submit::Place;
+use super::worker::Worker;
+use super::worker::{Found, Slice};
 use crate::g::GRef;
 use crate::netpoll::Ready;
 use crate::p::service::Admission;

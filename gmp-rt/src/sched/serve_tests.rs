@@ -2,13 +2,13 @@
 
 use super::super::Config;
 use super::super::Sched;
-use super::super::find::Slice;
 use super::super::goid;
 use super::super::local::Yield;
-use super::super::progress::Progress;
 use super::super::ps::PsView;
-use super::super::run::Step;
+use super::super::steal::Progress;
 use super::super::submit::{Gmp, wake_all};
+use super::super::worker::Slice;
+use super::super::worker::Step;
 use super::{Local, Place, Worker};
 use crate::g::list::GList;
 use crate::g::origin::Origin;
@@ -135,12 +135,12 @@ impl Bench {
     /// Finds a goroutine as a P without own work does. Returns its id.
     fn find_anywhere(&self) -> u64 {
         let mut worker = self.worker();
-        worker.unit = self.local.sched.idle.word.spin(2);
+        worker.token = self.local.sched.idle.word.try_spin(2);
         let Step::Run(found) = self.local.enter(|| worker.find_runnable()) else {
             panic!("the M exits")
         };
-        if let Some(unit) = worker.unit.take() {
-            worker.stop_spinning(unit);
+        if let Some(token) = worker.token.take() {
+            worker.stop_spinning(token);
         }
         // Leaked: no thread polls it.
         (found.gp.goid(), found.gp.into_raw()).0
@@ -162,7 +162,7 @@ impl Bench {
     fn worker(&self) -> Worker<'_> {
         Worker {
             local: &self.local,
-            unit: None,
+            token: None,
             ready: Ready::default(),
             ps: PsView::default(),
             progress: Progress::default(),

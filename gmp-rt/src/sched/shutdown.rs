@@ -50,7 +50,7 @@ impl Sched {
         self.exit.closing.store(true, SeqCst);
         // Pairs with the fence in `wakep`, between the count of a goroutine and the check of
         // `closing`, and with the fence of an M before it sleeps.
-        self.idle.word.parked();
+        self.idle.word.fence_before_recheck();
         self.limit_hogs();
         self.reap();
     }
@@ -100,7 +100,7 @@ impl Sched {
             (woken.unwrap_or_else(Vec::new), lists.is_over())
         });
         pool.iter().for_each(|m| m.note.wake());
-        self.idle.call_sysmon();
+        self.wake_sysmon();
         if over {
             self.tell_gone();
         }
@@ -110,7 +110,7 @@ impl Sched {
     pub(super) fn thread_exits(&self, id: MId) {
         let (over, stopping) = self.idle.with(|lists| (lists.is_over(), lists.stopping));
         if !stopping {
-            return self.forget_thread(id);
+            return self.threads.forget(id);
         }
         if over {
             self.tell_gone();

@@ -54,7 +54,7 @@ struct SleepAtStop(Arc<Sched>);
 
 impl Wake for SleepAtStop {
     fn wake(self: Arc<Self>) {
-        while !self.0.idle.with(|lists| lists.stopping && lists.threads == 1) {
+        while !self.0.idle.with(|lists| lists.stopping && lists.threads.count == 1) {
             thread::yield_now();
         }
         crate::block_on(crate::sleep(Duration::from_millis(20)));

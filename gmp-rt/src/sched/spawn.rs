@@ -2,15 +2,16 @@
 
 use super::Sched;
 use super::goid;
+use super::local::Place;
 use super::local::{self, Local};
-use super::submit::{Gmp, Place};
+use super::submit::Gmp;
 use super::{PanicPolicy, registry};
 use crate::g::cell::{self, Newborn};
 use crate::g::join::{JoinHandle, panic_message};
 use crate::g::origin::Origin;
 use crate::g::{Birth, G, Ids};
-use crate::observe::dump::Heading;
 use crate::observe::event::{self, Event};
+use crate::observe::heading::Heading;
 use std::any::Any;
 use std::sync::Arc;
 

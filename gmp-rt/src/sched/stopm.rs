@@ -4,13 +4,13 @@
 //! timers again, and whether the runtime closes. Then it sleeps. The README has the proof.
 
 use super::Sched;
-use super::idle::{Lists, Spinning};
+use super::idle::IdleLists;
+use super::local::Place;
 use super::pause;
 use super::poller::Network;
-use super::pool::Sleeper;
-use super::run::{Step, Worker};
-use super::submit::Place;
+use super::pool::TimerSleeper;
 use super::wake::Started;
+use super::worker::{Step, Worker};
 use crate::g::heap;
 use crate::m::M;
 use crate::m::note::Slept;
@@ -59,17 +59,17 @@ impl Worker<'_> {
     pub(crate) fn park(&mut self) -> Option<Step> {
         let sched = &self.local.sched;
         if let Some(p) = self.local.release_p() {
-            let unit = self.unit.take();
+            let token = self.token.take();
             let (all_idle, _surplus) = sched.idle.with(|lists| {
                 if p.status() == PStatus::HandedOff {
                     // Sysmon handed off the P before: it is not active any more.
                     pause::leave();
                     lists.ps.remove_handed_off(&p);
                     lists.ps.retire(p, &lists.key);
-                    sched.idle.word.unspin(unit);
+                    sched.idle.word.drop_token(token);
                 } else {
                     p.counters.parks.add(1);
-                    sched.idle.put_p(lists, p, Some(self.local.m.clone()), unit);
+                    sched.idle.put_p(lists, p, Some(self.local.m.clone()), token);
                 }
                 lists.pool.push(self.local.m.clone());
                 (lists.all_idle(), lists.trim_spare())
@@ -99,7 +99,7 @@ impl Worker<'_> {
             lists.trim_spare()
         });
         sched.requeue_all(left);
-        sched.idle.word.unspin(self.unit.take());
+        sched.idle.word.drop_token(self.token.take());
         sched.wakep();
     }
 
@@ -108,7 +108,7 @@ impl Worker<'_> {
         let local = self.local;
         let (sched, m) = (&local.sched, &local.m);
         loop {
-            sched.idle.word.parked();
+            sched.idle.word.fence_before_recheck();
             // After the fence: either this M sees `closing`, or `close` sees everything that this M
             // did.
             if sched.is_closing() {
@@ -136,7 +136,7 @@ impl Worker<'_> {
             };
             if let Some(grant) = m.take_grant() {
                 self.local.acquire_p(grant.p);
-                self.unit = Some(grant.unit);
+                self.token = Some(grant.token);
                 self.begin();
                 return None;
             }
@@ -158,15 +158,15 @@ impl Worker<'_> {
         self.local.begin_found_newcomers();
     }
 
-    /// Sleeps once, in the way that `Lists::nap` decides. The next timer is at `next`.
+    /// Sleeps once, in the way that `IdleLists::nap` decides. The next timer is at `next`.
     fn nap(&mut self, next: u64) -> Awake {
         let m = &self.local.m;
         let sched = &self.local.sched;
         let (network, keep_alive) = (sched.net.network(), sched.config.keep_alive);
         let nap = sched.idle.with(|lists| {
             let nap = lists.nap(m, next, network, keep_alive);
-            let timed = lists.pool.sleeper.is_some();
-            sched.idle.hush_sysmon(lists, timed && lists.is_polled(network));
+            let timed = lists.pool.roles.timer_sleeper.is_some();
+            sched.cancel_sysmon_wake(lists, timed && lists.is_polled(network));
             nap
         });
         match nap {
@@ -203,7 +203,7 @@ impl Worker<'_> {
                 return Err(Rise::Taken);
             }
             match sched.idle.take_p(lists) {
-                Some(p) => Ok((p, sched.idle.word.spin_anyway())),
+                Some(p) => Ok((p, sched.idle.word.spin_unconditionally())),
                 None => {
                     lists.pool.push(m.clone());
                     Err(Rise::NoP)
@@ -211,9 +211,9 @@ impl Worker<'_> {
             }
         });
         match risen {
-            Ok((p, unit)) => {
+            Ok((p, token)) => {
                 self.local.acquire_p(p);
-                self.unit = Some(unit);
+                self.token = Some(token);
                 Rise::Up
             }
             Err(rise) => rise,
@@ -221,19 +221,13 @@ impl Worker<'_> {
     }
 }
 
-impl Lists {
+impl IdleLists {
     /// Decides how long `m`, which is in the pool, sleeps, if the next timer is at `next`.
     ///
     /// One M sleeps until the next timer on behalf of all. An M with an earlier timer replaces it.
     /// If there is a netpoller, one M sleeps in it, also for the timer if it is the one that does
     /// so.
-    fn nap(
-        &mut self,
-        m: &Arc<M<Spinning>>,
-        next: u64,
-        network: Network,
-        keep_alive: Duration,
-    ) -> Nap {
+    fn nap(&mut self, m: &Arc<M>, next: u64, network: Network, keep_alive: Duration) -> Nap {
         if self.stopping {
             return Nap::Skip;
         }
@@ -242,21 +236,22 @@ impl Lists {
             // Another thread took it out of the pool. Its grant ends the sleep.
             return Nap::Forever;
         }
-        let until = pool.sleeper.as_ref().map_or(clock::FOREVER, |sleeper| sleeper.until);
-        let timed = next != clock::FOREVER && (until > next || pool.is_sleeper(m));
+        let until =
+            pool.roles.timer_sleeper.as_ref().map_or(clock::FOREVER, |sleeper| sleeper.until);
+        let timed = next != clock::FOREVER && (until > next || pool.roles.is_timer_sleeper(m));
         if timed {
-            pool.sleeper = Some(Sleeper { m: m.clone(), until: next });
+            pool.roles.timer_sleeper = Some(TimerSleeper { m: m.clone(), until: next });
         } else {
-            pool.forget_sleeper(m);
+            pool.roles.forget_timer_sleeper(m);
         }
-        if network == Network::There && pool.poller.is_none_or(|poller| poller == m.id) {
-            pool.poller = Some(m.id);
+        if network == Network::There && pool.roles.poller.is_none_or(|poller| poller == m.id) {
+            pool.roles.poller = Some(m.id);
             return Nap::Poll(if timed { next } else { clock::FOREVER });
         }
         if timed {
             return Nap::Timer(next);
         }
-        if self.threads > self.limit {
+        if self.threads.count > self.quota.max {
             Nap::Surplus(clock::after(keep_alive))
         } else {
             Nap::Forever
@@ -265,7 +260,7 @@ impl Lists {
 
     /// Whether an M waits in the netpoller, or there is no netpoller.
     pub(super) fn is_polled(&self, network: Network) -> bool {
-        self.pool.poller.is_some() || network == Network::None
+        self.pool.roles.poller.is_some() || network == Network::None
     }
 
     /// Whether `m`, which is awake, must exit. If so, takes it out of the pool and out of the count
@@ -273,23 +268,23 @@ impl Lists {
     ///
     /// From here on the M sleeps for no timer. A thread that sets one wakes this M or another one,
     /// until this M has read the timers again.
-    fn may_exit(&mut self, m: &M<Spinning>, awake: Awake) -> bool {
-        self.pool.forget_sleeper(m);
-        let surplus = awake == Awake::Tired && self.threads > self.limit;
+    fn may_exit(&mut self, m: &M, awake: Awake) -> bool {
+        self.pool.roles.forget_timer_sleeper(m);
+        let surplus = awake == Awake::Tired && self.threads.count > self.quota.max;
         let exits = (self.stopping || surplus) && self.pool.leave(m);
         if exits {
-            self.threads -= 1;
+            self.threads.count -= 1;
         }
         exits
     }
 }
 
 /// The M that is to wake for a timer.
-enum TimerSleeper {
+enum WakeForTimer {
     /// An M sleeps until this timer or an earlier one.
     Found,
     /// This M is in the pool. Woken, it reads the timers and sleeps again.
-    Wake(Arc<M<Spinning>>),
+    Wake(Arc<M>),
     /// No M is in the pool: another one is needed.
     Start,
 }
@@ -301,19 +296,19 @@ impl Sched {
         // An M enters the pool, and stops to be the sleeper, under the same lock, and reads the
         // timers after that. So either that M sees the timer, or this thread sees the M in the
         // pool.
-        let tender = self.idle.with(|lists| match &lists.pool.sleeper {
-            Some(sleeper) if sleeper.until <= when => TimerSleeper::Found,
-            Some(sleeper) => TimerSleeper::Wake(sleeper.m.clone()),
+        let wake = self.idle.with(|lists| match &lists.pool.roles.timer_sleeper {
+            Some(sleeper) if sleeper.until <= when => WakeForTimer::Found,
+            Some(sleeper) => WakeForTimer::Wake(sleeper.m.clone()),
             None => lists.pool.iter().next().cloned().into(),
         });
-        match tender {
-            TimerSleeper::Found => {}
-            TimerSleeper::Wake(m) => m.note.wake(),
-            TimerSleeper::Start => {
-                let started = self.start_spinning(self.idle.word.spin_anyway());
+        match wake {
+            WakeForTimer::Found => {}
+            WakeForTimer::Wake(m) => m.note.wake(),
+            WakeForTimer::Start => {
+                let started = self.startm(self.idle.word.spin_unconditionally());
                 if started == Started::Refused {
                     // No thread is available: only sysmon is left.
-                    self.idle.call_sysmon();
+                    self.wake_sysmon();
                 }
                 return started;
             }
@@ -322,8 +317,8 @@ impl Sched {
     }
 }
 
-impl From<Option<Arc<M<Spinning>>>> for TimerSleeper {
-    fn from(m: Option<Arc<M<Spinning>>>) -> Self {
+impl From<Option<Arc<M>>> for WakeForTimer {
+    fn from(m: Option<Arc<M>>) -> Self {
         m.map_or(Self::Start, Self::Wake)
     }
 }

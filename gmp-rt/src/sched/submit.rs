@@ -1,7 +1,7 @@
 //! Queues for goroutines that become runnable.
 
 use super::Sched;
-use super::local::{self, Local};
+use super::local::{self, Local, Place};
 use super::registry;
 use crate::g::list::GList;
 use crate::g::status::Cause;
@@ -15,17 +15,6 @@ use crate::tuning::NEXT_WAKE;
 use crate::util::clock;
 use std::any::Any;
 use std::task::{Context, Poll};
-
-/// The place in the local queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// Before all others: spawned and woken goroutines.
-    RunNext,
-    /// Behind all others, without a wake-up of an M yet: one of a batch, or one that yielded.
-    Tail,
-    /// Before `runnext` and the ring, without a wake-up of an M yet. See [`crate::p::service`].
-    Newcomer,
-}
 
 /// The scheduler as goroutines see it.
 #[derive(Debug)]

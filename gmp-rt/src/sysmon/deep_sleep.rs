@@ -3,99 +3,174 @@
 //! Sysmon is in deep sleep while no P runs. The thread that takes the first P must ensure that
 //! sysmon wakes. It does so before its first poll, because that may block. Often all Ps are idle
 //! again before a woken thread would run. So the thread sets an [`Alarm`]. If all Ps are idle again
-//! before it expires, and an M waits for the next timer, the last M cancels it ([`Watch`]). If
+//! before it expires, and an M waits for the next timer, the last M cancels it ([`SysmonState`]). If
 //! goroutines run only now and then, sysmon does not wake at all.
 //!
 //! The alarm is cancelled only if all Ps were idle for [`SYSMON_MAX_NAP`] before. If all Ps go idle
 //! many times per millisecond, two system calls each time cost more than one wake-up of sysmon.
 //!
-//! While a P is idle, any runnable goroutine can run, so sysmon wakes [`WHILE`] after the first P
-//! was taken. When the last idle P is taken, sysmon wakes after [`MOMENT`]. A later alarm is also
+//! While a P is idle, any runnable goroutine can run, so sysmon wakes [`SYSMON_WAKE_LATE`] after the first P
+//! was taken. When the last idle P is taken, sysmon wakes after [`SYSMON_WAKE_SOON`]. A later alarm is also
 //! cheaper: in a virtual machine it is expensive to program the next wake-up of the CPU.
 //!
-//! If the system has no such alarm, sysmon sleeps on its note. Every wake-up then takes [`MOMENT`].
+//! If the system has no such alarm, sysmon sleeps on its note. Every wake-up then takes [`SYSMON_WAKE_SOON`].
 
 use crate::m::note::Note;
+use crate::prim::AtomicBool;
+use crate::prim::Ordering::Relaxed;
 use crate::prim::fixed::OnceLock;
 use crate::sys::timerfd::Alarm;
-use crate::tuning::{SYSMON_MAX_NAP, SYSMON_NAP};
+use crate::tuning::{SYSMON_MAX_NAP, SYSMON_WAKE_LATE, SYSMON_WAKE_SOON};
+use crate::util::clock;
 use std::time::Duration;
-
-/// Delay of an urgent wake-up. Chosen: most Ps that run again are idle again by then.
-const MOMENT: Duration = SYSMON_NAP.saturating_mul(2);
-
-/// Delay of a wake-up while a P is idle. Chosen.
-const WHILE: Duration = SYSMON_MAX_NAP.saturating_mul(2);
 
 /// The state of sysmon, as other threads need it. Changed under the lists' lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Watch {
+pub(crate) enum SysmonState {
     /// It makes its rounds.
-    Awake,
+    Running,
     /// It is in deep sleep until an M takes a P.
-    Asleep,
-    /// It sleeps. An M took a P after a long idle time: sysmon wakes after [`WHILE`], unless all Ps
-    /// are idle again before.
-    Hushable,
-    /// It sleeps. An M took a P: sysmon wakes after [`WHILE`].
-    Alarmed,
-    /// It sleeps. All Ps are taken, or there is work for sysmon: it wakes after [`MOMENT`] at the
-    /// latest.
-    Called,
+    DeepSleep,
+    /// It sleeps. An M took a P after a long idle time: sysmon wakes after [`SYSMON_WAKE_LATE`],
+    /// unless all Ps are idle again before.
+    WakeCancellable,
+    /// It sleeps. An M took a P: sysmon wakes after [`SYSMON_WAKE_LATE`].
+    WakeScheduled,
+    /// It sleeps. All Ps are taken, or there is work for sysmon: it wakes after
+    /// [`SYSMON_WAKE_SOON`] at the latest.
+    WakeSoon,
 }
 
-impl Watch {
+impl SysmonState {
     /// Whether sysmon is in deep sleep and its wake-up is not urgent.
-    pub(crate) fn may_be_late(self) -> bool {
-        matches!(self, Self::Asleep | Self::Hushable | Self::Alarmed)
+    fn may_be_late(self) -> bool {
+        matches!(self, Self::DeepSleep | Self::WakeCancellable | Self::WakeScheduled)
     }
+
+    /// Returns the state after a P was taken.
+    fn after_p_was_taken(self, idle: IdleTime) -> Self {
+        match (self, idle) {
+            (_, IdleTime::AllBusy) => Self::WakeSoon,
+            (Self::DeepSleep, IdleTime::Idle { nanos }) => {
+                match nanos >= clock::nanos(SYSMON_MAX_NAP) {
+                    true => Self::WakeCancellable,
+                    false => Self::WakeScheduled,
+                }
+            }
+            (set, IdleTime::Idle { .. }) => set,
+        }
+    }
+}
+
+/// For how long a P has been idle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IdleTime {
+    /// No P is idle.
+    AllBusy,
+    /// A P is idle. The last one went idle so many nanoseconds ago.
+    Idle { nanos: u64 },
 }
 
 /// The deep sleep of sysmon. See the [module](self).
+///
+/// Each method with a state is called under the lock of the state. A thread that sees the new state
+/// may begin a poll that blocks, and this thread may lose its CPU: so the alarm is set before.
 #[derive(Debug)]
-pub(crate) struct Lull {
+pub(crate) struct DeepSleep {
     alarm: Option<Alarm>,
     /// Sysmon's note, if there is no alarm. Set before sysmon sleeps.
     note: OnceLock<Note>,
+    /// [`SysmonState::may_be_late`] of the state. Written under its lock.
+    is_late: AtomicBool,
 }
 
-impl Lull {
+impl DeepSleep {
     pub(crate) fn new() -> Self {
-        Self { alarm: Alarm::new(), note: OnceLock::new() }
+        Self { alarm: Alarm::new(), note: OnceLock::new(), is_late: AtomicBool::new(false) }
     }
 
     /// Prepares the deep sleep. Called by sysmon.
-    pub(crate) fn lie_down(&self) {
+    pub(crate) fn prepare(&self) {
         if self.alarm.is_none() {
             self.note.get_or_init(Note::for_this_thread);
         }
     }
 
+    /// Begins the deep sleep. Called by sysmon.
+    pub(crate) fn begin(&self, state: &mut SysmonState) {
+        self.set(state, SysmonState::DeepSleep);
+    }
+
     /// Sleeps until woken. May return without cause.
-    pub(crate) fn sleep(&self) {
+    pub(crate) fn wait(&self) {
         match (&self.alarm, self.note.get()) {
             (Some(alarm), _) => alarm.wait(),
             (None, Some(note)) => {
                 note.sleep();
-                std::thread::sleep(MOMENT);
+                std::thread::sleep(SYSMON_WAKE_SOON);
             }
             (None, None) => {}
         }
     }
 
-    /// Wakes sysmon after [`WHILE`]: if all Ps are idle again by then, there is nothing to monitor.
-    pub(crate) fn wake_later(&self) {
-        self.wake_after(WHILE);
+    /// Whether the deep sleep is over. If so, marks sysmon as running.
+    pub(crate) fn has_ended(&self, state: &mut SysmonState) -> bool {
+        let woken = *state != SysmonState::DeepSleep;
+        if woken {
+            self.set(state, SysmonState::Running);
+        }
+        woken
     }
 
-    /// Wakes sysmon after [`MOMENT`].
-    pub(crate) fn wake_soon(&self) {
-        self.wake_after(MOMENT);
+    /// Whether a thread that took a P must call [`schedule_wake`](Self::schedule_wake).
+    #[inline]
+    pub(crate) fn needs_wake(&self) -> bool {
+        // Relaxed: see `set`.
+        self.is_late.load(Relaxed)
     }
 
-    /// Wakes sysmon without delay; after [`MOMENT`] if there is no alarm.
-    pub(crate) fn wake_now(&self) {
-        self.wake_after(Duration::ZERO);
+    /// Schedules a wake-up if sysmon is in deep sleep, because a P was taken.
+    pub(crate) fn schedule_wake(&self, state: &mut SysmonState, idle: IdleTime) {
+        let before = *state;
+        if !before.may_be_late() {
+            return;
+        }
+        let after = before.after_p_was_taken(idle);
+        match after {
+            SysmonState::WakeSoon => self.wake_after(SYSMON_WAKE_SOON),
+            SysmonState::WakeCancellable | SysmonState::WakeScheduled
+                if before == SysmonState::DeepSleep =>
+            {
+                self.wake_after(SYSMON_WAKE_LATE);
+            }
+            _ => {}
+        }
+        self.set(state, after);
+    }
+
+    /// Wakes sysmon without delay; after [`SYSMON_WAKE_SOON`] if there is no alarm.
+    pub(crate) fn wake_now(&self, state: &mut SysmonState) {
+        if *state != SysmonState::Running {
+            self.wake_after(Duration::ZERO);
+            self.set(state, SysmonState::WakeSoon);
+        }
+    }
+
+    /// Cancels the scheduled wake-up if that is possible: all Ps are idle again. Under the lock,
+    /// since otherwise it could cancel the wake-up that the next M schedules.
+    pub(crate) fn cancel_wake(&self, state: &mut SysmonState) {
+        if *state == SysmonState::WakeCancellable {
+            self.set(state, SysmonState::DeepSleep);
+            if let Some(alarm) = &self.alarm {
+                alarm.clear();
+            }
+        }
+    }
+
+    fn set(&self, state: &mut SysmonState, new: SysmonState) {
+        *state = new;
+        // Relaxed: a thread that takes a P later takes the lock after this store.
+        self.is_late.store(new.may_be_late(), Relaxed);
     }
 
     fn wake_after(&self, time: Duration) {
@@ -103,14 +178,6 @@ impl Lull {
             (Some(alarm), _) => alarm.set(time),
             (None, Some(note)) => note.wake(),
             (None, None) => {}
-        }
-    }
-
-    /// Cancels the wake-up. Under the lists' lock: otherwise it could cancel the wake-up that the
-    /// next M schedules.
-    pub(crate) fn put_off(&self) {
-        if let Some(alarm) = &self.alarm {
-            alarm.clear();
         }
     }
 }

@@ -109,7 +109,7 @@ impl HandedOff {
         if hog.report == Report::Due && lasts >= clock::nanos(SLICE) {
             hog.report = Report::Made;
             let lasts = Duration::from_nanos(lasts);
-            sched.report_stall(&self.p, hog.goid, StallKind::Computing, lasts);
+            sched.stalls.report(&self.p, hog.goid, StallKind::Computing, lasts);
         }
     }
 

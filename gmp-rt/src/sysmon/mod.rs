@@ -48,7 +48,7 @@ use crate::observe::stall::StallKind;
 use crate::p::blocking_calls::Call;
 use crate::p::{P, PStatus};
 use crate::sched::Sched;
-use crate::sched::idle::Lists;
+use crate::sched::idle::IdleLists;
 use crate::sched::pause::{self, Seat};
 use crate::sched::ps::PsView;
 use crate::sched::shutdown::LateReaps;
@@ -210,16 +210,16 @@ impl Sysmon {
     /// will wake for the next timer or event.
     pub(super) fn sleep_deep(&mut self) -> bool {
         if let Some(width) = self.width.reset() {
-            self.sched.set_width(width);
+            self.sched.set_active_procs(width);
         }
         self.forget_returned();
         let before = clock::now();
         // An M must wake for timers and events. Otherwise sysmon stays awake for them.
-        let tended = |lists: &Lists| {
-            (lists.pool.sleeper.is_some() || self.sched.next_timer() == clock::FOREVER)
-                && (lists.pool.poller.is_some() || self.sched.net.in_use().is_none())
+        let tended = |lists: &IdleLists| {
+            (lists.pool.roles.timer_sleeper.is_some() || self.sched.next_timer() == clock::FOREVER)
+                && (lists.pool.roles.poller.is_some() || self.sched.net.in_use().is_none())
         };
-        let slept = self.sched.idle.lull_sysmon(tended);
+        let slept = self.sched.sysmon_deep_sleep(tended);
         if slept {
             let now = clock::now();
             // If all Ms rest many times per millisecond, sysmon stays awake: each time the first M
@@ -314,7 +314,7 @@ impl Sysmon {
         if sched.max_procs() > WIDTH_PROCS {
             // The maximum may have been raised while this thread set a lower number.
             if sched.procs() < sched.max_procs() {
-                sched.set_width(sched.max_procs());
+                sched.set_active_procs(sched.max_procs());
             }
             return;
         }
@@ -335,7 +335,7 @@ impl Sysmon {
         }
         let sample = Sample { counts: self.counts, limit, width, running, stuck, waiting };
         if let Some(width) = self.width.round(now, &sample) {
-            sched.set_width(width);
+            sched.set_active_procs(width);
         }
     }
 
@@ -403,7 +403,7 @@ impl Sysmon {
         // An M that spins goes to the netpoller if it finds no work.
         let sent = idle > 0
             && (spinning > 0
-                || sched.start_spinning(sched.idle.word.spin_anyway()) == Started::Enough);
+                || sched.startm(sched.idle.word.spin_unconditionally()) == Started::Enough);
         if !sent {
             sched.net.rescue(&**netpoll);
         }
@@ -480,7 +480,7 @@ impl Sysmon {
         let (idle, _) = self.sched.idle.word.counts();
         if idle > 0 && p.runq.has_next() {
             // A thief takes the `runnext` that this M does not reach.
-            let _ = self.sched.start_spinning(self.sched.idle.word.spin_anyway());
+            let _ = self.sched.startm(self.sched.idle.word.spin_unconditionally());
             return Round::Acted;
         }
         let (long, wanted) = (stuck >= clock::nanos(SLICE), self.is_wanted(p, now));
@@ -523,7 +523,7 @@ impl Sysmon {
         let report = if long || kind == StallKind::Blocked { Report::Made } else { Report::Due };
         // If no goroutine waited for the P, the hand-off is a precaution and not a stall.
         if report == Report::Made && wanted {
-            self.sched.report_stall(p, goid, kind, Duration::from_nanos(stuck));
+            self.sched.stalls.report(p, goid, kind, Duration::from_nanos(stuck));
         }
         let hog = computes.then_some(Hog { goid, polls: marks.polls, report });
         self.note_own_hand_off(p, hog, now);

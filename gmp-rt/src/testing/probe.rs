@@ -15,10 +15,10 @@ use crate::sched::Config;
 use crate::sched::Sched;
 use crate::sched::goid;
 use crate::sched::local::Local;
-use crate::sched::progress::Progress;
 use crate::sched::ps::PsView;
-use crate::sched::run::Worker;
+use crate::sched::steal::Progress;
 use crate::sched::submit::Gmp;
+use crate::sched::worker::Worker;
 use crate::sysmon::Sysmon;
 use crate::util::clock;
 use std::cell::RefCell;
@@ -78,7 +78,7 @@ impl Probe {
 
     /// Makes the whole check before a sleep.
     pub fn last_look(&self) -> bool {
-        self.local.sched.idle.word.parked();
+        self.local.sched.idle.word.fence_before_recheck();
         self.next_timer() > clock::now() && !self.any_work()
     }
 
@@ -90,7 +90,7 @@ impl Probe {
     fn with_worker<R>(&self, f: impl FnOnce(&mut Worker<'_>) -> R) -> R {
         let (local, ps) = (&self.local, self.ps.take());
         let (ready, progress) = (Ready::default(), Progress::default());
-        let mut worker = Worker { local, unit: None, ready, ps, progress, patience: 1 };
+        let mut worker = Worker { local, token: None, ready, ps, progress, patience: 1 };
         let result = f(&mut worker);
         self.ps.replace(worker.ps);
         result

@@ -1,8 +1,8 @@
 //! Sending and receiving without waiting.
 
 use super::core::{OnLater, Present, Push};
+use super::lock::Chan;
 use super::recv::{GaveUp, Leave};
-use super::shared::Chan;
 use super::{Receiver, TryRecvError, TrySendError};
 use crate::tuning::{COMMITTED, RENDEZVOUS};
 use gmp_rt::task::park::block_on_for;

@@ -35,10 +35,10 @@
 //! - I2: it is accessed only under the channel's lock (`shared`).
 //! - I3: a closed channel has no waiters.
 
+use super::node::{Parcel, Place, Wait};
 use super::permits::Summonses;
-use super::wait::{Parcel, Place, Wait};
-use crate::waitq::{Fired, Queue, Verdict};
-use crate::wakers::Wakers;
+use crate::wait::queue::{Fired, Queue, Verdict};
+use crate::wait::wakers::Wakers;
 use std::collections::VecDeque;
 
 /// Open or closed.

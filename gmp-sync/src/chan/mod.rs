@@ -22,15 +22,15 @@
 mod attempt;
 pub(crate) mod core;
 mod error;
+mod futures_traits;
 mod iter;
+pub(crate) mod lock;
+pub(crate) mod node;
 pub(crate) mod permits;
-mod pipe;
+pub(crate) mod queue;
 pub(crate) mod recv;
 pub(crate) mod send;
-pub(crate) mod shared;
-mod timed;
-pub(crate) mod wait;
-pub(crate) mod waits;
+mod timeout;
 
 pub use self::error::{
     RecvError, RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError,
@@ -39,11 +39,11 @@ pub use self::iter::{IterBlocking, TryIter};
 pub use crate::select::{SelectCase, recv_any, select_cases};
 
 use self::core::Phase;
-use self::pipe::Pipe;
+use self::futures_traits::Pipe;
+use self::lock::Chan;
+use self::queue::Side;
 use self::recv::RecvFut;
 use self::send::SendFut;
-use self::shared::Chan;
-use self::waits::Side;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -234,7 +234,7 @@ impl<T> Sender<T> {
     ///
     /// As [`send`](Self::send).
     pub async fn send_timeout(&self, value: T, limit: Duration) -> Result<(), SendTimeoutError<T>> {
-        timed::send(self, value, limit).await
+        timeout::send(self, value, limit).await
     }
 
     /// As [`send`](Self::send), but blocks the thread.
@@ -351,7 +351,7 @@ impl<T> Receiver<T> {
     ///
     /// As [`recv`](Self::recv).
     pub async fn recv_timeout(&self, limit: Duration) -> Result<T, RecvTimeoutError> {
-        timed::recv(self, limit).await
+        timeout::recv(self, limit).await
     }
 
     /// As [`recv`](Self::recv), but blocks the thread.

@@ -33,9 +33,9 @@
 //! - P2: `unconfirmed` ≤ `outstanding`: for each unconfirmed one a sender is on its way.
 
 use super::core::{Core, Phase};
-use super::wait::{Parcel, Place};
-use crate::waitq::{Fired, Verdict};
-use crate::wakers::Wakers;
+use super::node::{Parcel, Place};
+use crate::wait::queue::{Fired, Verdict};
+use crate::wait::wakers::Wakers;
 
 /// The senders that were summoned and have not confirmed yet.
 #[derive(Debug, Default)]

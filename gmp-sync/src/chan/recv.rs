@@ -1,11 +1,11 @@
 //! Receiving: the future of [`Receiver::recv`].
 
 use super::core::{Core, OnLater, Present, Take};
-use super::shared::{Chan, Locked};
-use super::wait::{Parcel, Place, Wait};
-use super::waits::Summoned;
+use super::lock::{Chan, Locked};
+use super::node::{Parcel, Place, Wait};
+use super::queue::Summoned;
 use super::{Receiver, RecvError};
-use crate::waitq::{Fired, Node, Spot, State};
+use crate::wait::queue::{Fired, Node, Spot, State};
 use gmp_rt::task::park::{StorableWaker, WaitReason, note_wait, poll_proceed};
 use pin_project_lite::pin_project;
 use std::fmt;

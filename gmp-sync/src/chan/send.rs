@@ -1,11 +1,11 @@
 //! Sending: the future of [`Sender::send`], and the permit of a chosen send case.
 
 use super::core::{Phase, Push};
-use super::shared::{Chan, Locked};
-use super::wait::{Parcel, Wait};
-use super::waits::Entry;
+use super::lock::{Chan, Locked};
+use super::node::{Parcel, Wait};
+use super::queue::Entry;
 use super::{SendError, Sender, TrySendError, attempt};
-use crate::waitq::{Node, Spot, State};
+use crate::wait::queue::{Node, Spot, State};
 use gmp_rt::task::park::{StorableWaker, WaitReason, note_wait, poll_proceed};
 use pin_project_lite::pin_project;
 use std::fmt;

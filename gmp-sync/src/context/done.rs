@@ -2,9 +2,9 @@
 
 use super::error::ContextError;
 use super::scope::{Scope, State};
-use crate::waiter::{Abandoned, Home, Waiter};
-use crate::waitq::Queue;
-use crate::wakers::Wakers;
+use crate::wait::queue::Queue;
+use crate::wait::waiter::{Abandoned, Home, Waiter};
+use crate::wait::wakers::Wakers;
 use gmp_rt::task::park::{WaitReason, note_wait};
 use pin_project_lite::pin_project;
 use std::ops::{ControlFlow, Deref};

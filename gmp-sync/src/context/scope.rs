@@ -19,8 +19,8 @@
 //! a thread that sees that a scope has ended sees the writes before that.
 
 use super::error::{Cause, ContextError};
-use crate::waitq::Queue;
-use crate::wakers::Wakers;
+use crate::wait::queue::Queue;
+use crate::wait::wakers::Wakers;
 use gmp_rt::prim::{AtomicU8, Mutex, Ordering};
 use gmp_rt::task::park::after_func_always;
 use gmp_rt::time::AfterFunc;

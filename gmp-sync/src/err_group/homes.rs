@@ -2,9 +2,9 @@
 
 use super::Shared;
 use super::state::State;
-use crate::waiter::{Abandoned, Home};
-use crate::waitq::Queue;
-use crate::wakers::Wakers;
+use crate::wait::queue::Queue;
+use crate::wait::waiter::{Abandoned, Home};
+use crate::wait::wakers::Wakers;
 use std::sync::Arc;
 
 /// The queue of waits for the end of all members.

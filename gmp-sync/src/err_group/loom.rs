@@ -3,7 +3,7 @@
 use super::ErrGroup;
 use super::homes::Starting;
 use super::state::State;
-use crate::waiter::Waiter;
+use crate::wait::waiter::Waiter;
 use ::loom::future::block_on;
 use ::loom::thread;
 use std::future::poll_fn;

@@ -21,7 +21,7 @@ use self::homes::{Starting, Waiting};
 use self::member::Seat;
 use self::state::State;
 use crate::context::{Canceller, Cause, Context};
-use crate::waiter::{Ended, Waiter};
+use crate::wait::waiter::{Ended, Waiter};
 use gmp_rt::prim::Mutex;
 use gmp_rt::task::park::{WaitReason, note_wait, poll_proceed};
 use pin_project_lite::pin_project;

@@ -4,8 +4,8 @@
 //! arrival order, and the group is not empty while a member with a place waits to start.
 
 use super::error::GroupError;
-use crate::waitq::Queue;
-use crate::wakers::Wakers;
+use crate::wait::queue::Queue;
+use crate::wait::wakers::Wakers;
 
 /// The data that the lock of a group guards.
 pub(super) struct State<E> {

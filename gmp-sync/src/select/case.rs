@@ -4,15 +4,15 @@
 //! the interface for the macro, which takes the output of the chosen case.
 
 use crate::chan::core::{Core, Take};
+use crate::chan::node::{Parcel, Wait};
 use crate::chan::permits::{Confirm, Reserve};
+use crate::chan::queue::{Entry, Summoned};
 use crate::chan::recv::RecvFut;
 use crate::chan::send::Permit;
-use crate::chan::wait::{Parcel, Wait};
-use crate::chan::waits::{Entry, Summoned};
 use crate::chan::{Receiver, RecvError, Sender};
-use crate::claim::Claim;
-use crate::waitq::{Spot, State};
-use crate::wakers::Wakers;
+use crate::wait::claim::Claim;
+use crate::wait::queue::{Spot, State};
+use crate::wait::wakers::Wakers;
 use pin_project_lite::pin_project;
 use std::fmt;
 use std::mem::ManuallyDrop;

@@ -21,9 +21,9 @@
 use super::case::{Attempt, Kind, Outcome, Will};
 use super::list::List;
 use super::order::{Candidates, Order};
-use crate::chan::waits::Summoned;
-use crate::claim::Claim;
-use crate::wakers::Wakers;
+use crate::chan::queue::Summoned;
+use crate::wait::claim::Claim;
+use crate::wait::wakers::Wakers;
 use gmp_rt::task::park::{StorableWaker, StoredWaker, WaitReason, note_wait, poll_proceed};
 use pin_project_lite::pin_project;
 use std::pin::Pin;

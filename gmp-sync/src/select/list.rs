@@ -4,7 +4,7 @@
 //! its cases are.
 
 use super::case::{Arm, Attempt, Case, Kind, Will};
-use crate::wakers::Wakers;
+use crate::wait::wakers::Wakers;
 use gmp_rt::task::park::poll_deciding;
 use std::pin::Pin;
 use std::task::{Context, Poll};

@@ -4,7 +4,7 @@ use super::case::{Arm, Attempt, Case, FutureCase, Kind, RecvCase, SendCase, Will
 use super::engine::{Chosen, choose};
 use super::list::{List, try_arm};
 use super::thunk::Thunk;
-use crate::chan::shared::Readable;
+use crate::chan::lock::Readable;
 use crate::chan::{Receiver, RecvError, SendError, Sender};
 use std::fmt;
 use std::mem;

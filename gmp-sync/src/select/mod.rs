@@ -29,10 +29,10 @@ pub mod __expansion {
         AsFuture, AsRecv, AsSender, FutureTag, LeadsToSender, Probe, RecvTag, forever, send_case,
         send_case_of,
     };
+    pub use crate::chan::queue::Summoned;
     pub use crate::chan::send::Permit;
-    pub use crate::chan::waits::Summoned;
-    pub use crate::claim::Claim;
-    pub use crate::wakers::Wakers;
+    pub use crate::wait::claim::Claim;
+    pub use crate::wait::wakers::Wakers;
     pub use gmp_macros::select;
 }
 

@@ -4,9 +4,9 @@
 //! follower. If none waits, the call is *leaderless* until a follower is polled for the first time
 //! or a new caller joins. A follower that is dropped after it was given the lead passes it on.
 
-use crate::waiter::{Abandoned, Home};
-use crate::waitq::Queue;
-use crate::wakers::Wakers;
+use crate::wait::queue::Queue;
+use crate::wait::waiter::{Abandoned, Home};
+use crate::wait::wakers::Wakers;
 use gmp_rt::prim::Mutex;
 use std::ops::ControlFlow;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use super::call::{Call, Crew, Role, Told, Turn};
 use super::{FlightResult, Shared};
-use crate::waiter::{Ended, Waiter};
+use crate::wait::waiter::{Ended, Waiter};
 use gmp_rt::task::park::{WaitReason, note_wait, poll_proceed};
 use std::future::poll_fn;
 use std::pin::{Pin, pin};

@@ -3,8 +3,9 @@
 use super::Runtime;
 use super::env::{self, Env};
 use crate::limits::{MAX_BLOCKING_THREADS, MAX_LOOKUPS};
-use crate::observe::deadlock::OnDeadlock;
+use crate::sched::config::OnDeadlock;
 use crate::sched::{Config, PanicPolicy, Sched, procs, registry};
+use crate::sysmon::sysmon_main;
 use std::fmt;
 use std::io;
 use std::time::Duration;
@@ -281,7 +282,7 @@ impl Builder {
         let config = self.resolve(env)?;
         let sched = registry::register(|id| Sched::new(id, config))
             .map_err(|_| BuildError(Kind::Runtimes))?;
-        sched.start_first().map_err(|error| BuildError(Kind::Start(error)))?;
+        sched.start_first(sysmon_main).map_err(|error| BuildError(Kind::Start(error)))?;
         Ok(Runtime::from_sched(sched))
     }
 

@@ -5,11 +5,10 @@
 //! unnoticed.
 
 use crate::limits::MAX_PROCS;
-use crate::observe::deadlock::OnDeadlock;
 use crate::observe::event::{self, Event};
-use crate::observe::schedtrace::TraceConfig;
 use crate::prim::fixed::{Lazy, Mutex};
 use crate::sched::PanicPolicy;
+use crate::sched::config::{OnDeadlock, TraceConfig};
 use std::time::Duration;
 
 /// The settings in the environment.

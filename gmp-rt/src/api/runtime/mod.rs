@@ -86,7 +86,7 @@ pub fn dump() -> String {
 /// gmp::runtime::on_stall(|stall| eprintln!("{stall}"));
 /// ```
 pub fn on_stall(hook: impl Fn(&Stall) + Send + Sync + 'static) {
-    context::sched().on_stall(hook);
+    context::sched().stalls.set_hook(hook);
 }
 
 /// Sets the hook that gets what the runtimes of this process report.

@@ -1,0 +1,206 @@
+//! Stealing work from other Ps (Go: `stealWork`).
+//!
+//! An M usually runs its `runnext` within 50 ns of its wake-up. To steal it would move it to
+//! another CPU for nothing. So a thief takes it only if the M has begun no poll for a time: see
+//! [`Progress`].
+
+use super::local::Place;
+use super::worker::Worker;
+use crate::g::GRef;
+use crate::p::runq::StealNext;
+use crate::p::{P, PStatus};
+use crate::prim::spin_loop;
+use crate::tuning::{
+    LOOKS, RUNNEXT_BACKOFF, SPIN_PAUSES, SPIN_ROUNDS, SPIN_ROUNDS_LEAST, STEAL_PASSES,
+};
+use crate::util::clock;
+use std::sync::Arc;
+use std::time::Duration;
+
+impl Worker<'_> {
+    /// Steals from the other Ps in several rounds. Returns `None` at once if half as many Ms spin
+    /// as Ps are busy.
+    pub(crate) fn spin(&mut self) -> Option<GRef> {
+        let sched = &self.local.sched;
+        if self.token.is_none() {
+            self.token = sched.idle.word.try_spin(sched.procs());
+            self.token.as_ref()?;
+        }
+        let affordable = (LOOKS as u32 * SPIN_ROUNDS) / sched.procs() as u32;
+        let rounds = self.patience.min(affordable).max(1);
+        for round in 1..=rounds {
+            let last = round == rounds;
+            if let Some(gp) = self.steal_work(last).or_else(|| self.find_queued()) {
+                self.patience = (2 * self.patience).min(SPIN_ROUNDS);
+                return Some(gp);
+            }
+            if !last {
+                (0..SPIN_PAUSES).for_each(|_| spin_loop());
+            }
+        }
+        self.patience = (self.patience / 2).max(SPIN_ROUNDS_LEAST);
+        None
+    }
+
+    /// Makes passes over all Ps in random order (Go: `stealWork`). Only the last pass of the last
+    /// round fires timers and waits for a `runnext`.
+    fn steal_work(&mut self, last_round: bool) -> Option<GRef> {
+        let passes = if last_round { STEAL_PASSES } else { 1 };
+        for pass in 1..=passes {
+            let last = last_round && pass == passes;
+            if let Some(gp) = self.steal_pass(last) {
+                return Some(gp);
+            }
+        }
+        None
+    }
+
+    pub(crate) fn steal_pass(&mut self, last: bool) -> Option<GRef> {
+        let local = self.local;
+        let (p, sched) = (local.p(), &local.sched);
+        self.ps.refresh(sched);
+        if last && sched.next_timer() != clock::FOREVER {
+            self.local.fire_all(clock::now(), Place::Newcomer);
+            if let Some(gp) = p.runq().get_first() {
+                return Some(gp);
+            }
+        }
+        let Self { ps, progress, .. } = self;
+        let mut order = StealOrder::new(ps.len(), p.own().rand.next_u32());
+        order.find_map(|number| {
+            let victim = ps.get(number).filter(|victim| !Arc::ptr_eq(victim, p.shared()))?;
+            let next = if last { may_take_next(victim) } else { is_next_stale(victim, progress) };
+            let stolen = victim.runq.steal_into(&p.runq(), next)?;
+            p.count_steal(stolen.len);
+            Some(stolen.first)
+        })
+    }
+}
+
+/// Whether a thief may take the `runnext` of `victim`. It may if `victim` made no poll for
+/// [`RUNNEXT_BACKOFF`], as far as the thief has seen in its rounds.
+fn is_next_stale(victim: &P, progress: &mut Progress) -> StealNext {
+    if !victim.runq.has_next() {
+        return StealNext::No;
+    }
+    let polls = victim.counters.polls.get();
+    match progress.has_stopped(victim.number(), polls, clock::now(), RUNNEXT_BACKOFF) {
+        true => StealNext::Yes,
+        false => StealNext::No,
+    }
+}
+
+/// Whether a thief may take the `runnext` of `victim`. It may not if the victim's M is about to run
+/// it.
+///
+/// Go waits 3 µs and takes what is there then. Here the thief also checks whether the M began
+/// another poll meanwhile. If so, the M makes progress and runs its `runnext` itself.
+fn may_take_next(victim: &P) -> StealNext {
+    if !victim.runq.has_next() {
+        return StealNext::No;
+    }
+    if victim.status() != PStatus::Running {
+        return StealNext::Yes;
+    }
+    let polls = victim.counters.polls.get();
+    let until = clock::after(RUNNEXT_BACKOFF);
+    while clock::now() < until {
+        spin_loop();
+        if victim.counters.polls.get() != polls {
+            return StealNext::No;
+        }
+    }
+    StealNext::Yes
+}
+
+/// Yields the numbers below `n` in a random order, each once. It uses a random start and a random
+/// step that has no common divisor with `n` (Go: `randomOrder`).
+#[derive(Debug)]
+pub(super) struct StealOrder {
+    at: usize,
+    step: usize,
+    n: usize,
+    left: usize,
+}
+
+impl StealOrder {
+    pub(super) fn new(n: usize, random: u32) -> Self {
+        let random = random as usize;
+        if n == 0 {
+            return Self { at: 0, step: 0, n: 1, left: 0 };
+        }
+        let mut step = 1 + (random >> 16) % n;
+        while gcd(step, n) != 1 {
+            step = 1 + step % n;
+        }
+        Self { at: random % n, step, n, left: n }
+    }
+}
+
+impl Iterator for StealOrder {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        self.left = self.left.checked_sub(1)?;
+        let at = self.at;
+        self.at = (at + self.step) % self.n;
+        Some(at)
+    }
+}
+
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// What a thief has seen of the progress of other Ps.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    /// By the number of the P: its number of polls, and the time at which that was first seen.
+    seen: Vec<(u64, u64)>,
+}
+
+impl Progress {
+    /// Whether the P with the number `p`, which has made `polls` polls at the time `now`, has made
+    /// none for at least `time`, as far as this thief has seen.
+    pub(super) fn has_stopped(&mut self, p: usize, polls: u64, now: u64, time: Duration) -> bool {
+        if self.seen.len() <= p {
+            self.seen.resize(p + 1, (u64::MAX, 0));
+        }
+        let (before, since) = &mut self.seen[p];
+        if *before != polls {
+            (*before, *since) = (polls, now);
+        }
+        now - *since >= clock::nanos(time)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::util::rand::Rand;
+
+    /// Go's `TestStealOrder`: each P is visited exactly once, for every number of Ps.
+    #[test]
+    fn steal_order_visits_each_once() {
+        let rand = Rand::new(7);
+        for n in 0..100 {
+            for _ in 0..20 {
+                let mut seen: Vec<usize> = StealOrder::new(n, rand.next_u32()).collect();
+                seen.sort_unstable();
+                assert_eq!(seen, (0..n).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn a_p_has_stopped_if_it_was_seen_twice_without_a_poll_between() {
+        let (mut progress, after) = (Progress::default(), clock::nanos(RUNNEXT_BACKOFF));
+        let mut stopped = |p, polls, now| progress.has_stopped(p, polls, now, RUNNEXT_BACKOFF);
+        assert!(!stopped(3, 7, 1_000), "never seen before");
+        assert!(!stopped(3, 7, 1_000 + after - 1));
+        assert!(stopped(3, 7, 1_000 + after));
+        assert!(!stopped(3, 8, 2_000 + after), "it made a poll");
+        assert!(!stopped(0, 7, 3_000 + after), "another P");
+        assert!(stopped(3, 8, 2_000 + 2 * after));
+    }
+}
