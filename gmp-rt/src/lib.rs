@@ -34,8 +34,6 @@ mod m;
 mod netpoll;
 mod p;
 #[doc(hidden)]
-pub mod park;
-#[doc(hidden)]
 pub mod preempt;
 #[doc(hidden)]
 #[expect(unsafe_code, reason = "a lock without a guard")]
