@@ -56,7 +56,7 @@ pub use crate::api::time::{
 };
 pub use crate::api::yielding::{checkpoint, yield_now};
 #[doc(hidden)]
-pub use crate::api::{entry, park, preempt};
+pub use crate::api::{entry, preempt};
 pub use crate::api::{runtime, task, time};
 #[doc(hidden)]
 pub use crate::g::join::panic_message;

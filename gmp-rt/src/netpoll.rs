@@ -24,6 +24,7 @@ use std::fmt;
 use std::time::Duration;
 
 /// How long to wait for events.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delay {
     /// Does not wait.
@@ -36,6 +37,7 @@ pub enum Delay {
 
 /// Whether a poll took the wake-up of [`Netpoll::wake`].
 #[must_use]
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bell {
     /// It took the wake-up, or may have taken it.
@@ -45,6 +47,7 @@ pub enum Bell {
 }
 
 /// The wakers of the waiters whose event has arrived.
+#[doc(hidden)]
 #[derive(Debug, Default)]
 pub struct Ready(Vec<StoredWaker>);
 
@@ -66,6 +69,7 @@ impl Ready {
 }
 
 /// The source of the events of a runtime. The header of the file contains the contract.
+#[doc(hidden)]
 pub trait Netpoll: Any + fmt::Debug + Send + Sync {
     /// Waits for events for at most `delay`, and adds the wakers of their waiters to `ready`.
     ///

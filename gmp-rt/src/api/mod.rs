@@ -7,7 +7,6 @@ pub(crate) mod macros;
 
 pub(crate) mod blocking;
 pub mod entry;
-pub mod park;
 pub mod preempt;
 pub mod runtime;
 pub(crate) mod spawn;

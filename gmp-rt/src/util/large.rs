@@ -8,6 +8,7 @@
 pub(crate) const BOX_ABOVE: usize = 16 * 1024;
 
 /// Whether a value of type `T` is boxed before it moves through several calls.
+#[doc(hidden)]
 #[must_use]
 pub const fn is_large<T>() -> bool {
     size_of::<T>() > BOX_ABOVE

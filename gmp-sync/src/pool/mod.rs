@@ -99,13 +99,16 @@ impl<T: Send + 'static> Pool<T> {
 
     /// As [`new`](Self::new), with another time after which items age.
     ///
-    /// An item is dropped when it was not taken for one to two times `idle`.
+    /// An item is dropped when it was not taken for one to two times `timeout`.
     #[must_use]
-    pub fn with_idle_timeout(make: impl Fn() -> T + Send + Sync + 'static, idle: Duration) -> Self {
+    pub fn with_idle_timeout(
+        make: impl Fn() -> T + Send + Sync + 'static,
+        timeout: Duration,
+    ) -> Self {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let shards = (0..cpus.next_power_of_two()).map(|_| CachePadded(Shard::new())).collect();
         let (make, aging) = (Box::new(make), Aging::new());
-        Self { shared: Arc::new(Shared { shards, make, aging, idle }) }
+        Self { shared: Arc::new(Shared { shards, make, aging, idle: timeout }) }
     }
 
     /// Returns an item from the pool, or a new one.

@@ -73,7 +73,7 @@ struct Shared<K, V> {
     calls: Mutex<Calls<K, V>>,
 }
 
-/// The result of a call.
+/// The result of a call through a [`SingleFlight`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlightResult<V> {
     /// The value.

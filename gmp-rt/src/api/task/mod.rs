@@ -3,11 +3,10 @@
 //! The functions that most programs need are also in the root of the crate.
 
 mod builder;
+pub mod park;
 
 pub use self::builder::Builder;
 pub use crate::api::blocking::{block_in_place, spawn_blocking};
-#[doc(inline)]
-pub use crate::api::park;
 pub use crate::api::spawn::{goid, spawn};
 pub use crate::api::yielding::{Checkpoint, YieldNow, checkpoint, yield_now};
 pub use crate::g::join::{JoinCancelled, JoinError, JoinHandle, JoinPanic};

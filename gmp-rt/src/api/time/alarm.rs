@@ -21,6 +21,7 @@ use std::time::Instant;
 /// A pending timer of some P. Dropping it cancels it.
 ///
 /// The waker is woken early if the runtime of that P ends.
+#[doc(hidden)]
 #[derive(Debug)]
 pub struct Alarm {
     /// `None` once there is nothing left to cancel.
