@@ -24,7 +24,7 @@ use crate::util::large::box_closure;
 /// ```
 pub fn blocking<R>(f: impl FnOnce() -> R) -> R {
     fn run<R, F: FnOnce() -> R>(f: F) -> R {
-        box_closure!(f: F => handoff::blocking(f))
+        box_closure!(f: F => handoff::syscall(f))
     }
     run(f)
 }
@@ -52,6 +52,6 @@ where
 {
     box_closure!(f: F => crate::spawn(async move {
         let _permit = blocking_limit::acquire().await;
-        handoff::block_on(f)
+        handoff::syscall_block(f)
     }))
 }
