@@ -4,7 +4,7 @@ use crate::error::{RuntimeEnded, WatchLimit};
 use crate::poll::cache::{Index, PollCache};
 use crate::poll::desc::{PollDesc, Trust};
 use crate::sys::Os;
-use gmp_rt::park::{self, PollerWake, Delay, Netpoll, Ready};
+use gmp_rt::park::{self, Delay, Netpoll, PollerWake, Ready};
 use rustix::io::Errno;
 use std::any::Any;
 use std::io;

@@ -17,7 +17,7 @@
 
 use super::{EVENTS, Edge, end_if_lost, is_lost};
 use crate::poll::desc::{Tells, Trust};
-use gmp_rt::park::{PollerWake, Delay, lost_descriptor};
+use gmp_rt::park::{Delay, PollerWake, lost_descriptor};
 use gmp_rt::prim::Ordering::Relaxed;
 use gmp_rt::prim::fixed::{AtomicBool, Mutex};
 use polling::{Event, PollMode, Poller};
@@ -52,7 +52,7 @@ pub(crate) struct Os {
 impl Os {
     pub(crate) fn new() -> io::Result<Self> {
         let poller = Poller::new()?;
-        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         // SAFETY: the eventfd lives as long as the poller, in the same struct. Dropping a
         // descriptor that epoll still knows is harmless.
         unsafe { poller.add_with_mode(&bell, Event::readable(BELL), PollMode::Edge)? };
@@ -85,7 +85,7 @@ impl Os {
     fn check(&self, error: &io::Error) {
         if is_lost(error) {
             // Changes nothing, and causes a spurious wake-up.
-            let wake = Event::readable(BELL);
+            let bell = Event::readable(BELL);
             if let Err(error) = self.poller.modify_with_mode(&self.bell, bell, PollMode::Edge) {
                 lost_descriptor("epoll_ctl", &error);
             }
@@ -107,7 +107,12 @@ impl Os {
     }
 
     /// Waits for events and passes each one to `tell`.
-    pub(crate) fn wait(&self, delay: Delay, limit: usize, mut tell: impl FnMut(Edge)) -> PollerWake {
+    pub(crate) fn wait(
+        &self,
+        delay: Delay,
+        limit: usize,
+        mut tell: impl FnMut(Edge),
+    ) -> PollerWake {
         let asks = (delay == Delay::Now).then(|| self.asks.try_lock());
         if let Some(None) = asks {
             return PollerWake::Left;

@@ -6,7 +6,7 @@
 
 use super::{EVENTS, Edge, end_if_lost};
 use crate::poll::desc::{Tells, Trust};
-use gmp_rt::park::{PollerWake, Delay};
+use gmp_rt::park::{Delay, PollerWake};
 use gmp_rt::prim::fixed::Mutex;
 use polling::{Event, Events, PollMode, Poller};
 use std::io;
@@ -66,7 +66,12 @@ impl Os {
     }
 
     /// Waits for events and passes each one to `tell`.
-    pub(crate) fn wait(&self, delay: Delay, _limit: usize, mut tell: impl FnMut(Edge)) -> PollerWake {
+    pub(crate) fn wait(
+        &self,
+        delay: Delay,
+        _limit: usize,
+        mut tell: impl FnMut(Edge),
+    ) -> PollerWake {
         let (events, timeout) = match delay {
             Delay::Now => (self.events.try_lock(), Some(Duration::ZERO)),
             Delay::For(time) => (Some(self.events.lock()), Some(time)),
