@@ -26,7 +26,7 @@ use std::time::Instant;
 
 /// Whether the socket still exists.
 #[derive(Debug, Default, PartialEq, Eq)]
-enum Life {
+enum AlarmLife {
     #[default]
     Alive,
     /// The descriptor may belong to another socket by now.
@@ -34,7 +34,7 @@ enum Life {
 }
 
 #[derive(Debug, Default)]
-struct Timer {
+struct DeadlineTimer {
     deadline: Option<Instant>,
     /// The alarm and the instant at which it fires, which is not after the deadline that it was set
     /// for.
@@ -42,10 +42,10 @@ struct Timer {
 }
 
 #[derive(Debug, Default)]
-struct State {
-    life: Life,
-    read: Timer,
-    write: Timer,
+struct DeadlineState {
+    life: AlarmLife,
+    read: DeadlineTimer,
+    write: DeadlineTimer,
 }
 
 /// The deadlines of one socket, created when the first one is set.
@@ -53,7 +53,7 @@ struct State {
 pub(crate) struct Deadlines {
     poller: Arc<Poller>,
     index: Index,
-    state: Mutex<State>,
+    state: Mutex<DeadlineState>,
 }
 
 impl Deadlines {
@@ -81,7 +81,7 @@ impl Deadlines {
     /// longer needed.
     fn apply(
         self: &Arc<Self>,
-        state: &mut State,
+        state: &mut DeadlineState,
         direction: Direction,
         now: Instant,
         wakers: &mut Vec<StoredWaker>,
@@ -114,14 +114,14 @@ impl Deadlines {
     pub(crate) fn end(&self) {
         let state = std::mem::replace(
             &mut *self.state.lock(),
-            State { life: Life::Gone, ..State::default() },
+            DeadlineState { life: AlarmLife::Gone, ..DeadlineState::default() },
         );
         drop(state);
     }
 }
 
-impl State {
-    fn timer(&mut self, direction: Direction) -> &mut Timer {
+impl DeadlineState {
+    fn timer(&mut self, direction: Direction) -> &mut DeadlineTimer {
         match direction {
             Direction::Read => &mut self.read,
             Direction::Write => &mut self.write,
@@ -139,7 +139,7 @@ impl Wake for Deadlines {
         let now = Instant::now();
         let (mut wakers, mut old) = (Vec::new(), Vec::new());
         let mut state = self.state.lock();
-        if state.life == Life::Gone {
+        if state.life == AlarmLife::Gone {
             return;
         }
         for direction in [Direction::Read, Direction::Write] {

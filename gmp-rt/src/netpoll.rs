@@ -14,7 +14,7 @@
 //!
 //! - Several threads may call [`Netpoll::poll`] at a time. One of them gets an event.
 //! - A call of [`Netpoll::wake`] ends one blocking poll, the current or the next one. A poll that
-//!   does not block may take that wake-up. It reports this ([`Bell`]), and the scheduler sends the
+//!   does not block may take that wake-up. It reports this ([`PollerWake`]), and the scheduler sends the
 //!   wake-up again for the thread in the blocking poll.
 //! - Neither calls a waker. The scheduler does, when it has a P for the woken goroutines.
 
@@ -39,11 +39,11 @@ pub enum Delay {
 #[must_use]
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bell {
+pub enum PollerWake {
     /// It took the wake-up, or may have taken it.
-    Rang,
+    Taken,
     /// It did not take the wake-up.
-    Silent,
+    Left,
 }
 
 /// The wakers of the waiters whose event has arrived.
@@ -76,7 +76,7 @@ pub trait Netpoll: Any + fmt::Debug + Send + Sync {
     /// It adds about `limit` wakers at most, and leaves the rest for the next call. An error of the
     /// OS counts as no event, because the caller polls again. If the OS says that the descriptor of
     /// the netpoller is not one, the process ends: the poll would fail for ever.
-    fn poll(&self, delay: Delay, limit: usize, ready: &mut Ready) -> Bell;
+    fn poll(&self, delay: Delay, limit: usize, ready: &mut Ready) -> PollerWake;
 
     /// Ends a blocking poll, the current or the next one.
     fn wake(&self);

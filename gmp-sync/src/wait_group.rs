@@ -39,7 +39,7 @@ use std::task::{Context, Poll, ready};
 #[doc(alias("wait_group", "Nursery"))]
 #[derive(Clone, Debug)]
 pub struct WaitGroup {
-    shared: Arc<Shared>,
+    shared: Arc<GroupShared>,
 }
 
 impl Default for WaitGroup {
@@ -49,28 +49,28 @@ impl Default for WaitGroup {
 }
 
 #[derive(Debug)]
-struct Shared(Mutex<State>);
+struct GroupShared(Mutex<GroupState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct GroupState {
     count: i64,
     waiting: Queue<()>,
 }
 
 // SAFETY: one lock, one queue behind it.
-unsafe impl Home for Shared {
-    type State = State;
+unsafe impl Home for GroupShared {
+    type State = GroupState;
     type Data = ();
 
-    fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> R {
+    fn with<R>(&self, f: impl FnOnce(&mut GroupState) -> R) -> R {
         f(&mut self.0.lock())
     }
 
-    fn queue(state: &mut State) -> &mut Queue<()> {
+    fn queue(state: &mut GroupState) -> &mut Queue<()> {
         &mut state.waiting
     }
 
-    fn abandoned(&self, _: &mut State, (): &mut (), _: Abandoned) -> Wakers {
+    fn abandoned(&self, _: &mut GroupState, (): &mut (), _: Abandoned) -> Wakers {
         Wakers::None
     }
 }
@@ -79,7 +79,7 @@ impl WaitGroup {
     /// Creates a group whose counter is zero.
     #[must_use]
     pub fn new() -> Self {
-        Self { shared: Arc::new(Shared(Mutex::new(State::default()))) }
+        Self { shared: Arc::new(GroupShared(Mutex::new(GroupState::default()))) }
     }
 
     /// Adds `delta`, which may be negative, to the counter.
@@ -117,20 +117,20 @@ impl WaitGroup {
     where
         F: Future<Output: Send + 'static> + Send + 'static,
     {
-        struct Done(WaitGroup);
-        impl Drop for Done {
+        struct AllDone(WaitGroup);
+        impl Drop for AllDone {
             fn drop(&mut self) {
                 self.0.done();
             }
         }
         // Dropped in this order, even before the first poll: first the future, then the count.
-        async fn run<F: Future>(future: F, done: Done) -> F::Output {
+        async fn run<F: Future>(future: F, done: AllDone) -> F::Output {
             let output = future.await;
             drop(done);
             output
         }
         self.add(1);
-        let done = Done(self.clone());
+        let done = AllDone(self.clone());
         if const { gmp_rt::task::park::is_large::<F>() } {
             return gmp_rt::spawn(run(Box::pin(future), done));
         }
@@ -158,7 +158,7 @@ impl WaitGroup {
     }
 }
 
-impl State {
+impl GroupState {
     /// Adds `delta` and returns the wakers of waits that end. `None` if the counter would be
     /// negative.
     fn add(&mut self, delta: i64) -> Option<Wakers> {
@@ -180,7 +180,7 @@ pin_project! {
     #[must_use = "futures do nothing unless awaited"]
     pub struct WaitGroupWait {
         #[pin]
-        waiter: Waiter<Arc<Shared>>,
+        waiter: Waiter<Arc<GroupShared>>,
     }
 }
 

@@ -25,7 +25,7 @@ use std::task::{Context, Poll, ready};
 
 /// How to wait for the descriptor.
 #[derive(Debug, Default)]
-enum Wait {
+enum StdioWait {
     /// No wait was necessary yet.
     #[default]
     NotYet,
@@ -40,12 +40,12 @@ enum Wait {
 pub(super) struct Stdio {
     fd: BorrowedFd<'static>,
     direction: Direction,
-    wait: Wait,
+    wait: StdioWait,
 }
 
 impl Stdio {
     pub(super) const fn new(fd: BorrowedFd<'static>, direction: Direction) -> Self {
-        Self { fd, direction, wait: Wait::NotYet }
+        Self { fd, direction, wait: StdioWait::NotYet }
     }
 
     /// Makes `call` as soon as it would not wait.
@@ -59,7 +59,7 @@ impl Stdio {
             true => block_in_place(|| call(fd)),
             false => Err(Errno::AGAIN),
         };
-        if let Wait::NotYet = self.wait {
+        if let StdioWait::NotYet = self.wait {
             ready!(poll_proceed(cx));
             match attempt(self.fd) {
                 Err(Errno::AGAIN | Errno::INTR) => self.wait = wait_for(self.fd)?,
@@ -67,12 +67,12 @@ impl Stdio {
             }
         }
         let done = match &self.wait {
-            Wait::Netpoll(fd) => {
+            StdioWait::Netpoll(fd) => {
                 ready!(fd.poll_once(direction, cx, |fd| {
                     Ok((attempt(std::os::fd::AsFd::as_fd(fd))?, Left::Maybe))
                 }))
             }
-            Wait::NotYet | Wait::InCall => {
+            StdioWait::NotYet | StdioWait::InCall => {
                 ready!(poll_proceed(cx));
                 Ok(rustix::io::retry_on_intr(|| block_in_place(|| call(self.fd)))?)
             }
@@ -80,7 +80,7 @@ impl Stdio {
         // The next poll may be in another runtime.
         if done.as_ref().is_err_and(|error| error.get_ref().is_some_and(|e| e.is::<RuntimeEnded>()))
         {
-            self.wait = Wait::NotYet;
+            self.wait = StdioWait::NotYet;
         }
         Poll::Ready(done)
     }
@@ -96,12 +96,12 @@ fn is_ready(fd: BorrowedFd<'_>, direction: Direction) -> Result<bool, Errno> {
 }
 
 /// Registers a duplicate of `fd` with the netpoller.
-fn wait_for(fd: BorrowedFd<'_>) -> io::Result<Wait> {
+fn wait_for(fd: BorrowedFd<'_>) -> io::Result<StdioWait> {
     // The number is at least 3: it must not replace a standard descriptor that is closed.
     let fd = fcntl_dupfd_cloexec(fd, 3)?;
     match Fd::new(fd, Trust::WouldBlock) {
-        Ok(fd) => Ok(Wait::Netpoll(fd)),
-        Err(error) if error.kind() == ErrorKind::Unsupported => Ok(Wait::InCall),
+        Ok(fd) => Ok(StdioWait::Netpoll(fd)),
+        Err(error) if error.kind() == ErrorKind::Unsupported => Ok(StdioWait::InCall),
         Err(error) => Err(error),
     }
 }

@@ -35,7 +35,7 @@ impl Index {
 
 /// Whether the cache still gives out descriptors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Life {
+enum DescLife {
     #[default]
     Open,
     /// The runtime has ended.
@@ -49,7 +49,7 @@ struct Free {
     list: Vec<u32>,
     /// The number of descriptors ever given out.
     made: u32,
-    life: Life,
+    life: DescLife,
 }
 
 /// Type-stable descriptors. See the [module](self).
@@ -86,7 +86,7 @@ impl PollCache {
     /// Takes a descriptor into use. Returns `None` after [`end`](Self::end).
     pub(crate) fn take(&self, trust: Trust) -> Option<Index> {
         let mut free = self.free.lock();
-        if free.life == Life::Ended {
+        if free.life == DescLife::Ended {
             return None;
         }
         let index = free.list.pop().unwrap_or_else(|| {
@@ -122,7 +122,7 @@ impl PollCache {
     /// Stops giving out descriptors, and makes every operation fail that waits or will wait.
     pub(crate) fn end(&self, mut tell: impl FnMut(StoredWaker)) {
         // Comes first, so that a descriptor that was taken before is among those that fail.
-        self.free.lock().life = Life::Ended;
+        self.free.lock().life = DescLife::Ended;
         for desc in self.iter() {
             desc.fail(Fault::Ended, &mut tell);
         }

@@ -4,7 +4,7 @@ use crate::error::{RuntimeEnded, WatchLimit};
 use crate::poll::cache::{Index, PollCache};
 use crate::poll::desc::{PollDesc, Trust};
 use crate::sys::Os;
-use gmp_rt::task::park::{self, Bell, Delay, Netpoll, Ready};
+use gmp_rt::task::park::{self, Delay, Netpoll, PollerWake, Ready};
 use rustix::io::Errno;
 use std::any::Any;
 use std::io;
@@ -96,7 +96,7 @@ fn named(error: io::Error) -> io::Error {
 }
 
 impl Netpoll for Poller {
-    fn poll(&self, delay: Delay, limit: usize, ready: &mut Ready) -> Bell {
+    fn poll(&self, delay: Delay, limit: usize, ready: &mut Ready) -> PollerWake {
         self.os.wait(delay, limit, |edge| {
             // The key of `polling` itself has no descriptor.
             let Some(desc) = self.descs.get(edge.key) else { return };

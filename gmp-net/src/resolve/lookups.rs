@@ -29,12 +29,12 @@ use std::{io, mem};
 #[derive(Debug)]
 pub(crate) struct Lookups {
     limit: usize,
-    state: Mutex<State>,
+    state: Mutex<LookupsState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    life: Life,
+struct LookupsState {
+    life: LookupsLife,
     /// The lookups that have no outcome yet, by host.
     open: HashMap<Arc<str>, Open>,
     /// The hosts of the open lookups that have not started.
@@ -46,7 +46,7 @@ struct State {
 
 /// Whether calls can start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Life {
+enum LookupsLife {
     #[default]
     Alive,
     /// The runtime has ended.
@@ -57,15 +57,15 @@ enum Life {
 #[derive(Debug)]
 struct Open {
     lookup: Arc<Lookup>,
-    phase: Phase,
-    /// The number of [`Wait`]s.
+    phase: LookupPhase,
+    /// The number of [`LookupWait`]s.
     users: usize,
     /// Those that have been polled, by their tickets.
     wakers: Vec<(u64, StoredWaker)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum LookupPhase {
     Queued,
     Running,
 }
@@ -73,11 +73,11 @@ enum Phase {
 #[derive(Debug)]
 struct Lookup {
     host: Arc<str>,
-    outcome: OnceLock<Outcome>,
+    outcome: OnceLock<LookupOutcome>,
 }
 
 /// The addresses of a host, with port 0.
-pub(crate) type Outcome = Result<Vec<SocketAddr>, Failure>;
+pub(crate) type LookupOutcome = Result<Vec<SocketAddr>, Failure>;
 
 /// Why a lookup has failed. In contrast to an [`io::Error`], it can be given to several waiters.
 #[derive(Clone, Debug)]
@@ -110,7 +110,7 @@ impl Failure {
 }
 
 /// Calls the OS, on the calling thread.
-fn call(host: &str) -> Outcome {
+fn call(host: &str) -> LookupOutcome {
     let found: Vec<_> = match (host, 0).to_socket_addrs() {
         Ok(found) => found.collect(),
         Err(error) => return Err(Failure::new(&error)),
@@ -125,15 +125,16 @@ impl Lookups {
     /// Returns the lookups of the caller's runtime: the runtime of the goroutine or of `block_on`,
     /// otherwise the default runtime.
     pub(crate) fn of_runtime() -> Arc<Self> {
-        let lookups =
-            park::lookups(|limit| Arc::new(Self { limit, state: Mutex::new(State::default()) }));
+        let lookups = park::lookups(|limit| {
+            Arc::new(Self { limit, state: Mutex::new(LookupsState::default()) })
+        });
         lookups.downcast().expect("only this crate makes lookups")
     }
 
     /// Joins the lookup of `host`. Starts it, or queues it, if there is none.
-    pub(crate) fn join(self: Arc<Self>, host: &str) -> Result<Wait, RuntimeEnded> {
+    pub(crate) fn join(self: Arc<Self>, host: &str) -> Result<LookupWait, RuntimeEnded> {
         let mut state = self.state.lock();
-        if state.life == Life::Ended {
+        if state.life == LookupsLife::Ended {
             return Err(RuntimeEnded);
         }
         state.last_ticket += 1;
@@ -149,7 +150,7 @@ impl Lookups {
         if starts {
             self.start(lookup.clone());
         }
-        Ok(Wait { lookups: self, lookup, ticket })
+        Ok(LookupWait { lookups: self, lookup, ticket })
     }
 
     /// Starts the call of `lookup` in a goroutine of the current runtime, which is the one of these
@@ -160,7 +161,7 @@ impl Lookups {
     }
 
     /// Stores the outcome of a call and wakes the waiters. Starts the next lookup of the queue.
-    fn finish(self: &Arc<Self>, lookup: &Lookup, outcome: Outcome) {
+    fn finish(self: &Arc<Self>, lookup: &Lookup, outcome: LookupOutcome) {
         let mut state = self.state.lock();
         let wakers = state.close(lookup, outcome);
         let next = state.next();
@@ -174,7 +175,7 @@ impl Lookups {
     /// Makes `lookup` and those in the queue fail, because the runtime starts no call any more.
     fn end(&self, lookup: &Lookup) {
         let mut state = self.state.lock();
-        state.life = Life::Ended;
+        state.life = LookupsLife::Ended;
         let mut wakers = state.close(lookup, Err(Failure::Ended));
         for host in mem::take(&mut state.queue) {
             let queued = state.open.get(&host).map(|open| open.lookup.clone());
@@ -187,26 +188,26 @@ impl Lookups {
     }
 }
 
-impl State {
+impl LookupsState {
     /// Opens a lookup for one user. Also returns whether the caller must start it.
     fn open(&mut self, host: &str, limit: usize) -> (Arc<Lookup>, bool) {
         let host: Arc<str> = host.into();
         let lookup = Arc::new(Lookup { host: host.clone(), outcome: OnceLock::new() });
-        let phase = if self.running < limit { Phase::Running } else { Phase::Queued };
+        let phase = if self.running < limit { LookupPhase::Running } else { LookupPhase::Queued };
         match phase {
-            Phase::Running => self.running += 1,
-            Phase::Queued => self.queue.push_back(host.clone()),
+            LookupPhase::Running => self.running += 1,
+            LookupPhase::Queued => self.queue.push_back(host.clone()),
         }
         let open = Open { lookup: lookup.clone(), phase, users: 1, wakers: Vec::new() };
         self.open.insert(host, open);
-        (lookup, phase == Phase::Running)
+        (lookup, phase == LookupPhase::Running)
     }
 
     /// Takes the first lookup of the queue in place of one that has ended.
     fn next(&mut self) -> Option<Arc<Lookup>> {
         while let Some(host) = self.queue.pop_front() {
             if let Some(open) = self.open.get_mut(&host) {
-                open.phase = Phase::Running;
+                open.phase = LookupPhase::Running;
                 return Some(open.lookup.clone());
             }
         }
@@ -215,7 +216,7 @@ impl State {
     }
 
     /// Stores the outcome of a lookup. Returns the wakers of its waiters.
-    fn close(&mut self, lookup: &Lookup, outcome: Outcome) -> Vec<StoredWaker> {
+    fn close(&mut self, lookup: &Lookup, outcome: LookupOutcome) -> Vec<StoredWaker> {
         let _ = lookup.outcome.set(outcome);
         let open = self.open.remove(&lookup.host);
         open.into_iter().flat_map(|open| open.wakers).map(|(_, waker)| waker).collect()
@@ -248,13 +249,13 @@ impl Drop for Starts {
 /// Waits for the outcome of a lookup.
 #[derive(Debug)]
 #[must_use = "futures do nothing unless awaited"]
-pub(crate) struct Wait {
+pub(crate) struct LookupWait {
     lookups: Arc<Lookups>,
     lookup: Arc<Lookup>,
     ticket: u64,
 }
 
-impl Wait {
+impl LookupWait {
     /// Puts the waker on the list, unless there is an outcome. Returns `true` if it is on the list.
     fn is_parked(&self, cx: &Context<'_>) -> bool {
         let mut waker = StorableWaker::new(cx.waker());
@@ -277,10 +278,10 @@ impl Wait {
     }
 }
 
-impl Future for Wait {
-    type Output = Outcome;
+impl Future for LookupWait {
+    type Output = LookupOutcome;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<LookupOutcome> {
         if self.lookup.outcome.get().is_none() && self.is_parked(cx) {
             note_wait(cx, WaitReason::NameLookup, 0);
             return Poll::Pending;
@@ -290,7 +291,7 @@ impl Future for Wait {
     }
 }
 
-impl Drop for Wait {
+impl Drop for LookupWait {
     fn drop(&mut self) {
         let mut guard = self.lookups.state.lock();
         let state = &mut *guard;
@@ -302,7 +303,7 @@ impl Drop for Wait {
         open.users -= 1;
         let at = open.wakers.iter().position(|(ticket, _)| *ticket == self.ticket);
         let waker = at.map(|at| open.wakers.swap_remove(at));
-        if open.users == 0 && open.phase == Phase::Queued {
+        if open.users == 0 && open.phase == LookupPhase::Queued {
             state.open.remove(&self.lookup.host);
             state.queue.retain(|host| *host != self.lookup.host);
         }

@@ -3,19 +3,19 @@
 use super::*;
 
 fn lookups(limit: usize) -> Arc<Lookups> {
-    Arc::new(Lookups { limit, state: Mutex::new(State::default()) })
+    Arc::new(Lookups { limit, state: Mutex::new(LookupsState::default()) })
 }
 
 /// Opens a lookup without starting a call.
-fn wait(lookups: &Arc<Lookups>, host: &str) -> Wait {
+fn wait(lookups: &Arc<Lookups>, host: &str) -> LookupWait {
     let mut state = lookups.state.lock();
     state.last_ticket += 1;
     let ticket = state.last_ticket;
     let (lookup, _) = state.open(host, lookups.limit);
-    Wait { lookups: lookups.clone(), lookup, ticket }
+    LookupWait { lookups: lookups.clone(), lookup, ticket }
 }
 
-fn outcome(wait: &Wait) -> Option<&Outcome> {
+fn outcome(wait: &LookupWait) -> Option<&LookupOutcome> {
     wait.lookup.outcome.get()
 }
 

@@ -19,7 +19,7 @@ use super::{EVENTS, Edge, end_if_lost, is_lost};
 use crate::poll::desc::{Tells, Trust};
 use gmp_rt::prim::Ordering::Relaxed;
 use gmp_rt::prim::fixed::{AtomicBool, Mutex};
-use gmp_rt::task::park::{Bell, Delay, lost_descriptor};
+use gmp_rt::task::park::{Delay, PollerWake, lost_descriptor};
 use polling::{Event, PollMode, Poller};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
@@ -107,23 +107,28 @@ impl Os {
     }
 
     /// Waits for events and passes each one to `tell`.
-    pub(crate) fn wait(&self, delay: Delay, limit: usize, mut tell: impl FnMut(Edge)) -> Bell {
+    pub(crate) fn wait(
+        &self,
+        delay: Delay,
+        limit: usize,
+        mut tell: impl FnMut(Edge),
+    ) -> PollerWake {
         let asks = (delay == Delay::Now).then(|| self.asks.try_lock());
         if let Some(None) = asks {
-            return Bell::Silent;
+            return PollerWake::Left;
         }
         let mut buffer = [MaybeUninit::uninit(); EVENTS];
         let buffer = &mut buffer[..limit.clamp(1, EVENTS)];
-        let mut bell = Bell::Silent;
+        let mut wake = PollerWake::Left;
         for event in self.wait_once(delay, buffer) {
             let (flags, key) = (event.flags, event.data.u64() as usize);
             if key == BELL {
-                bell = Bell::Rang;
+                wake = PollerWake::Taken;
             } else {
                 tell(edge(key, flags));
             }
         }
-        bell
+        wake
     }
 
     /// Makes one system call. Treats an interruption by a signal as no event.

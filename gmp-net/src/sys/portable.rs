@@ -1,13 +1,13 @@
 //! Waits through `polling`, on systems where it has edge-triggered registrations.
 //!
 //! `Poller::wait` admits one thread at a time and does not report whether it was notified. So every
-//! wait that was admitted returns `Bell::Rang`. `polling` does not report the end of the peer's
+//! wait that was admitted returns `PollerWake::Taken`. `polling` does not report the end of the peer's
 //! data, so a short read is never trusted.
 
 use super::{EVENTS, Edge, end_if_lost};
 use crate::poll::desc::{Tells, Trust};
 use gmp_rt::prim::fixed::Mutex;
-use gmp_rt::task::park::{Bell, Delay};
+use gmp_rt::task::park::{Delay, PollerWake};
 use polling::{Event, Events, PollMode, Poller};
 use std::io;
 use std::num::NonZeroUsize;
@@ -66,13 +66,18 @@ impl Os {
     }
 
     /// Waits for events and passes each one to `tell`.
-    pub(crate) fn wait(&self, delay: Delay, _limit: usize, mut tell: impl FnMut(Edge)) -> Bell {
+    pub(crate) fn wait(
+        &self,
+        delay: Delay,
+        _limit: usize,
+        mut tell: impl FnMut(Edge),
+    ) -> PollerWake {
         let (events, timeout) = match delay {
             Delay::Now => (self.events.try_lock(), Some(Duration::ZERO)),
             Delay::For(time) => (Some(self.events.lock()), Some(time)),
             Delay::Forever => (Some(self.events.lock()), None),
         };
-        let Some(mut events) = events else { return Bell::Silent };
+        let Some(mut events) = events else { return PollerWake::Left };
         events.clear();
         // An interruption by a signal counts as no event.
         if let Err(error) = self.poller.wait(&mut events, timeout) {
@@ -83,6 +88,6 @@ impl Os {
             let side = |ready: bool| ready.then_some(Tells::More);
             tell(Edge { key: event.key, read: side(event.readable), write: side(event.writable) });
         }
-        Bell::Rang
+        PollerWake::Taken
     }
 }

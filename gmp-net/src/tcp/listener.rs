@@ -98,12 +98,15 @@ impl TcpListener {
     ///
     /// Cancel-safe. A dropped accept has accepted no connection.
     pub fn accept(&self) -> impl Future<Output = io::Result<(TcpStream, SocketAddr)>> + Send + '_ {
-        Accept { listener: self, accepting: Accepting::default() }
+        TcpAccept { listener: self, accepting: Accepting::default() }
     }
 
     /// Returns the connections as a stream, which ends after its first error.
     pub fn incoming(&self) -> Incoming<'_> {
-        Incoming { accept: Accept { listener: self, accepting: Accepting::default() }, over: false }
+        Incoming {
+            accept: TcpAccept { listener: self, accepting: Accepting::default() },
+            over: false,
+        }
     }
 
     /// Returns the address at which it listens.
@@ -141,12 +144,12 @@ fn connection(fd: OwnedFd, peer: Option<SocketAddrAny>) -> io::Result<(TcpStream
 
 /// The future of [`TcpListener::accept`].
 #[derive(Debug)]
-struct Accept<'a> {
+struct TcpAccept<'a> {
     listener: &'a TcpListener,
     accepting: Accepting,
 }
 
-impl Future for Accept<'_> {
+impl Future for TcpAccept<'_> {
     type Output = io::Result<(TcpStream, SocketAddr)>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -156,7 +159,7 @@ impl Future for Accept<'_> {
     }
 }
 
-impl Drop for Accept<'_> {
+impl Drop for TcpAccept<'_> {
     fn drop(&mut self) {
         self.accepting.leave(&self.listener.fd);
     }
@@ -166,7 +169,7 @@ impl Drop for Accept<'_> {
 #[derive(Debug)]
 #[must_use = "streams do nothing unless polled"]
 pub struct Incoming<'a> {
-    accept: Accept<'a>,
+    accept: TcpAccept<'a>,
     over: bool,
 }
 

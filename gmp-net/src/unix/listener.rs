@@ -76,7 +76,7 @@ impl UnixListener {
     ///
     /// Cancel-safe. A dropped accept has accepted no connection.
     pub fn accept(&self) -> impl Future<Output = io::Result<(UnixStream, SocketAddr)>> + Send + '_ {
-        Accept { listener: self, accepting: Accepting::default() }
+        UnixAccept { listener: self, accepting: Accepting::default() }
     }
 
     /// Returns the address at which it listens.
@@ -125,12 +125,12 @@ mod abstract_name {
 }
 
 #[derive(Debug)]
-struct Accept<'a> {
+struct UnixAccept<'a> {
     listener: &'a UnixListener,
     accepting: Accepting,
 }
 
-impl Future for Accept<'_> {
+impl Future for UnixAccept<'_> {
     type Output = io::Result<(UnixStream, SocketAddr)>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -142,7 +142,7 @@ impl Future for Accept<'_> {
     }
 }
 
-impl Drop for Accept<'_> {
+impl Drop for UnixAccept<'_> {
     fn drop(&mut self) {
         self.accepting.leave(&self.listener.fd);
     }

@@ -28,7 +28,7 @@ use std::panic::Location;
 #[doc(alias("blocking", "entersyscall", "unblock"))]
 pub fn block_in_place<R>(f: impl FnOnce() -> R) -> R {
     fn run<R, F: FnOnce() -> R>(f: F) -> R {
-        box_closure!(f: F => handoff::blocking(f))
+        box_closure!(f: F => handoff::syscall(f))
     }
     run(f)
 }
@@ -64,6 +64,6 @@ where
 pub(crate) fn within_limit<R>(f: impl FnOnce() -> R) -> impl Future<Output = R> {
     async move {
         let _permit = blocking_limit::acquire().await;
-        handoff::block_on(f)
+        handoff::syscall_block(f)
     }
 }

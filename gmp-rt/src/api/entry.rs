@@ -4,7 +4,7 @@ use crate::api::runtime::block_on::block_on_for;
 use crate::api::runtime::{Builder, Runtime, block_on, context};
 use crate::g::join::{JoinError, JoinHandle};
 use crate::g::origin::Origin;
-use crate::observe::deadlock::Parked;
+use crate::observe::deadlock::ParkedCheck;
 use crate::observe::dump;
 use crate::observe::event::{self, Event, reporter};
 use crate::sched::local;
@@ -105,7 +105,7 @@ where
     if deadlock_after.is_zero() {
         return code(block_on(goroutine));
     }
-    let mut parked = Parked::new(deadlock_after);
+    let mut parked = ParkedCheck::new(deadlock_after);
     let period = (deadlock_after / 4).clamp(Duration::from_millis(1), Duration::from_secs(1));
     loop {
         if let Some(result) = block_on_for(period, &mut goroutine) {

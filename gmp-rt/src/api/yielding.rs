@@ -79,7 +79,7 @@ fn mark(cx: &Context<'_>) -> bool {
                 if before != Yield::Global {
                     local.refusals.set(0);
                 }
-                let overtime = local.p().is_overtime();
+                let overtime = local.p().preempt_requested();
                 local.yielding.set(if overtime { Yield::Global } else { Yield::Local });
             }
             true

@@ -19,7 +19,7 @@
 
 use super::heap::{Magazine, SIZES, SizeClass};
 use super::ptr::GPtr;
-use super::slab::{Place, SLAB_BYTES, SlabRef, Usage};
+use super::slab::{SLAB_BYTES, SlabPlace, SlabRef, Usage};
 use crate::tuning::{GIVE_BACK_BYTES, KEEP_EMPTY_BYTES};
 
 /// The lists for slabs with 1, 2 to 3, 4 to 7 free cells and so on, and the one for idle slabs.
@@ -109,7 +109,7 @@ impl Centre {
             if let Some(level) = level {
                 let index = self.room[level].len();
                 self.room[level].push(slab);
-                slab.place().set(Some(Place { level, index }));
+                slab.place().set(Some(SlabPlace { level, index }));
             }
         }
     }

@@ -39,7 +39,7 @@ const WORDS: usize = SLAB_BYTES / MIN_CELL / 64;
 
 /// The place of a slab in the lists of its class, by free cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct SlabPlace {
     /// The number of the list.
     pub(super) level: usize,
     /// The index in the list.
@@ -71,7 +71,7 @@ pub(super) struct Slab {
     /// The slab's index in the list of its class.
     index: Cell<usize>,
     /// The slab's place among the slabs with free cells, if it has one.
-    place: Cell<Option<Place>>,
+    place: Cell<Option<SlabPlace>>,
     pages: PageMap,
     /// A bit for each cell in the slab.
     free: [Cell<u64>; WORDS],
@@ -215,7 +215,7 @@ impl SlabRef {
     }
 
     /// Returns the slab's place among the slabs with free cells, if it has one.
-    pub(super) fn place(&self) -> &Cell<Option<Place>> {
+    pub(super) fn place(&self) -> &Cell<Option<SlabPlace>> {
         &self.get().place
     }
 

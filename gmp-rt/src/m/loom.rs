@@ -1,7 +1,7 @@
 //! Models of the note: a wake-up before, during and after the owner falls asleep.
 
 use super::note::{Note, Slept};
-use crate::netpoll::{Bell, Delay, Netpoll, Ready};
+use crate::netpoll::{Delay, Netpoll, PollerWake, Ready};
 use crate::prim::{AtomicUsize, Ordering, current_thread};
 use ::loom::sync::{Arc, Condvar, Mutex};
 use ::loom::thread;
@@ -84,12 +84,12 @@ impl std::fmt::Debug for BellOnly {
 }
 
 impl Netpoll for BellOnly {
-    fn poll(&self, delay: Delay, _: usize, _: &mut Ready) -> Bell {
+    fn poll(&self, delay: Delay, _: usize, _: &mut Ready) -> PollerWake {
         let mut rung = self.rung.lock().unwrap();
         while !*rung && delay != Delay::Now {
             rung = self.changed.wait(rung).unwrap();
         }
-        if std::mem::take(&mut *rung) { Bell::Rang } else { Bell::Silent }
+        if std::mem::take(&mut *rung) { PollerWake::Taken } else { PollerWake::Left }
     }
     fn wake(&self) {
         *self.rung.lock().unwrap() = true;

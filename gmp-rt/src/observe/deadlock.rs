@@ -16,7 +16,7 @@
 //! for milliseconds. So before a report sysmon makes that M leave the netpoller and enter it again,
 //! and then checks everything again.
 //!
-//! `#[gmp::test]` needs no proof: see [`Parked`].
+//! `#[gmp::test]` needs no proof: see [`ParkedCheck`].
 
 use super::event::{self, ALL_ASLEEP, Event};
 use super::stuck::AllStuck;
@@ -33,7 +33,7 @@ const SECOND_LOOK: Duration = Duration::from_millis(10);
 
 /// The result of a search for a deadlock.
 #[derive(Debug)]
-enum Found {
+enum Search {
     /// A goroutine may be woken.
     None,
     /// All goroutines seemed to be stuck, but something changed.
@@ -62,31 +62,31 @@ impl Sched {
     }
 
     /// Looks for a proof for every goroutine, twice.
-    fn find_deadlock(&self) -> Found {
+    fn find_deadlock(&self) -> Search {
         let look = || self.is_quiet().then(|| self.all_stuck()).flatten();
         let until = clock::after(SECOND_LOOK);
-        let Some(first) = look() else { return Found::None };
+        let Some(first) = look() else { return Search::None };
         // The waits end when the state changes, because they delay sysmon.
-        let has_come_round = self.net.has_come_round(|| self.is_quiet());
+        let has_gone_round = self.net.has_gone_round(|| self.is_quiet());
         while clock::now() < until && self.is_quiet() {
             std::thread::sleep(SYSMON_MAX_NAP);
         }
         match look() {
-            Some(second) if has_come_round && first == second => Found::Deadlock(second),
-            _ => Found::Unsure,
+            Some(second) if has_gone_round && first == second => Search::Deadlock(second),
+            _ => Search::Unsure,
         }
     }
 
     /// Reports a deadlock, if there is one and the configuration asks for it. Sysmon calls it when
     /// no P has run for a time.
-    pub(crate) fn check_dead(&self) -> Verdict {
+    pub(crate) fn checkdead(&self) -> Verdict {
         if self.config.on_deadlock == OnDeadlock::Ignore {
             return Verdict::Alive;
         }
         let stuck = match self.find_deadlock() {
-            Found::None => return Verdict::Alive,
-            Found::Unsure => return Verdict::Unsure,
-            Found::Deadlock(stuck) => stuck,
+            Search::None => return Verdict::Alive,
+            Search::Unsure => return Verdict::Unsure,
+            Search::Deadlock(stuck) => stuck,
         };
         if self.config.on_deadlock == OnDeadlock::Fatal && self.is_whole_program(&stuck) {
             event::last_words(&format!("fatal error: {ALL_ASLEEP}\n\n{}", self.dump()));
@@ -133,13 +133,13 @@ impl Sched {
 /// The check for a test that hangs: all its goroutines are parked on primitives of gmp, and nothing
 /// has happened for a time. That is no proof, because an external thread may still wake one.
 #[derive(Debug)]
-pub(crate) struct Parked {
+pub(crate) struct ParkedCheck {
     after: Duration,
     /// When the goroutines were parked, as the last check has seen it.
     seen: Option<u64>,
 }
 
-impl Parked {
+impl ParkedCheck {
     /// Returns a check that fails a test after `after`.
     pub(crate) fn new(after: Duration) -> Self {
         Self { after, seen: None }

@@ -82,7 +82,7 @@ impl Sched {
     /// handed off.
     pub(super) fn blocks(&self, p: &P) -> bool {
         let is_handed_off = p.status() == PStatus::HandedOff;
-        p.calls.get().is_under_way() || (is_handed_off && !p.computes())
+        p.calls.get().in_progress() || (is_handed_off && !p.computes())
     }
 }
 

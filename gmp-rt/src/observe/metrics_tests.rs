@@ -9,7 +9,7 @@ use crate::sched::goid;
 use crate::sched::local::Local;
 use crate::sched::local::Place;
 use crate::sched::registry;
-use crate::sched::submit::Gmp;
+use crate::sched::submit::GmpSchedule;
 use crate::sched::worker::{Step, Worker};
 use crate::sysmon::Sysmon;
 use crate::util::clock;
@@ -36,7 +36,10 @@ fn m_with_p(sched: &Arc<Sched>, id: usize) -> Local {
 fn put(local: &Local, place: Place) {
     let ids = Ids::new(goid::single(), RUNTIME);
     let origin = Origin::site_only(Location::caller());
-    local.put(cell::spawn::<_, Gmp>(async {}, Birth { ids, parent: 0, origin }).gp, place);
+    local.runqput(
+        cell::spawn::<_, GmpSchedule>(async {}, Birth { ids, parent: 0, origin }).gp,
+        place,
+    );
 }
 
 /// Puts the P of an M back on the idle list.
@@ -94,9 +97,9 @@ fn parks_do_not_count_a_p_that_was_handed_off_before() {
     let blocked = m_with_p(&sched, 1);
     assert!(sched.handoffp(&blocked.p(), || true));
     let next = m_with_p(&sched, 2);
-    assert!(matches!(Worker::new(&blocked, None).park(), Some(Step::Exit)));
+    assert!(matches!(Worker::new(&blocked, None).stopm(), Some(Step::Exit)));
     assert_eq!(sched.metrics().parks, 0);
-    assert!(matches!(Worker::new(&next, None).park(), Some(Step::Exit)));
+    assert!(matches!(Worker::new(&next, None).stopm(), Some(Step::Exit)));
     assert_eq!(sched.metrics().parks, 1);
 }
 

@@ -102,11 +102,11 @@ impl fmt::Display for Stall {
     }
 }
 
-type Hook = Arc<dyn Fn(&Stall) + Send + Sync>;
+type StallHook = Arc<dyn Fn(&Stall) + Send + Sync>;
 
 /// The hook, the reported spawn sites and the count of stalls.
 pub(crate) struct Stalls {
-    hook: Mutex<Option<Hook>>,
+    hook: Mutex<Option<StallHook>>,
     /// Whether stalls are printed.
     prints: bool,
     reported_sites: Mutex<HashSet<(&'static str, u32)>>,
@@ -143,7 +143,7 @@ impl Stalls {
     pub(crate) fn set_hook(&self, hook: impl Fn(&Stall) + Send + Sync + 'static) {
         // If the OS refuses the thread, sysmon calls the hook.
         let _ = reporter::start();
-        let hook: Hook = Arc::new(hook);
+        let hook: StallHook = Arc::new(hook);
         let replaced = self.hook.lock().replace(hook);
         // After the lock is released, because the drop is user code.
         drop(replaced);

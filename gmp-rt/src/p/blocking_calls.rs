@@ -15,7 +15,7 @@
 //!
 //! | id | op | pairs with | makes visible |
 //! |----|----|-----------|----------------|
-//! | O1 | Release store in [`Calls::begin`] | Acquire load in [`Calls::get`] | the M's queue |
+//! | O1 | Release store in [`BlockingCalls::begin`] | Acquire load in [`BlockingCalls::get`] | the M's queue |
 //!
 //! O1 makes everything that the M queued before the call visible to sysmon, and through the status
 //! to thieves.
@@ -25,15 +25,15 @@ use crate::prim::Ordering::{Acquire, Relaxed, Release};
 
 /// The count of one P. See the [module](self).
 #[derive(Debug, Default)]
-pub(crate) struct Calls(AtomicU64);
+pub(crate) struct BlockingCalls(AtomicU64);
 
 /// One reading of the count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Call(u64);
+pub(crate) struct CallCount(u64);
 
-impl Call {
+impl CallCount {
     /// Whether a call was in progress.
-    pub(crate) fn is_under_way(self) -> bool {
+    pub(crate) fn in_progress(self) -> bool {
         self.0 % 2 == 1
     }
 
@@ -43,10 +43,10 @@ impl Call {
     }
 }
 
-impl Calls {
+impl BlockingCalls {
     /// Returns the current count.
-    pub(crate) fn get(&self) -> Call {
-        Call(self.0.load(Acquire)) // O1
+    pub(crate) fn get(&self) -> CallCount {
+        CallCount(self.0.load(Acquire)) // O1
     }
 
     /// Begins a call. Returns `false` if one is in progress. Only for the owner.

@@ -1,6 +1,6 @@
 //! Models of the run queue: its owner and thieves, with a ring of four.
 
-use super::blocking_calls::Calls;
+use super::blocking_calls::BlockingCalls;
 use super::runq::{Got, Owner, RunQ, StealNext};
 use super::status::{PStatus, StatusWord};
 use crate::g::GRef;
@@ -151,12 +151,12 @@ fn loom_runnext_against_thief() {
 #[test]
 fn loom_call_ends_against_hand_off() {
     ::loom::model(|| {
-        let p = Arc::new((StatusWord::spare(), Calls::default()));
+        let p = Arc::new((StatusWord::spare(), BlockingCalls::default()));
         p.0.set(PStatus::Running);
         let sysmon = p.clone();
         let t = thread::spawn(move || {
             let (status, calls) = &*sysmon;
-            calls.get().is_under_way() && status.hand_off()
+            calls.get().in_progress() && status.hand_off()
         });
         let (status, calls) = &*p;
         assert!(calls.begin() && !calls.begin(), "a call inside another is none");
@@ -165,7 +165,7 @@ fn loom_call_ends_against_hand_off() {
         let taken = t.join().unwrap();
         assert!(taken || !noticed, "handed off by no thread");
         assert_eq!(status.get(), if taken { PStatus::HandedOff } else { PStatus::Running });
-        assert!(!calls.get().is_under_way() && calls.get().begun() == 1);
+        assert!(!calls.get().in_progress() && calls.get().begun() == 1);
     });
 }
 
@@ -175,13 +175,13 @@ fn loom_call_ends_against_hand_off() {
 fn loom_queued_before_a_call() {
     ::loom::model(|| {
         let q = Arc::new(RunQ::new());
-        let p = Arc::new((StatusWord::spare(), Calls::default()));
+        let p = Arc::new((StatusWord::spare(), BlockingCalls::default()));
         p.0.set(PStatus::Running);
         let me = owner(&q);
         let (victim, thief_p, sysmon) = (q.clone(), p.clone(), p.clone());
         let sysmon = thread::spawn(move || {
             let (status, calls) = &*sysmon;
-            calls.get().is_under_way() && status.hand_off()
+            calls.get().in_progress() && status.hand_off()
         });
         let thief = thread::spawn(move || {
             let handed_off = thief_p.0.get() == PStatus::HandedOff;

@@ -73,7 +73,7 @@ mod tests {
         let owned = OwnedP::new(0);
         let p = owned.shared();
         let is_raised = || p.loop_flag().load(Relaxed);
-        p.ask_yield();
+        p.request_preempt();
         owned.lower_stale_loop_flag();
         assert!(is_raised(), "the request stands");
         owned.begin_slice();

@@ -32,7 +32,7 @@ mod tests;
 
 pub(crate) use self::status::{PStatus, StatusKey};
 
-use self::blocking_calls::Calls;
+use self::blocking_calls::BlockingCalls;
 use self::long_poll::LongPoll;
 use self::loop_flag::LoopFlag;
 use self::runq::{Owner, RunQ};
@@ -156,13 +156,13 @@ pub(crate) struct P {
     /// lists.
     pub(crate) is_watched: fixed::AtomicBool,
     status: StatusWord,
-    pub(crate) calls: Calls,
+    pub(crate) calls: BlockingCalls,
     /// A request that the owner makes a service at its next search (slow-path request).
-    attention: AtomicBool,
+    service_requested: AtomicBool,
     /// The preempt request: the running poll has used up a slice, and its goroutine yields at its
     /// next await.
-    overtime: fixed::AtomicBool,
-    /// The same for compiled loops. Raised with `overtime` and with `attention`. It may stay raised
+    preempt: fixed::AtomicBool,
+    /// The same for compiled loops. Raised with `preempt` and with `service_requested`. It may stay raised
     /// after these were lowered.
     loop_flag: LoopFlag,
     /// The goroutine being polled; 0 between polls. A hint for reports.
@@ -278,14 +278,14 @@ impl P {
 
     /// Requests a service at the owner's next search: the P may be surplus, or its polls have
     /// become long and the next service is overdue.
-    pub(crate) fn ask_attention(&self) {
-        self.attention.store(true, Release); // pairs with `take_attention`
+    pub(crate) fn request_service(&self) {
+        self.service_requested.store(true, Release); // pairs with `take_service_request`
         self.loop_flag.raise();
     }
 
     /// Requests that the running goroutine yields: its poll has used up a slice.
-    pub(crate) fn ask_yield(&self) {
-        self.overtime.store(true, Relaxed); // Relaxed: only a request
+    pub(crate) fn request_preempt(&self) {
+        self.preempt.store(true, Relaxed); // Relaxed: only a request
         self.loop_flag.raise();
     }
 
@@ -297,8 +297,8 @@ impl P {
 
     /// Whether the running poll, or the one before, has used up a slice.
     #[inline]
-    pub(crate) fn is_overtime(&self) -> bool {
-        self.overtime.load(Relaxed) // Relaxed: only a request
+    pub(crate) fn preempt_requested(&self) -> bool {
+        self.preempt.load(Relaxed) // Relaxed: only a request
     }
 
     /// Returns the goroutine that is polled; 0 if none.
@@ -385,9 +385,9 @@ impl OwnedP {
             handed_off_at: fixed::AtomicUsize::new(0),
             is_watched: fixed::AtomicBool::new(false),
             status: StatusWord::spare(),
-            calls: Calls::default(),
-            attention: AtomicBool::new(false),
-            overtime: fixed::AtomicBool::new(false),
+            calls: BlockingCalls::default(),
+            service_requested: AtomicBool::new(false),
+            preempt: fixed::AtomicBool::new(false),
             loop_flag: LoopFlag::lease(),
             goid: fixed::AtomicU64::new(0),
             cell: fixed::AtomicUsize::new(0),
@@ -426,8 +426,8 @@ impl OwnedP {
     /// Counts a search for a goroutine. Returns whether a check is due or a service was requested.
     #[inline]
     pub(crate) fn count_search(&self) -> bool {
-        // Relaxed: `take_attention` follows.
-        self.own().service.count_poll() | self.p.attention.load(Relaxed)
+        // Relaxed: `take_service_request` follows.
+        self.own().service.count_poll() | self.p.service_requested.load(Relaxed)
     }
 
     /// Counts an operation of gmp's own futures. Returns whether the caller must check if the
@@ -435,17 +435,17 @@ impl OwnedP {
     #[inline]
     pub(crate) fn count_op(&self) -> bool {
         // Relaxed: only requests.
-        let asked = self.p.overtime.load(Relaxed) | self.p.attention.load(Relaxed);
+        let asked = self.p.preempt.load(Relaxed) | self.p.service_requested.load(Relaxed);
         self.own().service.count_op() | asked
     }
 
-    /// Takes a request of [`P::ask_attention`]. Returns whether there was one.
-    pub(crate) fn take_attention(&self) -> bool {
-        if !self.p.attention.load(Acquire) {
+    /// Takes a request of [`P::request_service`]. Returns whether there was one.
+    pub(crate) fn take_service_request(&self) -> bool {
+        if !self.p.service_requested.load(Acquire) {
             return false;
         }
         // Cleared before the request is served, so a concurrent request is kept.
-        self.p.attention.store(false, Relaxed); // Relaxed: the lock taken next orders
+        self.p.service_requested.store(false, Relaxed); // Relaxed: the lock taken next orders
         true
     }
 
@@ -460,22 +460,22 @@ impl OwnedP {
     pub(crate) fn begin_slice(&self) {
         self.p.counters.slices.add(1);
         self.own().slice_began.set(self.own().stamp.get());
-        if self.is_overtime() {
-            self.forget_yield();
+        if self.preempt_requested() {
+            self.clear_preempt();
         }
     }
 
     /// Lowers the flag of compiled loops if no yield is requested: a request made while a slice
     /// began may have raised only the flag. Sysmon repeats a request that is lost here.
     pub(crate) fn lower_stale_loop_flag(&self) {
-        if !self.is_overtime() {
+        if !self.preempt_requested() {
             self.p.loop_flag.lower();
         }
     }
 
     /// Clears the request to yield.
-    pub(crate) fn forget_yield(&self) {
-        self.p.overtime.store(false, Relaxed); // Relaxed: only a request
+    pub(crate) fn clear_preempt(&self) {
+        self.p.preempt.store(false, Relaxed); // Relaxed: only a request
         self.p.loop_flag.lower();
     }
 

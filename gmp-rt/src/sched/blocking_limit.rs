@@ -22,13 +22,13 @@ type Ticket = u64;
 
 /// The permits of a runtime.
 #[derive(Debug)]
-pub(crate) struct BlockingCalls {
+pub(crate) struct BlockingLimit {
     limit: usize,
-    state: Mutex<State>,
+    state: Mutex<LimitState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct LimitState {
     /// Permits that were given out, also those that their goroutines have not taken yet.
     given: usize,
     next: Ticket,
@@ -37,7 +37,7 @@ struct State {
     granted: BTreeSet<Ticket>,
 }
 
-impl State {
+impl LimitState {
     /// Passes a permit on to the first goroutine that waits. Returns its waker.
     fn pass_on(&mut self) -> Option<StoredWaker> {
         let Some((ticket, waker)) = self.waiting.pop_first() else {
@@ -49,7 +49,7 @@ impl State {
     }
 }
 
-impl BlockingCalls {
+impl BlockingLimit {
     /// Creates `limit` permits.
     pub(super) fn new(limit: usize) -> Self {
         Self { limit, state: Mutex::default() }
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn permits_go_in_arrival_order_and_none_is_lost() {
         const LIMIT: usize = 3;
-        let (calls, rand) = (BlockingCalls::new(LIMIT), Rand::new(3));
+        let (calls, rand) = (BlockingLimit::new(LIMIT), Rand::new(3));
         let cx = Context::from_waker(Waker::noop());
         let mut waiting: Vec<Ticket> = Vec::new();
         let mut running = 0;

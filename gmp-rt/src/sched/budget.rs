@@ -73,24 +73,24 @@ pub(crate) fn was_refused() -> bool {
 pub(crate) fn poll_deciding<R>(poll: impl FnOnce() -> R) -> R {
     /// Ends the allowance, also if `poll` panics. If the slice was over before, the goroutine
     /// yields at its next check.
-    struct Restore<'a> {
+    struct EndAllowance<'a> {
         local: &'a Local,
         allowance: u32,
         was_overtime: bool,
     }
-    impl Drop for Restore<'_> {
+    impl Drop for EndAllowance<'_> {
         fn drop(&mut self) {
             self.local.allowance.set(self.allowance);
             if self.was_overtime {
-                self.local.p().ask_yield();
+                self.local.p().request_preempt();
             }
         }
     }
     local::with(|local| {
         let Some(local) = local else { return thread_budget::poll_deciding(poll) };
-        let was_overtime = local.p().is_overtime();
+        let was_overtime = local.p().preempt_requested();
         let allowance = local.allowance.replace(SERVICE_OPS);
-        let _restore = Restore { local, allowance, was_overtime };
+        let _restore = EndAllowance { local, allowance, was_overtime };
         if was_overtime {
             local.p().begin_slice();
         }
@@ -128,7 +128,7 @@ impl Local {
             return Poll::Ready(());
         }
         let answer =
-            if self.p().is_overtime() { self.answer_request() } else { self.serve_in_poll() };
+            if self.p().preempt_requested() { self.answer_request() } else { self.serve_in_poll() };
         let Some(answer) = answer else { return Poll::Ready(()) };
         if let Some(left) = self.allowance.get().checked_sub(1) {
             self.allowance.set(left);
@@ -145,7 +145,7 @@ impl Local {
         self.refusals.set(refused + 1);
         self.yielding.set(answer);
         // So that all further checks of the poll are refused.
-        self.p().ask_yield();
+        self.p().request_preempt();
         if !is_own {
             cx.waker().wake_by_ref();
         }
@@ -171,7 +171,7 @@ impl Local {
             return Some(Yield::Global);
         }
         // Sysmon has made the request for newcomers. The service after this poll finds them.
-        p.ask_attention();
+        p.request_service();
         Some(Yield::Behind)
     }
 }

@@ -34,7 +34,7 @@ impl PollId {
 
 /// Ends the slice of the goroutine that calls it. Returns the poll that has to end.
 fn end_slice() -> PollId {
-    local::with(|local| local.expect("a goroutine").p().ask_yield());
+    local::with(|local| local.expect("a goroutine").p().request_preempt());
     PollId::current()
 }
 
@@ -240,7 +240,7 @@ fn a_deciding_poll_does_not_end_the_slice() {
     on_one_p(async {
         loop {
             assert_eq!(super::poll_deciding(|| 7), 7);
-            let is_over = local::with(|local| local.expect("a goroutine").p().is_overtime());
+            let is_over = local::with(|local| local.expect("a goroutine").p().preempt_requested());
             if !is_over {
                 break;
             }

@@ -28,7 +28,7 @@ impl Worker<'_> {
     #[inline]
     pub(super) fn find_local(&mut self) -> Option<Found> {
         if self.local.p().count_search() {
-            return self.look();
+            return self.serve_then_take();
         }
         self.take_own()
     }
@@ -39,7 +39,7 @@ impl Worker<'_> {
     fn find_elsewhere(&mut self) -> Option<Step> {
         if self.local.sched.must_retire(&self.local.p()) {
             self.retire_p();
-            return self.sleep();
+            return self.sleep_in_pool();
         }
         self.local.out_of_work(&mut self.ready);
         if let Some(gp) = self.find_queued() {
@@ -53,7 +53,7 @@ impl Worker<'_> {
             self.local.p().own().service.forget_time();
             return Some(self.run_first(gp));
         }
-        self.park()
+        self.stopm()
     }
 
     /// Runs the first goroutine that a P without own work has found. Other newcomers follow it.
@@ -95,7 +95,7 @@ impl Worker<'_> {
     /// the tail of the global queue, and the first goroutine of the ring runs.
     #[inline]
     fn next_in_chain(&self, p: &OwnedP, gp: GRef) -> Option<Found> {
-        if p.is_overtime() && p.is_slice_over(clock::now()) {
+        if p.preempt_requested() && p.is_slice_over(clock::now()) {
             p.begin_slice();
             self.local.sched.globq.put(gp);
             self.local.wakep();
@@ -148,7 +148,7 @@ impl Worker<'_> {
         let local = self.local;
         let p = local.p();
         if local.sched.idle.word.stop_spinning(token) == Recheck::AsLast
-            && (p.runq.len() > 0 || self.any_work_but(Some(&p)))
+            && (p.runq.len() > 0 || self.any_work_except(Some(&p)))
         {
             local.wakep();
         }

@@ -25,17 +25,17 @@ use std::collections::VecDeque;
 pub(crate) struct GlobQ {
     /// Written under the lock.
     len: AtomicUsize,
-    lists: Mutex<Lists>,
+    lists: Mutex<Batches>,
 }
 
 /// Goroutines in order, in lists of about half a ring.
 #[derive(Debug, Default)]
-struct Lists {
+struct Batches {
     lists: VecDeque<GList>,
     len: usize,
 }
 
-impl Lists {
+impl Batches {
     /// A list of this length or more is not appended to.
     const FULL: usize = RUNQ_CAP / 2;
 
@@ -78,7 +78,7 @@ impl Lists {
 impl GlobQ {
     /// Creates an empty queue.
     pub(crate) fn new() -> Self {
-        Self { len: AtomicUsize::new(0), lists: Mutex::new(Lists::default()) }
+        Self { len: AtomicUsize::new(0), lists: Mutex::new(Batches::default()) }
     }
 
     /// Returns the number of queued goroutines.
@@ -129,7 +129,7 @@ mod tests {
     use crate::g::origin::Origin;
     use crate::g::{Birth, GRef, GoId, Ids, cell};
     use crate::sched::goid;
-    use crate::sched::submit::Gmp;
+    use crate::sched::submit::GmpSchedule;
     use crate::util::rand::Rand;
     use std::panic::Location;
 
@@ -137,7 +137,7 @@ mod tests {
     fn goroutine() -> GRef {
         let ids = Ids::new(goid::single(), (Ids::MAX_RUNTIMES - 1) as u16);
         let origin = Origin::site_only(Location::caller());
-        cell::spawn::<_, Gmp>(async {}, Birth { ids, parent: 0, origin }).gp
+        cell::spawn::<_, GmpSchedule>(async {}, Birth { ids, parent: 0, origin }).gp
     }
 
     /// Returns the ids in order.

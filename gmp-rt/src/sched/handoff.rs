@@ -8,8 +8,8 @@
 //! an active P and then sleeps. Such a poll is asked to yield, so that its goroutine runs with an
 //! active P again.
 //!
-//! The M itself hands off its P if it knows that it will wait ([`Local::block_on`]). Sysmon hands
-//! off the P if a marked call ([`Local::blocking`]) or an unmarked poll takes long.
+//! The M itself hands off its P if it knows that it will wait ([`Local::syscall_block`]). Sysmon hands
+//! off the P if a marked call ([`Local::syscall`]) or an unmarked poll takes long.
 //!
 //! # Orderings
 //!
@@ -33,7 +33,7 @@ impl Local {
     /// Runs `f`, which may block for any time. Costs two plain stores if `f` returns soon.
     /// Otherwise sysmon hands off the P.
     #[inline]
-    fn blocking<R>(&self, f: impl FnOnce() -> R) -> R {
+    fn syscall<R>(&self, f: impl FnOnce() -> R) -> R {
         /// Also reactivates the P if `f` panics.
         struct Back<'a>(&'a Local);
         impl Drop for Back<'_> {
@@ -56,7 +56,7 @@ impl Local {
     }
 
     /// Runs `f`, which is known to wait. Hands off the P at once.
-    fn block_on<R>(&self, f: impl FnOnce() -> R) -> R {
+    fn syscall_block<R>(&self, f: impl FnOnce() -> R) -> R {
         /// Also reactivates the P if `f` panics.
         struct Back<'a>(&'a Local);
         impl Drop for Back<'_> {
@@ -157,7 +157,7 @@ impl Sched {
         lists.handoffs += 1;
         self.replace_p(lists, p);
         // A goroutine that goes on without an active P gets one again when it yields.
-        p.ask_yield();
+        p.request_preempt();
         p.note_long_poll(clock::now());
         true
     }
@@ -174,19 +174,19 @@ impl Sched {
 
 /// Runs `f`, which may block, on any thread. See [`crate::block_in_place()`].
 #[inline]
-pub(crate) fn blocking<R>(f: impl FnOnce() -> R) -> R {
+pub(crate) fn syscall<R>(f: impl FnOnce() -> R) -> R {
     local::with(|local| match local {
-        Some(local) => local.blocking(f),
+        Some(local) => local.syscall(f),
         None => f(),
     })
 }
 
 /// Runs `f`, which is known to wait, on any thread.
-pub(crate) fn block_on<R>(f: impl FnOnce() -> R) -> R {
+pub(crate) fn syscall_block<R>(f: impl FnOnce() -> R) -> R {
     local::with(|local| match local {
         Some(local) => {
             local.sched.assert_not_forked();
-            local.block_on(f)
+            local.syscall_block(f)
         }
         None => f(),
     })

@@ -13,19 +13,19 @@ use std::time::Instant;
 /// The threads that a helper joins. See the [module](self).
 #[derive(Debug, Default)]
 struct Joins {
-    left: Mutex<Left>,
+    left: Mutex<Unjoined>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Left {
+struct Unjoined {
     /// The threads for which the helper does not wait yet.
     rest: Vec<JoinHandle<()>>,
     /// The name of the thread for which it waits.
     joining: Option<String>,
 }
 
-impl Left {
+impl Unjoined {
     /// Takes the next thread to join: one that has ended, if there is one.
     fn next(&mut self) -> Option<JoinHandle<()>> {
         let ended = self.rest.iter().position(JoinHandle::is_finished);

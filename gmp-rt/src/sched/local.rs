@@ -108,14 +108,14 @@ impl Local {
 
     /// Runs `f` as a worker thread of the runtime.
     pub(crate) fn enter<R>(&self, f: impl FnOnce() -> R) -> R {
-        struct Leave;
-        impl Drop for Leave {
+        struct ClearCurrent;
+        impl Drop for ClearCurrent {
             fn drop(&mut self) {
                 CURRENT.with(|current| current.set(ptr::null()));
             }
         }
         CURRENT.with(|current| current.set(self));
-        let _leave = Leave;
+        let _leave = ClearCurrent;
         f()
     }
 
@@ -176,7 +176,7 @@ impl Local {
     /// Requests a service of the P, if there is one, before the next poll.
     pub(super) fn request_service(&self) {
         if let Some(p) = self.p.get() {
-            p.ask_attention();
+            p.request_service();
         }
     }
 

@@ -37,14 +37,14 @@
 //! | `Worker::sleep` does not check the timers | `external_timer_vs_park` |
 //! | `ensure_timer_sleeper` does not wake the M that it found | `external_timer_vs_park` |
 //! | `stop_spinning` does not check the queues | `external_spawn_vs_last_spinner_that_found_work` |
-//! | `put_outside` wakes before it queues | `external_spawn_vs_park` |
-//! | `put_outside` wakes before it queues | `close_vs_external_wake` |
+//! | `inject` wakes before it queues | `external_spawn_vs_park` |
+//! | `inject` wakes before it queues | `close_vs_external_wake` |
 //! | `Local::put` wakes before it queues | `local_put_vs_park` |
 //! | `M::grant` wakes before it hands over | `external_spawn_vs_park` |
 //! | `M::grant` wakes before it hands over | `hand_off_vs_blocked_poll` |
 //! | no fence in `close` | `close_vs_local_spawn` |
 //! | an M that goes to sleep does not reap | `close_vs_local_spawn` |
-//! | `put_outside` does not check `closing` | `close_vs_external_spawn` |
+//! | `inject` does not check `closing` | `close_vs_external_spawn` |
 //! | `cancel_queued` does nothing | `close_vs_external_spawn` |
 //! | `stop` wakes no M | `close_vs_last_end` |
 //! | `reap` does not stop the threads | `close_vs_last_end` |

@@ -50,7 +50,7 @@ pub(crate) use self::config::Config;
 pub use self::config::PanicPolicy;
 pub use self::procs::ProcsError;
 
-use self::blocking_limit::BlockingCalls;
+use self::blocking_limit::BlockingLimit;
 use self::globq::GlobQ;
 use self::idle::{Idle, IdleLists};
 use self::inbox::Inbox;
@@ -77,7 +77,7 @@ pub(crate) struct Sched {
     pub(crate) globq: CachePadded<GlobQ>,
     pub(crate) inbox: CachePadded<Inbox>,
     pub(crate) idle: Idle,
-    pub(crate) blocking_calls: BlockingCalls,
+    pub(crate) blocking_calls: BlockingLimit,
     counts: procs::ProcCounts,
     /// Padded: external threads write it, and every P reads what is beside it.
     pub(crate) live: CachePadded<Live>,
@@ -85,7 +85,7 @@ pub(crate) struct Sched {
     pub(crate) net: CachePadded<Net>,
     /// The name lookups, whose type only the crate that has the network knows.
     lookups: OnceLock<Arc<dyn Any + Send + Sync>>,
-    pub(crate) exit: shutdown::Exit,
+    pub(crate) exit: shutdown::Shutdown,
     pub(crate) stalls: Stalls,
     /// The goroutine of `#[gmp::main]`, if the runtime has one.
     main: Mutex<Option<GoId>>,
@@ -102,12 +102,12 @@ impl Sched {
             globq: CachePadded(GlobQ::new()),
             inbox: CachePadded(Inbox::new()),
             idle: Idle::new(config.procs, config.auto_procs),
-            blocking_calls: BlockingCalls::new(config.max_blocking),
+            blocking_calls: BlockingLimit::new(config.max_blocking),
             counts: procs::ProcCounts::new(config.procs),
             live: CachePadded(Live::new()),
             net: CachePadded(Net::default()),
             lookups: OnceLock::new(),
-            exit: shutdown::Exit::default(),
+            exit: shutdown::Shutdown::default(),
             stalls: Stalls::new(config.print_stalls),
             main: Mutex::default(),
             threads: threads::Threads::default(),

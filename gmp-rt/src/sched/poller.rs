@@ -30,7 +30,7 @@ use super::local::Place;
 use super::worker::Worker;
 use crate::g::stored::StoredWaker;
 use crate::m::note::Note;
-use crate::netpoll::{Bell, Delay, Netpoll, Ready};
+use crate::netpoll::{Delay, Netpoll, PollerWake, Ready};
 use crate::p::service::SERVICE_PERIOD;
 use crate::p::{Counter, OwnedP};
 use crate::prim::Ordering::{Relaxed, SeqCst};
@@ -111,7 +111,7 @@ impl Net {
 
     /// Polls without blocking, on any thread.
     pub(super) fn ask(&self, netpoll: &dyn Netpoll, limit: usize, ready: &mut Ready) {
-        if netpoll.poll(Delay::Now, limit, ready) == Bell::Rang && self.is_awaited() {
+        if netpoll.poll(Delay::Now, limit, ready) == PollerWake::Taken && self.is_awaited() {
             netpoll.wake();
         }
     }
@@ -146,7 +146,7 @@ impl Net {
     /// returns `true`. The goroutines whose events it had received before are then woken. Returns
     /// `true` also if there is no netpoller. Returns `false` after [`SLOW_CHECK`], or if `wanted`
     /// returns `false`.
-    pub(crate) fn has_come_round(&self, wanted: impl Fn() -> bool) -> bool {
+    pub(crate) fn has_gone_round(&self, wanted: impl Fn() -> bool) -> bool {
         let Some(netpoll) = self.netpoll.get() else { return true };
         let before = self.slept.get();
         let end = clock::after(SLOW_CHECK);
@@ -252,7 +252,7 @@ impl Worker<'_> {
     }
 
     /// Wakes goroutines whose events have come, on a thread without a P: they go to the inbox.
-    pub(super) fn wake_ready_outside(&mut self) {
+    pub(super) fn wake_ready_external(&mut self) {
         if self.ready.is_empty() {
             return;
         }

@@ -22,7 +22,7 @@ pub(crate) struct TimerSleeper {
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
     /// The entries, in no order. Entries without an M are free.
-    entries: Vec<Entry>,
+    entries: Vec<PoolEntry>,
     /// The first free entry.
     free: Option<usize>,
     /// The entry of the M that went to sleep last.
@@ -61,7 +61,7 @@ impl Roles {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct PoolEntry {
     m: Option<Arc<M>>,
     /// The entry of the M that went to sleep before, or the next free entry.
     before: Option<usize>,
@@ -96,7 +96,7 @@ impl Pool {
         debug_assert!(!self.contains(&m), "an M is in the pool twice");
         let at = self.free.unwrap_or(self.entries.len());
         m.set_pool_place(Some(at));
-        let entry = Entry { m: Some(m), before: self.last, after: None };
+        let entry = PoolEntry { m: Some(m), before: self.last, after: None };
         match self.entries.get_mut(at) {
             Some(free) => {
                 self.free = free.before;
@@ -131,7 +131,7 @@ impl Pool {
     pub(crate) fn leave(&mut self, m: &M) -> bool {
         let Some(at) = m.pool_place() else { return false };
         m.set_pool_place(None);
-        let free = Entry { m: None, before: self.free, after: None };
+        let free = PoolEntry { m: None, before: self.free, after: None };
         let left = std::mem::replace(&mut self.entries[at], free);
         self.free = Some(at);
         self.len -= 1;

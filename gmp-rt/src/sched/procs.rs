@@ -181,7 +181,7 @@ impl Sched {
         self.counts.publish(&lists.quota);
         if lists.quota.is_exceeded() {
             let running = lists.ps.active().filter(|p| p.status() == PStatus::Running);
-            running.for_each(|p| p.ask_attention());
+            running.for_each(|p| p.request_service());
         }
         lists.trim_spare()
     }

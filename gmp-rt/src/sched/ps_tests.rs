@@ -4,7 +4,7 @@ use super::super::Config;
 use super::super::goid;
 use super::super::local::Local;
 use super::super::local::Place;
-use super::super::submit::Gmp;
+use super::super::submit::GmpSchedule;
 use super::super::worker::Worker;
 use super::*;
 use crate::g::origin::Origin;
@@ -36,7 +36,7 @@ fn end_poll(local: &Local) {
         return;
     }
     let (ready, ps, progress) = Default::default();
-    let mut worker = Worker { local, token: None, ready, ps, progress, patience: 1 };
+    let mut worker = Worker { local, token: None, ready, ps, progress, spin_rounds: 1 };
     worker.retire_p();
     local.sched.idle.with(|lists| assert!(lists.pool.leave(&local.m)));
 }
@@ -134,14 +134,14 @@ fn a_thief_finds_work_on_a_p_that_became_active_after_its_last_search() {
     let sched = sched(2);
     let (thief, owner) = (m_with_p(&sched, 0).unwrap(), m_with_p(&sched, 1).unwrap());
     let (ready, ps, progress) = Default::default();
-    let mut worker = Worker { local: &thief, token: None, ready, ps, progress, patience: 1 };
+    let mut worker = Worker { local: &thief, token: None, ready, ps, progress, spin_rounds: 1 };
     assert!(worker.steal_pass(false).is_none() && !worker.any_work());
     assert!(sched.handoffp(&owner.p(), || true));
     let next = m_with_p(&sched, 2).unwrap();
     let ids = Ids::new(goid::single(), RUNTIME);
     let origin = Origin::site_only(Location::caller());
-    let gp = cell::spawn::<_, Gmp>(async {}, Birth { ids, parent: 0, origin }).gp;
-    next.put(gp, Place::Tail);
+    let gp = cell::spawn::<_, GmpSchedule>(async {}, Birth { ids, parent: 0, origin }).gp;
+    next.runqput(gp, Place::Tail);
     assert!(worker.any_work());
     let stolen = worker.steal_pass(false).expect("the goroutine is on a ring");
     // Leaked: no thread polls it.

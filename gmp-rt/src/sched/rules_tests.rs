@@ -5,7 +5,7 @@ use super::super::Config;
 use super::super::goid;
 use super::super::local;
 use super::super::registry;
-use super::super::submit::{Gmp, wake_all};
+use super::super::submit::{GmpSchedule, wake_all};
 use super::*;
 use crate::g::list::GList;
 use crate::g::origin::Origin;
@@ -13,7 +13,7 @@ use crate::g::stored::StoredWaker;
 use crate::g::{Birth, Ids, cell, waker};
 use crate::m::idle_word::IdleWord;
 use crate::m::{Grant, M};
-use crate::netpoll::{Bell, Delay, Netpoll, Ready};
+use crate::netpoll::{Delay, Netpoll, PollerWake, Ready};
 use crate::p::PStatus;
 use crate::p::runq::Queued;
 use crate::prim::BatchQueue;
@@ -80,7 +80,7 @@ impl Bench {
     fn goroutine(&self) -> (GRef, u64) {
         let ids = Ids::new(goid::single(), self.sched().id);
         let origin = Origin::site_only(Location::caller());
-        let gp = cell::spawn::<_, Gmp>(async {}, Birth { ids, parent: 0, origin }).gp;
+        let gp = cell::spawn::<_, GmpSchedule>(async {}, Birth { ids, parent: 0, origin }).gp;
         let id = gp.goid();
         (gp, id)
     }
@@ -105,7 +105,7 @@ impl Bench {
     }
 
     fn put(&self, n: usize, place: Place) -> Vec<u64> {
-        self.each(n, |gp| self.local.put(gp, place))
+        self.each(n, |gp| self.local.runqput(gp, place))
     }
 
     fn put_global(&self, n: usize) -> Vec<u64> {
@@ -118,7 +118,7 @@ impl Bench {
     }
 
     fn worker(&self) -> Worker<'_> {
-        Worker { patience: 1, ..Worker::new(&self.local, None) }
+        Worker { spin_rounds: 1, ..Worker::new(&self.local, None) }
     }
 
     /// Finds up to `n` goroutines on the queue of its P, each as the M does before a poll.
@@ -219,11 +219,11 @@ struct Events {
 }
 
 impl Netpoll for Events {
-    fn poll(&self, _delay: Delay, _limit: usize, ready: &mut Ready) -> Bell {
+    fn poll(&self, _delay: Delay, _limit: usize, ready: &mut Ready) -> PollerWake {
         *self.polls.lock() += 1;
         let wakers = std::mem::take(&mut *self.ready.lock());
         wakers.into_iter().for_each(|waker| ready.push(StoredWaker::from(waker)));
-        Bell::Silent
+        PollerWake::Left
     }
 
     fn wake(&self) {}
@@ -306,13 +306,13 @@ fn a_chain_whose_slice_is_over_goes_behind_the_global_queue() {
     let ring = bench.put(1, Place::Tail);
     let next = bench.put(1, Place::RunNext);
     stopped::advance(SLICE);
-    bench.local.p().ask_yield();
+    bench.local.p().request_preempt();
     let slices = bench.local.p().counters.slices.get();
     let found = bench.worker().take_own().unwrap();
     assert_eq!((found.slice, leak(found.gp)), (Slice::Fresh, ring[0]));
     assert_eq!(bench.global(), [global, next].concat());
     assert_eq!(bench.local.p().counters.slices.get(), slices + 1);
-    assert!(!bench.local.p().is_overtime(), "one goroutine gives way for each request");
+    assert!(!bench.local.p().preempt_requested(), "one goroutine gives way for each request");
 }
 
 #[test]
@@ -331,7 +331,7 @@ fn sysmon_requests_a_yield_after_a_slice_in_one_poll() {
     bench.local.p().counters.polls.add(1);
     let mut is_asked_at = |nanos| {
         let _ = sysmon.round(start + nanos);
-        bench.local.p().is_overtime()
+        bench.local.p().preempt_requested()
     };
     let slice = clock::nanos(SLICE);
     assert_eq!([0, slice / 2, slice - 1].map(&mut is_asked_at), [false; 3]);
@@ -527,7 +527,7 @@ fn a_goroutine_whose_slice_is_over_goes_behind_the_global_queue_at_its_checkpoin
     let found = bench.local.enter(|| bench.worker().find_local()).unwrap();
     let id = found.gp.goid();
     stopped::advance(SLICE);
-    bench.local.p().ask_yield();
+    bench.local.p().request_preempt();
     bench.local.enter(|| bench.local.execute(found));
     assert_eq!(bench.local.p().counters.finished.get(), 0);
     assert_eq!(ids(bench.local.p().runq().drain().others), ring);
@@ -616,7 +616,7 @@ fn goroutines_of_events_run_in_their_order_before_runnext() {
     let next = bench.put(1, Place::RunNext);
     let (wakers, events): (Vec<_>, Vec<_>) = (0..3).map(|_| bench.waiting()).unzip();
     bench.netpoll(wakers);
-    bench.local.p().ask_attention();
+    bench.local.p().request_service();
     stopped::advance(SYSMON_MAX_NAP);
     assert_eq!(bench.find(5), [events, next, ring].concat());
 }
@@ -639,7 +639,7 @@ fn an_m_without_a_p_puts_goroutines_of_events_into_the_inbox() {
     let (wakers, events): (Vec<_>, Vec<_>) = (0..3).map(|_| bench.waiting()).unzip();
     let mut worker = bench.worker();
     wakers.into_iter().for_each(|waker| worker.ready.push(StoredWaker::from(waker)));
-    bench.local.enter(|| worker.wake_ready_outside());
+    bench.local.enter(|| worker.wake_ready_external());
     let mut inbox = Vec::new();
     bench.sched().inbox.take(usize::MAX, &BatchQueue::new_fifo(), |gp| inbox.push(leak(gp)));
     assert_eq!(inbox, events);
@@ -674,8 +674,8 @@ fn fewer_procs_retire_running_ps_at_their_next_search() {
     let bench = Bench::new(3);
     let (sched, own) = (bench.sched(), bench.local.p());
     assert_eq!(sched.set_procs(1), Ok(3));
-    assert!(own.take_attention());
-    assert!(bench.others.iter().all(|p| p.take_attention()));
+    assert!(own.take_service_request());
+    assert!(bench.others.iter().all(|p| p.take_service_request()));
     let all = [&bench.others[0], &bench.others[1], &*own];
     assert_eq!(all.map(|p| sched.must_retire(p)), [true, true, false]);
     assert_eq!(sched.set_procs(4), Ok(1));

@@ -61,7 +61,7 @@ impl Worker<'_> {
             return None;
         }
         self.retire_p();
-        self.sleep()
+        self.sleep_in_pool()
     }
 }
 
@@ -105,7 +105,7 @@ impl Local {
             }
             Yield::Local | Yield::Global => gp.status.after_yield(),
             Yield::Behind => {
-                self.p().forget_yield();
+                self.p().clear_preempt();
                 gp.status.after_yield()
             }
         };
@@ -127,7 +127,7 @@ impl Local {
         let p = self.p();
         let yielding = self.yielding.get();
         if yielding == Yield::Behind {
-            return self.put(gp, Place::RunNext);
+            return self.runqput(gp, Place::RunNext);
         }
         let alone = p.runq.len() == 0 && !p.runq.has_next();
         if yielding == Yield::Global || (alone && self.sched.has_queued()) {
@@ -135,7 +135,7 @@ impl Local {
             return self.wakep();
         }
         // This M looks for its next goroutine now, so a single goroutine is no work for two.
-        self.put(gp, Place::Tail);
+        self.runqput(gp, Place::Tail);
         if !alone {
             self.wakep();
         }
@@ -145,7 +145,7 @@ impl Local {
     fn requeue_newcomer(&self, gp: GRef) {
         let p = self.p();
         let alone = p.runq.len() == 0 && !p.runq.has_next();
-        self.put(gp, Place::Newcomer);
+        self.runqput(gp, Place::Newcomer);
         if !alone {
             self.wakep();
         }

@@ -21,10 +21,10 @@ impl Worker<'_> {
     /// Makes a service if it is due, looks at the global queue, and takes the next goroutine of
     /// this P. `None` also if the P has to give up its right to run, which `find_elsewhere` does.
     #[cold]
-    pub(super) fn look(&mut self) -> Option<Found> {
+    pub(super) fn serve_then_take(&mut self) -> Option<Found> {
         self.local.sched.exit_if_forked();
         let p = self.local.p();
-        let asked = p.take_attention();
+        let asked = p.take_service_request();
         if asked && self.local.sched.is_surplus() {
             return None;
         }
@@ -33,7 +33,7 @@ impl Worker<'_> {
         if asked || is_due {
             self.serve();
         }
-        if let Some(gp) = self.take_global_turn() {
+        if let Some(gp) = self.check_global() {
             return Some(Found::fresh(gp));
         }
         self.take_own()
@@ -56,7 +56,7 @@ impl Worker<'_> {
     /// Takes one goroutine of the global queue to run before those of this P, in every 61st slice
     /// (Go's rule), and plans the next look. In other slices it moves one to the ring if that is
     /// short: a `runnext` chain is one slice of up to 10 ms, so 61 of them may take long.
-    fn take_global_turn(&self) -> Option<GRef> {
+    fn check_global(&self) -> Option<GRef> {
         let (p, sched) = (self.local.p(), &self.local.sched);
         let (own, slices) = (p.own(), p.counters.slices.get());
         let passed = slices - own.global_slice.get();
@@ -86,7 +86,7 @@ impl Worker<'_> {
     #[cold]
     pub(super) fn take_newcomer(&self, p: &OwnedP) -> Option<Found> {
         if let Some(gp) = p.runq().get_newcomer() {
-            if p.is_overtime() {
+            if p.preempt_requested() {
                 self.local.end_request(p, clock::now());
             }
             self.local.newcomer.set(gp.goid());
@@ -119,10 +119,10 @@ impl Local {
         if admission == Admission::Open {
             self.admit(now, &mut Ready::default());
         }
-        let retires = p.take_attention() && self.sched.is_surplus();
+        let retires = p.take_service_request() && self.sched.is_surplus();
         if retires {
             // For the search that follows the poll.
-            p.ask_attention();
+            p.request_service();
         }
         let newcomers_wait = p.runq.newcomers_len() > 0;
         let is_new = self.newcomer.replace(0) == self.goid.get();
@@ -140,7 +140,7 @@ impl Local {
         if p.is_slice_over(now) {
             self.end_chain(p);
         } else {
-            p.forget_yield();
+            p.clear_preempt();
         }
     }
 

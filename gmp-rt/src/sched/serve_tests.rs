@@ -6,7 +6,7 @@ use super::super::goid;
 use super::super::local::Yield;
 use super::super::ps::PsView;
 use super::super::steal::Progress;
-use super::super::submit::{Gmp, wake_all};
+use super::super::submit::{GmpSchedule, wake_all};
 use super::super::worker::Slice;
 use super::super::worker::Step;
 use super::{Local, Place, Worker};
@@ -32,7 +32,7 @@ const RUNTIME: u16 = (Ids::MAX_RUNTIMES - 3) as u16;
 fn goroutine() -> (GRef, u64) {
     let ids = Ids::new(goid::single(), RUNTIME);
     let origin = Origin::site_only(Location::caller());
-    let gp = cell::spawn::<_, Gmp>(async {}, Birth { ids, parent: 0, origin }).gp;
+    let gp = cell::spawn::<_, GmpSchedule>(async {}, Birth { ids, parent: 0, origin }).gp;
     let id = gp.goid();
     (gp, id)
 }
@@ -77,7 +77,7 @@ impl Bench {
     /// Puts `n` goroutines at `place`. Returns their ids in order.
     fn put(&self, n: usize, place: Place) -> Vec<u64> {
         let put = |(gp, id)| {
-            self.local.put(gp, place);
+            self.local.runqput(gp, place);
             id
         };
         (0..n).map(|_| put(goroutine())).collect()
@@ -166,7 +166,7 @@ impl Bench {
             ready: Ready::default(),
             ps: PsView::default(),
             progress: Progress::default(),
-            patience: 1,
+            spin_rounds: 1,
         }
     }
 
@@ -390,10 +390,10 @@ fn a_newcomer_does_not_yield_because_the_poll_before_was_long() {
     bench.put(1, Place::RunNext);
     let newcomer = bench.put(1, Place::Newcomer);
     stopped::advance(SLICE);
-    bench.local.p().ask_yield();
+    bench.local.p().request_preempt();
     let found = bench.worker().take_newcomer(&bench.local.p()).map(|found| found.gp);
     assert_eq!(found.map(|gp| (gp.goid(), gp.into_raw()).0), Some(newcomer[0]));
-    assert!(!bench.local.p().is_overtime(), "the newcomer has a slice");
+    assert!(!bench.local.p().preempt_requested(), "the newcomer has a slice");
     assert_eq!(bench.local.sched.globq.len(), 1, "the chain waits");
 }
 
@@ -402,7 +402,7 @@ fn a_request_before_the_end_of_the_slice_does_not_end_the_chain() {
     let bench = Bench::new();
     let next = bench.put(1, Place::RunNext);
     let inbox = bench.put_inbox(1);
-    bench.local.p().ask_yield();
+    bench.local.p().request_preempt();
     assert_eq!(bench.find(2), [inbox, next].concat());
 }
 
@@ -455,12 +455,12 @@ fn a_newcomer_goes_on_when_the_slice_of_the_interrupted_chain_ends() {
     let inbox = bench.put_inbox(1);
     assert_eq!(bench.find(1), inbox);
     stopped::advance(SLICE / 2);
-    bench.local.p().ask_yield();
+    bench.local.p().request_preempt();
     assert_eq!(bench.in_poll(inbox[0], Local::answer_request), None);
-    assert!(!bench.local.p().is_overtime());
+    assert!(!bench.local.p().preempt_requested());
     assert_eq!(bench.local.sched.globq.len(), 1, "the chain waits");
     stopped::advance(SLICE / 2);
-    bench.local.p().ask_yield();
+    bench.local.p().request_preempt();
     let answer = bench.in_poll(inbox[0], Local::answer_request);
     assert_eq!(answer, Some(Yield::Behind), "its turn is over, its slice is not");
 }
@@ -470,10 +470,10 @@ fn a_goroutine_answers_a_request_by_whether_its_slice_is_over() {
     let bench = Bench::new();
     let next = bench.put(1, Place::RunNext);
     assert_eq!(bench.find(1), next);
-    bench.local.p().ask_yield();
+    bench.local.p().request_preempt();
     let answer = bench.in_poll(next[0], Local::answer_request);
     assert_eq!(answer, Some(Yield::Behind), "sysmon has asked for newcomers");
-    assert!(bench.local.p().take_attention(), "the next search makes a service");
+    assert!(bench.local.p().take_service_request(), "the next search makes a service");
     stopped::advance(SLICE);
     assert_eq!(bench.in_poll(next[0], Local::answer_request), Some(Yield::Global));
 }

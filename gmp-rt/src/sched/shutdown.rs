@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 
 /// The progress of the end of a runtime.
 #[derive(Debug, Default)]
-pub(crate) struct Exit {
+pub(crate) struct Shutdown {
     closing: AtomicBool,
     /// Whether all threads have ended.
     gone: Mutex<bool>,
@@ -130,11 +130,11 @@ impl Sched {
     ///
     /// A worker thread of the runtime waits only for the ends of the other goroutines, because it
     /// cannot wait for itself.
-    pub(crate) fn shutdown(self: &Arc<Self>, limit: Duration) -> Result<(), Left> {
+    pub(crate) fn shutdown(self: &Arc<Self>, limit: Duration) -> Result<(), Leftovers> {
         let deadline = Instant::now().checked_add(limit);
         self.close();
         // Hands off the P of a goroutine, which may be one of another runtime.
-        handoff::block_on(|| match self.is_own_thread() {
+        handoff::syscall_block(|| match self.is_own_thread() {
             true => self.wait_alone(deadline),
             false => self.wait_joined(deadline),
         })
@@ -146,7 +146,7 @@ impl Sched {
     }
 
     /// Waits until no goroutine but the calling one is left.
-    fn wait_alone(&self, deadline: Option<Instant>) -> Result<(), Left> {
+    fn wait_alone(&self, deadline: Option<Instant>) -> Result<(), Leftovers> {
         let own = u64::from(own_goid() != 0);
         while self.live() > own {
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
@@ -159,12 +159,12 @@ impl Sched {
     }
 
     /// Waits until all goroutines and threads have ended.
-    fn wait_joined(&self, deadline: Option<Instant>) -> Result<(), Left> {
+    fn wait_joined(&self, deadline: Option<Instant>) -> Result<(), Leftovers> {
         if !self.wait_gone(deadline) {
             return Err(self.left());
         }
         let threads = self.threads.join_until(deadline);
-        if threads.is_empty() { Ok(()) } else { Err(Left { threads, ..Left::default() }) }
+        if threads.is_empty() { Ok(()) } else { Err(Leftovers { threads, ..Leftovers::default() }) }
     }
 
     fn wait_gone(&self, deadline: Option<Instant>) -> bool {
@@ -182,8 +182,8 @@ impl Sched {
     }
 
     /// Returns what is left of the runtime, without the calling goroutine.
-    fn left(&self) -> Left {
-        let mut left = Left::default();
+    fn left(&self) -> Leftovers {
+        let mut left = Leftovers::default();
         let own = own_goid();
         heap::for_each(|g| {
             if g.runtime() != self.id || g.goid() == own {
@@ -204,7 +204,7 @@ impl Sched {
 
 /// What is left of a runtime when the limit of its shutdown is over.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Left {
+pub(crate) struct Leftovers {
     /// Goroutines inside a poll or a destructor, one line each.
     pub(crate) stuck: Vec<String>,
     /// The number of goroutines that no thread has dropped yet.

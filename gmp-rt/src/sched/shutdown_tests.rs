@@ -6,7 +6,7 @@ use crate::g::cell::Newborn;
 use crate::g::origin::Origin;
 use crate::g::{Birth, Ids};
 use crate::sched::goid;
-use crate::sched::submit::Gmp;
+use crate::sched::submit::GmpSchedule;
 use std::panic::Location;
 use std::pin::pin;
 use std::sync::mpsc;
@@ -38,7 +38,7 @@ fn sysmon_reaps_a_goroutine_that_close_missed() {
             crate::yield_now().await;
         }
     };
-    let Newborn { gp, handle } = cell::spawn::<_, Gmp>(yields, birth);
+    let Newborn { gp, handle } = cell::spawn::<_, GmpSchedule>(yields, birth);
     let handle: crate::JoinHandle<()> = handle;
     sched.live.add_spawned();
     sched.inbox.put(gp);

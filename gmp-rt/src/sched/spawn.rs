@@ -4,7 +4,7 @@ use super::Sched;
 use super::goid;
 use super::local::Place;
 use super::local::{self, Local};
-use super::submit::Gmp;
+use super::submit::GmpSchedule;
 use super::{PanicPolicy, registry};
 use crate::g::cell::{self, Newborn};
 use crate::g::join::{JoinHandle, panic_message};
@@ -24,13 +24,13 @@ impl Local {
     {
         let ids = Ids::new(goid::from_batch(&self.p()), self.sched.id);
         let birth = Birth { ids, parent: self.goid.get(), origin };
-        let Newborn { gp, handle } = cell::spawn::<F, Gmp>(future, birth);
+        let Newborn { gp, handle } = cell::spawn::<F, GmpSchedule>(future, birth);
         self.p().counters.spawned.add(1);
         if self.sched.is_closing() {
             // This M runs it next, and then drops it.
             handle.abort();
         }
-        self.put(gp, Place::RunNext);
+        self.runqput(gp, Place::RunNext);
         handle
     }
 }
@@ -49,14 +49,15 @@ impl Sched {
         self.assert_not_forked();
         let ids = Ids::new(goid::single(), self.id);
         let parent = local::with(|local| local.map_or(0, |local| local.goid.get()));
-        let Newborn { gp, handle } = cell::spawn::<F, Gmp>(future, Birth { ids, parent, origin });
+        let Newborn { gp, handle } =
+            cell::spawn::<F, GmpSchedule>(future, Birth { ids, parent, origin });
         self.live.add_spawned();
         if self.is_closing() {
             // Its future is dropped without a poll.
             handle.abort();
         }
-        self.put_outside(gp);
-        // After the fence in `put_outside`: either `close` sees this goroutine, or this thread sees
+        self.inject(gp);
+        // After the fence in `inject`: either `close` sees this goroutine, or this thread sees
         // that the runtime is closing.
         if self.is_closing() {
             handle.abort();

@@ -27,18 +27,18 @@ impl Worker<'_> {
             self.token.as_ref()?;
         }
         let affordable = (LOOKS as u32 * SPIN_ROUNDS) / sched.procs() as u32;
-        let rounds = self.patience.min(affordable).max(1);
+        let rounds = self.spin_rounds.min(affordable).max(1);
         for round in 1..=rounds {
             let last = round == rounds;
             if let Some(gp) = self.steal_work(last).or_else(|| self.find_queued()) {
-                self.patience = (2 * self.patience).min(SPIN_ROUNDS);
+                self.spin_rounds = (2 * self.spin_rounds).min(SPIN_ROUNDS);
                 return Some(gp);
             }
             if !last {
                 (0..SPIN_PAUSES).for_each(|_| spin_loop());
             }
         }
-        self.patience = (self.patience / 2).max(SPIN_ROUNDS_LEAST);
+        self.spin_rounds = (self.spin_rounds / 2).max(SPIN_ROUNDS_LEAST);
         None
     }
 
@@ -69,7 +69,8 @@ impl Worker<'_> {
         let mut order = StealOrder::new(ps.len(), p.own().rand.next_u32());
         order.find_map(|number| {
             let victim = ps.get(number).filter(|victim| !Arc::ptr_eq(victim, p.shared()))?;
-            let next = if last { may_take_next(victim) } else { is_next_stale(victim, progress) };
+            let next =
+                if last { may_steal_runnext(victim) } else { is_next_stale(victim, progress) };
             let stolen = victim.runq.steal_into(&p.runq(), next)?;
             p.count_steal(stolen.len);
             Some(stolen.first)
@@ -95,7 +96,7 @@ fn is_next_stale(victim: &P, progress: &mut Progress) -> StealNext {
 ///
 /// Go waits 3 µs and takes what is there then. Here the thief also checks whether the M began
 /// another poll meanwhile. If so, the M makes progress and runs its `runnext` itself.
-fn may_take_next(victim: &P) -> StealNext {
+fn may_steal_runnext(victim: &P) -> StealNext {
     if !victim.runq.has_next() {
         return StealNext::No;
     }

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 /// How long an M sleeps, and where.
 #[derive(Clone, Copy, Debug)]
-enum Nap {
+enum SleepKind {
     /// Not at all: the runtime stops.
     Skip,
     /// Until it is woken.
@@ -29,34 +29,34 @@ enum Nap {
     /// Until the next timer, on behalf of all Ms.
     Timer(u64),
     /// For the keep-alive time: the M is beyond `max_procs` and then exits.
-    Surplus(u64),
+    KeepAlive(u64),
     /// In the netpoller, on behalf of all Ms, at most until this time.
     Poll(u64),
 }
 
 /// Why a sleep ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Awake {
+enum Wakeup {
     /// The M was woken, or a timer is due.
-    Fresh,
+    Woken,
     /// The keep-alive time is over.
-    Tired,
+    TimedOut,
 }
 
 /// The result of an M's attempt to wake up by itself.
 #[derive(Debug, PartialEq, Eq)]
-enum Rise {
+enum Restart {
     /// It has a P and spins.
-    Up,
+    GotP,
     /// No P is idle: the Ms that hold the Ps find the work.
-    NoP,
+    NoIdleP,
     /// Another thread took it out of the pool and is about to grant it a P.
-    Taken,
+    AlreadyWoken,
 }
 
 impl Worker<'_> {
     /// Releases the P and sleeps. Returns `None` when the M has a P again and must look for work.
-    pub(crate) fn park(&mut self) -> Option<Step> {
+    pub(crate) fn stopm(&mut self) -> Option<Step> {
         let sched = &self.local.sched;
         if let Some(p) = self.local.release_p() {
             let token = self.token.take();
@@ -79,7 +79,7 @@ impl Worker<'_> {
                 heap::trim(|| !sched.any_work() && sched.next_timer() > clock::now());
             }
         }
-        self.sleep()
+        self.sleep_in_pool()
     }
 
     /// Retires the handed-off P and enters the pool. Moves the P's queue to the shared queues.
@@ -104,7 +104,7 @@ impl Worker<'_> {
     }
 
     /// Sleeps in the pool. Returns `None` when the M has a P and must look for work.
-    pub(super) fn sleep(&mut self) -> Option<Step> {
+    pub(super) fn sleep_in_pool(&mut self) -> Option<Step> {
         let local = self.local;
         let (sched, m) = (&local.sched, &local.m);
         loop {
@@ -116,21 +116,21 @@ impl Worker<'_> {
             }
             let next = sched.next_timer();
             let nothing = next > clock::now() && !self.any_work() && self.ready.is_empty();
-            let awake = if nothing {
-                self.nap(next)
+            let wakeup = if nothing {
+                self.sleep_once(next)
             } else {
-                match self.rise() {
-                    Rise::Up => {
+                match self.restart() {
+                    Restart::GotP => {
                         self.begin();
                         return None;
                     }
-                    Rise::NoP => {
-                        self.wake_ready_outside();
-                        self.nap(clock::FOREVER)
+                    Restart::NoIdleP => {
+                        self.wake_ready_external();
+                        self.sleep_once(clock::FOREVER)
                     }
-                    Rise::Taken => {
+                    Restart::AlreadyWoken => {
                         m.note.sleep();
-                        Awake::Fresh
+                        Wakeup::Woken
                     }
                 }
             };
@@ -140,8 +140,8 @@ impl Worker<'_> {
                 self.begin();
                 return None;
             }
-            if sched.idle.with(|lists| lists.may_exit(m, awake)) {
-                self.wake_ready_outside();
+            if sched.idle.with(|lists| lists.may_exit(m, wakeup)) {
+                self.wake_ready_external();
                 // A thread that set a timer may have relied on this M.
                 let next = sched.next_timer();
                 if next != clock::FOREVER {
@@ -158,65 +158,65 @@ impl Worker<'_> {
         self.local.begin_found_newcomers();
     }
 
-    /// Sleeps once, in the way that `IdleLists::nap` decides. The next timer is at `next`.
-    fn nap(&mut self, next: u64) -> Awake {
+    /// Sleeps once, in the way that `IdleLists::sleep_kind` decides. The next timer is at `next`.
+    fn sleep_once(&mut self, next: u64) -> Wakeup {
         let m = &self.local.m;
         let sched = &self.local.sched;
         let (network, keep_alive) = (sched.net.network(), sched.config.keep_alive);
-        let nap = sched.idle.with(|lists| {
-            let nap = lists.nap(m, next, network, keep_alive);
+        let kind = sched.idle.with(|lists| {
+            let kind = lists.sleep_kind(m, next, network, keep_alive);
             let timed = lists.pool.roles.timer_sleeper.is_some();
             sched.cancel_sysmon_wake(lists, timed && lists.is_polled(network));
-            nap
+            kind
         });
-        match nap {
-            Nap::Skip => Awake::Fresh,
-            Nap::Forever => {
+        match kind {
+            SleepKind::Skip => Wakeup::Woken,
+            SleepKind::Forever => {
                 m.note.sleep();
-                Awake::Fresh
+                Wakeup::Woken
             }
-            Nap::Timer(until) => {
+            SleepKind::Timer(until) => {
                 let _ = m.note.sleep_until(until);
-                Awake::Fresh
+                Wakeup::Woken
             }
-            Nap::Surplus(until) => {
+            SleepKind::KeepAlive(until) => {
                 // One of many threads after a burst of blocking calls: it keeps no P alive.
                 self.ps.clear();
                 match m.note.sleep_until(until) {
-                    Slept::Woken => Awake::Fresh,
-                    Slept::TimedOut => Awake::Tired,
+                    Slept::Woken => Wakeup::Woken,
+                    Slept::TimedOut => Wakeup::TimedOut,
                 }
             }
-            Nap::Poll(until) => {
+            SleepKind::Poll(until) => {
                 self.sleep_in_netpoll(until);
-                Awake::Fresh
+                Wakeup::Woken
             }
         }
     }
 
     /// Takes an idle P without a grant, to look for work.
-    fn rise(&mut self) -> Rise {
+    fn restart(&mut self) -> Restart {
         let sched = &self.local.sched;
         let m = &self.local.m;
-        let risen = sched.idle.with(|lists| {
+        let restarted = sched.idle.with(|lists| {
             if !lists.pool.leave(m) {
-                return Err(Rise::Taken);
+                return Err(Restart::AlreadyWoken);
             }
             match sched.idle.take_p(lists) {
                 Some(p) => Ok((p, sched.idle.word.spin_unconditionally())),
                 None => {
                     lists.pool.push(m.clone());
-                    Err(Rise::NoP)
+                    Err(Restart::NoIdleP)
                 }
             }
         });
-        match risen {
+        match restarted {
             Ok((p, token)) => {
                 self.local.acquire_p(p);
                 self.token = Some(token);
-                Rise::Up
+                Restart::GotP
             }
-            Err(rise) => rise,
+            Err(restart) => restart,
         }
     }
 }
@@ -227,14 +227,20 @@ impl IdleLists {
     /// One M sleeps until the next timer on behalf of all. An M with an earlier timer replaces it.
     /// If there is a netpoller, one M sleeps in it, also for the timer if it is the one that does
     /// so.
-    fn nap(&mut self, m: &Arc<M>, next: u64, network: Network, keep_alive: Duration) -> Nap {
+    fn sleep_kind(
+        &mut self,
+        m: &Arc<M>,
+        next: u64,
+        network: Network,
+        keep_alive: Duration,
+    ) -> SleepKind {
         if self.stopping {
-            return Nap::Skip;
+            return SleepKind::Skip;
         }
         let pool = &mut self.pool;
         if !pool.contains(m) {
             // Another thread took it out of the pool. Its grant ends the sleep.
-            return Nap::Forever;
+            return SleepKind::Forever;
         }
         let until =
             pool.roles.timer_sleeper.as_ref().map_or(clock::FOREVER, |sleeper| sleeper.until);
@@ -246,15 +252,15 @@ impl IdleLists {
         }
         if network == Network::There && pool.roles.poller.is_none_or(|poller| poller == m.id) {
             pool.roles.poller = Some(m.id);
-            return Nap::Poll(if timed { next } else { clock::FOREVER });
+            return SleepKind::Poll(if timed { next } else { clock::FOREVER });
         }
         if timed {
-            return Nap::Timer(next);
+            return SleepKind::Timer(next);
         }
         if self.threads.count > self.quota.max {
-            Nap::Surplus(clock::after(keep_alive))
+            SleepKind::KeepAlive(clock::after(keep_alive))
         } else {
-            Nap::Forever
+            SleepKind::Forever
         }
     }
 
@@ -268,9 +274,9 @@ impl IdleLists {
     ///
     /// From here on the M sleeps for no timer. A thread that sets one wakes this M or another one,
     /// until this M has read the timers again.
-    fn may_exit(&mut self, m: &M, awake: Awake) -> bool {
+    fn may_exit(&mut self, m: &M, wakeup: Wakeup) -> bool {
         self.pool.roles.forget_timer_sleeper(m);
-        let surplus = awake == Awake::Tired && self.threads.count > self.quota.max;
+        let surplus = wakeup == Wakeup::TimedOut && self.threads.count > self.quota.max;
         let exits = (self.stopping || surplus) && self.pool.leave(m);
         if exits {
             self.threads.count -= 1;

@@ -18,14 +18,14 @@ use std::task::{Context, Poll};
 
 /// The scheduler as goroutines see it.
 #[derive(Debug)]
-pub(crate) struct Gmp;
+pub(crate) struct GmpSchedule;
 
-impl Schedule for Gmp {
+impl Schedule for GmpSchedule {
     #[inline]
     fn submit(gp: GRef) {
         local::with(|local| match local {
-            Some(local) if local.sched.id == gp.runtime() => local.put(gp, local.wake_to.get()),
-            _ => submit_from_outside(gp),
+            Some(local) if local.sched.id == gp.runtime() => local.runqput(gp, local.wake_to.get()),
+            _ => submit_external(gp),
         });
     }
 
@@ -60,16 +60,16 @@ pub(crate) fn wake_all(wakers: impl IntoIterator<Item: Into<StoredWaker>>) {
 }
 
 #[cold]
-fn submit_from_outside(gp: GRef) {
+fn submit_external(gp: GRef) {
     match registry::get(gp.runtime()) {
-        Some(sched) => sched.put_outside(gp),
+        Some(sched) => sched.inject(gp),
         None => throw!("submit: goroutine {} outlived its runtime", gp.goid()),
     }
 }
 
 impl Sched {
     /// Queues a goroutine from a thread without a P of this runtime.
-    pub(crate) fn put_outside(self: &std::sync::Arc<Self>, gp: GRef) {
+    pub(crate) fn inject(self: &std::sync::Arc<Self>, gp: GRef) {
         self.inbox.put(gp);
         self.wakep();
         // After `wakep`'s fence: either `close` counts this goroutine as living and the Ms run it,
@@ -100,7 +100,7 @@ impl Local {
     /// Queues a goroutine on this M's P (Go: `runqput`). Wakes another M if that makes work for
     /// two. A lone `runnext` seldom wakes one: see [`wake_for_next`](Self::wake_for_next).
     #[inline]
-    pub(crate) fn put(&self, gp: GRef, place: Place) {
+    pub(crate) fn runqput(&self, gp: GRef, place: Place) {
         let p = self.p();
         match place {
             Place::RunNext => match p.runq().swap_next(gp) {
@@ -140,13 +140,13 @@ impl Local {
     /// Then one M is woken if that makes work for two.
     pub(super) fn in_batch<R>(&self, place: Place, f: impl FnOnce() -> R) -> R {
         // Also restores the place if a foreign waker panics.
-        struct Restore<'a>(&'a Local, Place);
-        impl Drop for Restore<'_> {
+        struct RestorePlace<'a>(&'a Local, Place);
+        impl Drop for RestorePlace<'_> {
             fn drop(&mut self) {
                 self.0.wake_to.set(self.1);
             }
         }
-        let before = Restore(self, self.wake_to.replace(place));
+        let before = RestorePlace(self, self.wake_to.replace(place));
         let result = f();
         drop(before);
         let p = self.p();

@@ -44,7 +44,7 @@ pub(crate) struct Worker<'a> {
     pub(crate) progress: Progress,
     /// The maximum of rounds it spins before it sleeps. It doubles after a success and halves after
     /// a failure.
-    pub(crate) patience: u32,
+    pub(crate) spin_rounds: u32,
 }
 
 /// What an M does next.
@@ -60,16 +60,16 @@ impl<'a> Worker<'a> {
     /// Makes the state of an M that has a P.
     pub(crate) fn new(local: &'a Local, token: Option<Spinning>) -> Self {
         let (ready, ps, progress) = Default::default();
-        Self { local, token, ready, ps, progress, patience: SPIN_ROUNDS }
+        Self { local, token, ready, ps, progress, spin_rounds: SPIN_ROUNDS }
     }
 
     /// Whether any queue has work for an M that has none. The `runnext` of a P does not count.
     pub(crate) fn any_work(&mut self) -> bool {
-        self.any_work_but(None)
+        self.any_work_except(None)
     }
 
     /// The same without the queue of `own`.
-    pub(super) fn any_work_but(&mut self, own: Option<&P>) -> bool {
+    pub(super) fn any_work_except(&mut self, own: Option<&P>) -> bool {
         let sched = &self.local.sched;
         if sched.has_queued() {
             return true;

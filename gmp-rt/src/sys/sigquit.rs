@@ -26,13 +26,13 @@ use std::{mem, process, ptr, thread};
 
 /// What the handler needs to wake the thread.
 #[derive(Debug)]
-struct Watch {
+struct SigquitWatch {
     thread: UnixStream,
     /// The process that has the thread. The child of a fork has only the handler.
     process: u32,
 }
 
-static WATCH: OnceLock<Watch> = OnceLock::new();
+static WATCH: OnceLock<SigquitWatch> = OnceLock::new();
 
 /// Time after the first signal from which another one ends the process at once. Chosen.
 const INSIST: Duration = Duration::from_secs(1);
@@ -48,7 +48,7 @@ pub(crate) fn watch(act: fn()) -> io::Result<()> {
     let (told, thread) = UnixStream::pair()?;
     thread.set_nonblocking(true)?;
     let watcher = thread::Builder::new().name("gmp-sigquit".to_owned());
-    if WATCH.set(Watch { thread, process: process::id() }).is_ok() {
+    if WATCH.set(SigquitWatch { thread, process: process::id() }).is_ok() {
         watcher.spawn(move || wait(&told, act))?;
         install()?;
     }

@@ -24,7 +24,7 @@ use std::num::NonZeroU64;
 
 /// Whether and why a thread sleeps in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sleep {
+pub(crate) enum ThreadSleep {
     /// It does not sleep. It runs, or waits for a CPU.
     No,
     /// It sleeps in a system call that waits for a file, a socket or the clock.
@@ -47,14 +47,14 @@ pub(crate) fn sleep_exactly() {
 
 /// Returns whether and why another thread of this process sleeps. `None` if it has exited, or if
 /// the OS does not say, as without free descriptors or without `/proc`.
-pub(crate) fn sleep(thread: u32) -> Option<Sleep> {
+pub(crate) fn sleep(thread: u32) -> Option<ThreadSleep> {
     // `syscall` also shows whether the thread sleeps, and is cheaper than `stat`. Not every kernel
     // has it.
     let mut head = [0; HEAD];
     match read(thread, "syscall", &mut head) {
         Some(head) => Some(sleep_in(head)),
         None => is_asleep(read(thread, "stat", &mut head)?)
-            .map(|asleep| if asleep { Sleep::Lock } else { Sleep::No }),
+            .map(|asleep| if asleep { ThreadSleep::Lock } else { ThreadSleep::No }),
     }
 }
 
@@ -133,7 +133,7 @@ fn read<'a>(thread: u32, file: &str, head: &'a mut [u8; HEAD]) -> Option<&'a str
 }
 
 /// Returns what a thread waits for, by the number of its call. A page fault has a negative number.
-fn sleep_in(syscall: &str) -> Sleep {
+fn sleep_in(syscall: &str) -> ThreadSleep {
     const LOCKS: [libc::c_long; 12] = [
         libc::SYS_futex,
         SYS_FUTEX64,
@@ -149,12 +149,12 @@ fn sleep_in(syscall: &str) -> Sleep {
         libc::SYS_clone3,
     ];
     if syscall.starts_with("running") {
-        return Sleep::No;
+        return ThreadSleep::No;
     }
     let number = syscall.split(' ').next().and_then(|number| number.parse().ok());
     match number {
-        Some(number) if number >= 0 && !LOCKS.contains(&number) => Sleep::Call,
-        Some(_) | None => Sleep::Lock,
+        Some(number) if number >= 0 && !LOCKS.contains(&number) => ThreadSleep::Call,
+        Some(_) | None => ThreadSleep::Lock,
     }
 }
 
@@ -214,14 +214,14 @@ mod tests {
             let before = cpu(thread).unwrap();
             // Waits until the thread computes.
             while cpu(thread).unwrap() < before + 1_000_000 {}
-            assert_eq!(sleep(thread), Some(Sleep::No));
+            assert_eq!(sleep(thread), Some(ThreadSleep::No));
             drop(stop);
         });
     }
 
     /// Checks a thread that repeats `nap`, until it sleeps for the reason `why`. The thread may
     /// also sleep for a page of memory.
-    fn await_sleep(why: Sleep, nap: fn(Duration)) {
+    fn await_sleep(why: ThreadSleep, nap: fn(Duration)) {
         std::thread::scope(|scope| {
             let (tx, rx) = channel();
             let (stop, stopped) = channel::<()>();
@@ -262,13 +262,13 @@ mod tests {
 
     #[test]
     fn why_a_thread_sleeps() {
-        await_sleep(Sleep::Call, std::thread::sleep);
-        await_sleep(Sleep::Lock, std::thread::park_timeout);
+        await_sleep(ThreadSleep::Call, std::thread::sleep);
+        await_sleep(ThreadSleep::Lock, std::thread::park_timeout);
         for lock in [libc::SYS_futex, libc::SYS_futex_waitv] {
-            assert_eq!(sleep_in(&format!("{lock} 0x7ffd 0x55")), Sleep::Lock);
+            assert_eq!(sleep_in(&format!("{lock} 0x7ffd 0x55")), ThreadSleep::Lock);
         }
-        assert_eq!(sleep_in("-1 0x7ffd 0x55"), Sleep::Lock, "a page fault");
-        assert_eq!(sleep_in("running\n"), Sleep::No);
-        assert_eq!(sleep_in(""), Sleep::Lock, "the OS does not say");
+        assert_eq!(sleep_in("-1 0x7ffd 0x55"), ThreadSleep::Lock, "a page fault");
+        assert_eq!(sleep_in("running\n"), ThreadSleep::No);
+        assert_eq!(sleep_in(""), ThreadSleep::Lock, "the OS does not say");
     }
 }

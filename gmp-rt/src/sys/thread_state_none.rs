@@ -4,7 +4,7 @@
 /// Whether and why a thread sleeps in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(dead_code, reason = "what other systems tell")]
-pub(crate) enum Sleep {
+pub(crate) enum ThreadSleep {
     No,
     Call,
     Lock,
@@ -19,8 +19,8 @@ pub(crate) fn this_thread() -> u32 {
 pub(crate) fn sleep_exactly() {}
 
 /// Returns that the thread does not sleep.
-pub(crate) fn sleep(_thread: u32) -> Option<Sleep> {
-    Some(Sleep::No)
+pub(crate) fn sleep(_thread: u32) -> Option<ThreadSleep> {
+    Some(ThreadSleep::No)
 }
 
 /// Returns `None`: the threads are not known.

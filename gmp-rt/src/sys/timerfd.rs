@@ -15,9 +15,9 @@ use std::time::Duration;
 
 /// A timer of one thread. See the [module](self).
 #[derive(Debug)]
-pub(crate) struct Alarm(OwnedFd);
+pub(crate) struct TimerFd(OwnedFd);
 
-impl Alarm {
+impl TimerFd {
     /// Creates a timer that is not set. Returns `None` if the OS refuses, as without descriptors.
     pub(crate) fn new() -> Option<Self> {
         timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC).ok().map(Self)
@@ -61,8 +61,8 @@ mod tests {
     use super::*;
     use std::time::Instant;
 
-    fn alarm() -> Alarm {
-        Alarm::new().unwrap()
+    fn alarm() -> TimerFd {
+        TimerFd::new().unwrap()
     }
 
     #[test]

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 /// An alarm that expires as soon as it is set and its thread waits.
 #[derive(Debug, Default)]
-pub(crate) struct Alarm {
+pub(crate) struct TimerFd {
     is_set: Mutex<bool>,
     changed: Condvar,
 }
 
-impl Alarm {
+impl TimerFd {
     /// Creates an alarm that is not set.
     pub(crate) fn new() -> Option<Self> {
         Some(Self::default())

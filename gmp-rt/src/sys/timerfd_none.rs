@@ -4,9 +4,9 @@ use std::time::Duration;
 
 /// An alarm that does not exist.
 #[derive(Debug)]
-pub(crate) enum Alarm {}
+pub(crate) enum TimerFd {}
 
-impl Alarm {
+impl TimerFd {
     /// Returns `None`.
     pub(crate) fn new() -> Option<Self> {
         None

@@ -96,7 +96,7 @@ pub(super) struct Sample {
 
 /// What the adaptation does.
 #[derive(Clone, Copy, Debug)]
-enum Phase {
+enum TrialState {
     /// No trial. `rate` is the throughput of the winner of the last trial, or 0.
     Settled { rate: f64 },
     /// Compares two numbers of Ps in turn.
@@ -105,9 +105,9 @@ enum Phase {
 
 /// One of the two numbers of Ps in a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
-    Narrow,
-    Wide,
+enum Arm {
+    Fewer,
+    More,
 }
 
 /// A comparison of fewer Ps with more Ps.
@@ -116,47 +116,47 @@ struct Trial {
     narrow: usize,
     wide: usize,
     /// The side before the trial, whose rate is known.
-    from: Side,
+    from: Arm,
     /// The sides that are still to be measured, the present one first.
-    steps: &'static [Side],
+    steps: &'static [Arm],
     /// The lowest rate with fewer Ps, and the highest with more, per millisecond.
-    narrow_rate: f64,
-    wide_rate: f64,
+    fewer_rate: f64,
+    more_rate: f64,
 }
 
 impl Trial {
     /// Starts a trial of half as many Ps, because there is contention.
     fn of_fewer(width: usize, rate: f64) -> Self {
-        let (narrow, steps) = ((width / 2).max(1), &[Side::Narrow, Side::Wide]);
-        let narrow_rate = f64::INFINITY;
-        Self { narrow, wide: width, from: Side::Wide, steps, narrow_rate, wide_rate: rate }
+        let (narrow, steps) = ((width / 2).max(1), &[Arm::Fewer, Arm::More]);
+        let fewer_rate = f64::INFINITY;
+        Self { narrow, wide: width, from: Arm::More, steps, fewer_rate, more_rate: rate }
     }
 
     /// Starts a trial of twice as many Ps, because fewer were active for a time.
     fn of_more(width: usize, limit: usize, rate: f64) -> Self {
-        let (wide, steps) = ((width * 2).min(limit), &[Side::Wide, Side::Narrow, Side::Wide]);
-        Self { narrow: width, wide, from: Side::Narrow, steps, narrow_rate: rate, wide_rate: 0.0 }
+        let (wide, steps) = ((width * 2).min(limit), &[Arm::More, Arm::Fewer, Arm::More]);
+        Self { narrow: width, wide, from: Arm::Fewer, steps, fewer_rate: rate, more_rate: 0.0 }
     }
 
-    fn width(&self, side: Side) -> usize {
+    fn width(&self, side: Arm) -> usize {
         match side {
-            Side::Narrow => self.narrow,
-            Side::Wide => self.wide,
+            Arm::Fewer => self.narrow,
+            Arm::More => self.wide,
         }
     }
 
     /// Ends the present step, which had this rate. Returns the winner if the trial is decided.
-    fn end_step(&mut self, rate: f64) -> Option<Side> {
+    fn end_step(&mut self, rate: f64) -> Option<Arm> {
         let (step, left) = self.steps.split_first()?;
         match step {
-            Side::Narrow => self.narrow_rate = self.narrow_rate.min(rate),
-            Side::Wide => self.wide_rate = self.wide_rate.max(rate),
+            Arm::Fewer => self.fewer_rate = self.fewer_rate.min(rate),
+            Arm::More => self.more_rate = self.more_rate.max(rate),
         }
         self.steps = left;
-        if self.narrow_rate < self.wide_rate * WIDTH_GAIN {
-            return Some(Side::Wide);
+        if self.fewer_rate < self.more_rate * WIDTH_GAIN {
+            return Some(Arm::More);
         }
-        left.is_empty().then_some(Side::Narrow)
+        left.is_empty().then_some(Arm::Fewer)
     }
 }
 
@@ -173,12 +173,12 @@ struct Window {
 
 /// The counts of a window.
 #[derive(Clone, Copy, Debug)]
-struct Past {
+struct WindowResult {
     counts: Counts,
     millis: f64,
 }
 
-impl Past {
+impl WindowResult {
     fn per_ms(&self, count: u64) -> f64 {
         count as f64 / self.millis
     }
@@ -200,10 +200,10 @@ impl Past {
 
 /// The state of the adaptation. See the [module](self).
 #[derive(Debug)]
-pub(super) struct Width {
+pub(super) struct AdaptiveProcs {
     limit: usize,
     width: usize,
-    phase: Phase,
+    phase: TrialState,
     window: Window,
     /// Consecutive windows that gave cause for a trial, and the best rate of them.
     doubts: u32,
@@ -216,12 +216,12 @@ pub(super) struct Width {
     hold: Duration,
 }
 
-impl Width {
+impl AdaptiveProcs {
     pub(super) fn new(limit: usize) -> Self {
         Self {
             limit,
             width: limit,
-            phase: Phase::Settled { rate: 0.0 },
+            phase: TrialState::Settled { rate: 0.0 },
             window: Window::default(),
             doubts: 0,
             doubtful_rate: 0.0,
@@ -257,7 +257,7 @@ impl Width {
 
     fn end_window(&mut self, now: u64, sample: &Sample) {
         let counts = sample.counts.since(&self.window.counts);
-        let past = Past { counts, millis: (now - self.window.since) as f64 / 1e6 };
+        let past = WindowResult { counts, millis: (now - self.window.since) as f64 / 1e6 };
         let first = self.window.seen == 0;
         self.window.since = now;
         self.window.counts = sample.counts;
@@ -266,8 +266,8 @@ impl Width {
             return;
         }
         match self.phase {
-            Phase::Settled { rate } => self.look(now, sample, &past, rate),
-            Phase::Trial(trial) => {
+            TrialState::Settled { rate } => self.consider_trial(now, sample, &past, rate),
+            TrialState::Trial(trial) => {
                 self.window.best = self.window.best.max(past.rate());
                 if self.window.seen > WIDTH_WINDOWS {
                     self.end_step(now, trial);
@@ -278,7 +278,7 @@ impl Width {
 
     /// Starts a trial if there is cause, or makes all Ps active if the rate is less than half of
     /// `settled`, the rate of the last trial.
-    fn look(&mut self, now: u64, sample: &Sample, past: &Past, settled: f64) {
+    fn consider_trial(&mut self, now: u64, sample: &Sample, past: &WindowResult, settled: f64) {
         let narrow = self.width < self.limit;
         if narrow && sample.waiting && past.rate() * 2.0 < settled {
             return self.give_up(now);
@@ -300,11 +300,11 @@ impl Width {
     /// Continues with the number of Ps of the next step.
     fn go_on(&mut self, trial: Trial) {
         if let Some(step) = trial.steps.first() {
-            self.run_with(trial.width(*step), Phase::Trial(trial));
+            self.run_with(trial.width(*step), TrialState::Trial(trial));
         }
     }
 
-    fn run_with(&mut self, width: usize, phase: Phase) {
+    fn run_with(&mut self, width: usize, phase: TrialState) {
         self.width = width;
         self.phase = phase;
         (self.doubts, self.doubtful_rate) = (0, 0.0);
@@ -316,25 +316,25 @@ impl Width {
     fn end_step(&mut self, now: u64, mut trial: Trial) {
         let Some(winner) = trial.end_step(self.window.best) else { return self.go_on(trial) };
         match (winner, trial.from) {
-            (Side::Narrow, Side::Wide) => (self.rest, self.hold) = (WIDTH_REST, WIDTH_REST),
-            (Side::Narrow, Side::Narrow) => self.hold = (2 * self.hold).min(WIDTH_REST_MAX),
-            (Side::Wide, Side::Wide) => self.rest = (2 * self.rest).min(WIDTH_REST_MAX),
-            (Side::Wide, Side::Narrow) => self.hold = WIDTH_REST,
+            (Arm::Fewer, Arm::More) => (self.rest, self.hold) = (WIDTH_REST, WIDTH_REST),
+            (Arm::Fewer, Arm::Fewer) => self.hold = (2 * self.hold).min(WIDTH_REST_MAX),
+            (Arm::More, Arm::More) => self.rest = (2 * self.rest).min(WIDTH_REST_MAX),
+            (Arm::More, Arm::Fewer) => self.hold = WIDTH_REST,
         }
         self.hold_until = now + clock::nanos(self.hold);
         let rate = match winner {
             // No ban: still fewer Ps may be better.
-            Side::Narrow => trial.narrow_rate,
-            Side::Wide => {
+            Arm::Fewer => trial.fewer_rate,
+            Arm::More => {
                 self.rest_until = now + clock::nanos(self.rest);
-                trial.wide_rate
+                trial.more_rate
             }
         };
         self.settle(trial.width(winner), rate);
     }
 
     fn settle(&mut self, width: usize, rate: f64) {
-        self.run_with(width, Phase::Settled { rate });
+        self.run_with(width, TrialState::Settled { rate });
     }
 
     /// Makes all Ps active at once.
@@ -352,7 +352,7 @@ mod tests {
 
     /// A runtime whose throughput for each number of Ps is known.
     struct Fake {
-        width: Width,
+        width: AdaptiveProcs,
         now: u64,
         sample: Sample,
         wasteful: bool,
@@ -363,7 +363,7 @@ mod tests {
             let counts = Counts::default();
             let sample =
                 Sample { counts, limit, width: limit, running: limit, stuck: false, waiting: true };
-            Self { width: Width::new(limit), now: 1000 * MS, sample, wasteful: true }
+            Self { width: AdaptiveProcs::new(limit), now: 1000 * MS, sample, wasteful: true }
         }
 
         /// Makes a round a millisecond later, with this amount of work done.

@@ -1,10 +1,10 @@
 //! What the thread of a long poll does: it computes, it is blocked, or it waits for a CPU.
 
 use super::Sysmon;
-use super::suspect::{Sight, Suspect};
+use super::suspect::{Activity, ThreadActivity};
 use crate::observe::stall::StallKind;
 use crate::p::{P, PStatus};
-use crate::sys::thread_state::{self, Sleep};
+use crate::sys::thread_state::{self, ThreadSleep};
 use crate::tuning::{PROGRESS_CPU, SYSMON_MAX_NAP, SYSMON_NAP};
 use crate::util::clock;
 use std::time::Duration;
@@ -33,16 +33,17 @@ impl Sysmon {
         let cpu = thread_state::cpu(thread)?;
         let suspect = &mut self.seen[number].poll.suspect;
         let first = suspect.is_none();
-        let suspect = suspect.get_or_insert_with(|| Suspect::new(now, cpu));
-        let stalls = match suspect.look(now, cpu, || thread_state::sleep(thread)) {
-            Sight::Awake { .. } if first => false,
-            Sight::Awake { cpu: used } => {
+        let suspect = suspect.get_or_insert_with(|| ThreadActivity::new(now, cpu));
+        let stalls = match suspect.check(now, cpu, || thread_state::sleep(thread)) {
+            Activity::Awake { .. } if first => false,
+            Activity::Awake { cpu: used } => {
                 // First, because it remembers the time of the request.
-                let computes = self.is_deaf(number, p, cpu) && used >= clock::nanos(patience);
+                let computes =
+                    self.ignores_preempt(number, p, cpu) && used >= clock::nanos(patience);
                 return computes.then_some(StallKind::Computing);
             }
-            Sight::Asleep { why: Sleep::Lock, .. } => self.is_locked(number, p, cpu, now),
-            Sight::Asleep { time, .. } => time >= clock::nanos(SYSMON_NAP),
+            Activity::Asleep { why: ThreadSleep::Lock, .. } => self.is_locked(number, p, cpu, now),
+            Activity::Asleep { time, .. } => time >= clock::nanos(SYSMON_NAP),
         };
         stalls.then_some(StallKind::Blocked)
     }
@@ -52,7 +53,7 @@ impl Sysmon {
         let locked = self.seen[number].poll.locked.as_ref().filter(|locked| locked.cpu == cpu);
         if let Some(locked) = locked {
             let long = now - locked.since >= clock::nanos(SYSMON_MAX_NAP);
-            return long && !is_any_starved(&locked.others);
+            return long && !lock_holder_may_starve(&locked.others);
         }
         let others = self.others(p);
         self.seen[number].poll.locked = Some(Locked { cpu, since: now, others });
@@ -68,10 +69,10 @@ impl Sysmon {
     }
 
     /// Whether the thread has computed on for a while after the request to yield.
-    fn is_deaf(&mut self, number: usize, p: &P, cpu: u64) -> bool {
+    fn ignores_preempt(&mut self, number: usize, p: &P, cpu: u64) -> bool {
         let asked = &mut self.seen[number].poll.asked;
         let since = *asked.get_or_insert(cpu);
-        if !p.is_overtime() {
+        if !p.preempt_requested() {
             *asked = None;
         }
         asked.is_some() && cpu.saturating_sub(since) >= clock::nanos(PROGRESS_CPU)
@@ -80,11 +81,11 @@ impl Sysmon {
 
 /// Whether one of the threads waits for a CPU and has used too little CPU time since to release a
 /// lock.
-fn is_any_starved(others: &[(u32, u64)]) -> bool {
+fn lock_holder_may_starve(others: &[(u32, u64)]) -> bool {
     let is_starved = |thread, before| {
         let used = thread_state::cpu(thread)?.saturating_sub(before);
         let little = used < clock::nanos(PROGRESS_CPU);
-        Some(little && thread_state::sleep(thread)? == Sleep::No)
+        Some(little && thread_state::sleep(thread)? == ThreadSleep::No)
     };
     others.iter().any(|(thread, before)| is_starved(*thread, *before) == Some(true))
 }

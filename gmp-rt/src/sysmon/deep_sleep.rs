@@ -2,7 +2,7 @@
 //!
 //! Sysmon is in deep sleep while no P runs. The thread that takes the first P must ensure that
 //! sysmon wakes. It does so before its first poll, because that may block. Often all Ps are idle
-//! again before a woken thread would run. So the thread sets an [`Alarm`]. If all Ps are idle again
+//! again before a woken thread would run. So the thread sets an [`TimerFd`]. If all Ps are idle again
 //! before it expires, and an M waits for the next timer, the last M cancels it ([`SysmonState`]). If
 //! goroutines run only now and then, sysmon does not wake at all.
 //!
@@ -19,7 +19,7 @@ use crate::m::note::Note;
 use crate::prim::AtomicBool;
 use crate::prim::Ordering::Relaxed;
 use crate::prim::fixed::OnceLock;
-use crate::sys::timerfd::Alarm;
+use crate::sys::timerfd::TimerFd;
 use crate::tuning::{SYSMON_MAX_NAP, SYSMON_WAKE_LATE, SYSMON_WAKE_SOON};
 use crate::util::clock;
 use std::time::Duration;
@@ -77,7 +77,7 @@ pub(crate) enum IdleTime {
 /// may begin a poll that blocks, and this thread may lose its CPU: so the alarm is set before.
 #[derive(Debug)]
 pub(crate) struct DeepSleep {
-    alarm: Option<Alarm>,
+    alarm: Option<TimerFd>,
     /// Sysmon's note, if there is no alarm. Set before sysmon sleeps.
     note: OnceLock<Note>,
     /// [`SysmonState::may_be_late`] of the state. Written under its lock.
@@ -86,7 +86,7 @@ pub(crate) struct DeepSleep {
 
 impl DeepSleep {
     pub(crate) fn new() -> Self {
-        Self { alarm: Alarm::new(), note: OnceLock::new(), is_late: AtomicBool::new(false) }
+        Self { alarm: TimerFd::new(), note: OnceLock::new(), is_late: AtomicBool::new(false) }
     }
 
     /// Prepares the deep sleep. Called by sysmon.

@@ -16,11 +16,11 @@ use super::away::Away;
 use super::{Marks, Sysmon};
 use crate::g::GoId;
 use crate::observe::stall::StallKind;
-use crate::p::blocking_calls::Call;
+use crate::p::blocking_calls::CallCount;
 use crate::p::{P, PStatus};
 use crate::sched::Sched;
 use crate::sched::pause;
-use crate::sys::thread_state::{self, Sleep};
+use crate::sys::thread_state::{self, ThreadSleep};
 use crate::tuning::SLICE;
 use crate::util::clock;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ const VISIT: Duration = SLICE;
 /// that wait for a timer, an event or an outside thread. Without pauses it is also limited to one
 /// for each P.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Hog {
+pub(super) struct CpuBoundPoll {
     pub(super) goid: GoId,
     /// Which poll it is.
     pub(super) polls: u64,
@@ -58,9 +58,9 @@ struct HandedOff {
     p: Arc<P>,
     polls: u64,
     poll_since: u64,
-    call: Call,
+    call: CallCount,
     /// If it was handed off because it computes, or was found to compute later.
-    hog: Option<Hog>,
+    hog: Option<CpuBoundPoll>,
     /// If it was handed off because it blocked.
     away: Option<Away>,
 }
@@ -87,7 +87,7 @@ impl HandedOff {
     /// Returns when the next visit is due.
     fn visit_at(&self, now: u64) -> u64 {
         match self.hog {
-            Some(Hog { report: Report::Due, .. }) => self.poll_since + clock::nanos(SLICE),
+            Some(CpuBoundPoll { report: Report::Due, .. }) => self.poll_since + clock::nanos(SLICE),
             _ => now + clock::nanos(VISIT),
         }
     }
@@ -115,7 +115,7 @@ impl HandedOff {
 
     /// Has the thread paused if it was blocked at the hand-off and computes now.
     fn mark_if_computes(&mut self, sched: &Arc<Sched>, now: u64) {
-        if self.hog.is_some() || self.call.is_under_way() || !pause::is_on(sched) {
+        if self.hog.is_some() || self.call.in_progress() || !pause::is_on(sched) {
             return;
         }
         if self.away.is_some_and(|away| now < away.check_at) {
@@ -125,8 +125,9 @@ impl HandedOff {
         let Some(cpu) = thread_state::cpu(p.thread()) else { return };
         let away = self.away.get_or_insert_with(|| Away::new(cpu, now));
         // If the OS does not say, it counts as awake: it has used CPU time.
-        let is_awake =
-            || !matches!(thread_state::sleep(p.thread()), Some(Sleep::Call | Sleep::Lock));
+        let is_awake = || {
+            !matches!(thread_state::sleep(p.thread()), Some(ThreadSleep::Call | ThreadSleep::Lock))
+        };
         if !away.check(cpu, now, is_awake) {
             return;
         }
@@ -142,7 +143,7 @@ impl HandedOff {
         if is_marked {
             pause::call(sched);
             // The stall was reported at the hand-off.
-            self.hog = Some(Hog { goid, polls: self.polls, report: Report::Made });
+            self.hog = Some(CpuBoundPoll { goid, polls: self.polls, report: Report::Made });
         }
     }
 }
@@ -168,7 +169,7 @@ impl HandedOffs {
 
     /// Whether a poll may still become a stall, which only sysmon notices.
     pub(super) fn has_report_due(&self) -> bool {
-        let is_due = |hog: Hog| hog.report == Report::Due;
+        let is_due = |hog: CpuBoundPoll| hog.report == Report::Due;
         self.all.iter().any(|handed_off| handed_off.is_hog() && handed_off.hog.is_some_and(is_due))
     }
 
@@ -205,7 +206,7 @@ impl Sysmon {
     }
 
     /// Takes over the P that sysmon itself has handed off. `hog` is its poll, if it computes.
-    pub(super) fn note_own_hand_off(&mut self, p: &P, hog: Option<Hog>, now: u64) {
+    pub(super) fn note_own_hand_off(&mut self, p: &P, hog: Option<CpuBoundPoll>, now: u64) {
         self.note_hand_offs(now);
         let is_p = |handed_off: &&mut HandedOff| std::ptr::eq(&*handed_off.p, p);
         if let Some(handed_off) = self.handed_off.all.iter_mut().rev().find(is_p) {
@@ -216,7 +217,7 @@ impl Sysmon {
     }
 
     /// Visits the handed-off Ps if that is due.
-    pub(super) fn look_at_handed_off(&mut self, now: u64) {
+    pub(super) fn visit_handed_off(&mut self, now: u64) {
         if self.handed_off.all.is_empty() || now < self.handed_off.visit_at {
             return;
         }

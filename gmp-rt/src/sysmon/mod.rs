@@ -4,12 +4,12 @@
 //! Sysmon has no P and runs no goroutine. In each round it checks every P that is in the same poll
 //! as in the round before. It
 //!
-//! - asks for a yield if a poll lasts for a slice ([`P::ask_yield`]),
-//! - asks for an overdue service ([`P::ask_attention`]),
+//! - asks for a yield if a poll lasts for a slice ([`P::request_preempt`]),
+//! - asks for an overdue service ([`P::request_service`]),
 //! - hands off a P whose M is in a marked blocking call, if work waits for the P, or after 10 ms,
 //! - hands off a P whose M is stuck in an unmarked poll, if work waits that no other P can do:
 //!   after 100 µs if the thread sleeps in a system call, after a millisecond if it sleeps for a
-//!   lock, after 5 ms of CPU time if it computes (1 ms if a timer or an event waits, see [`Hog`]).
+//!   lock, after 5 ms of CPU time if it computes (1 ms if a timer or an event waits, see [`CpuBoundPoll`]).
 //!   It never hands off a P whose thread only waits for a CPU,
 //! - has the thread of a handed-off P paused if it computes ([`handed_off`]),
 //! - wakes a thief for a `runnext` that its M does not reach, or for queued work while a P is idle,
@@ -38,14 +38,14 @@ pub(crate) mod deep_sleep;
 mod handed_off;
 mod suspect;
 
-use self::adapt::{Counts, Sample, Width};
+use self::adapt::{AdaptiveProcs, Counts, Sample};
 use self::classify::Locked;
-use self::handed_off::{HandedOffs, Hog, Report};
-use self::suspect::Suspect;
+use self::handed_off::{CpuBoundPoll, HandedOffs, Report};
+use self::suspect::ThreadActivity;
 use crate::observe::deadlock::Verdict;
 use crate::observe::schedtrace::Trace;
 use crate::observe::stall::StallKind;
-use crate::p::blocking_calls::Call;
+use crate::p::blocking_calls::CallCount;
 use crate::p::{P, PStatus};
 use crate::sched::Sched;
 use crate::sched::idle::IdleLists;
@@ -54,7 +54,7 @@ use crate::sched::ps::PsView;
 use crate::sched::shutdown::LateReaps;
 use crate::sched::wake::Started;
 use crate::sys::own_threads::OwnThread;
-use crate::sys::thread_state::{self, Sleep};
+use crate::sys::thread_state::{self, ThreadSleep};
 use crate::throw::AbortOnUnwind;
 use crate::tuning::{
     COMPUTING_AFTER, PROGRESS_CPU, SLICE, SLOW_CHECK, SYSMON_BUSY_NAP, SYSMON_MAX_NAP, SYSMON_NAP,
@@ -81,7 +81,7 @@ struct Seen {
 /// What sysmon remembers of a long poll.
 #[derive(Clone, Debug, Default)]
 struct PollSeen {
-    suspect: Option<Suspect>,
+    suspect: Option<ThreadActivity>,
     /// If the thread was seen asleep for a lock.
     locked: Option<Locked>,
     /// The CPU time of the thread at the first check after the request to yield.
@@ -93,7 +93,7 @@ struct PollSeen {
 struct Marks {
     polls: u64,
     poll_since: u64,
-    call: Call,
+    call: CallCount,
     call_since: u64,
     services: u64,
     /// When a service was last seen, or asked for.
@@ -140,7 +140,7 @@ pub(super) fn sysmon_main(sched: Arc<Sched>) {
         sysmon.trace.print_if_due(&sysmon.sched, clock::now());
         if long_idle && !sysmon.handed_off.has_report_due() {
             if verdict != Verdict::Reported {
-                verdict = sysmon.sched.check_dead();
+                verdict = sysmon.sched.checkdead();
             }
             // A trace has lines also while nothing runs.
             let is_traced = !sysmon.sched.config.trace.every.is_zero();
@@ -177,7 +177,7 @@ pub(super) struct Sysmon {
     idle_after: Duration,
     /// Until then all naps are short, because a poll that blocked is often followed by another.
     watch_until: u64,
-    width: Width,
+    width: AdaptiveProcs,
     late_reaps: LateReaps,
 }
 
@@ -193,7 +193,7 @@ impl Sysmon {
             procs_read: clock::now(),
             idle_after: SYSMON_NAP,
             watch_until: 0,
-            width: Width::new(sched.max_procs()),
+            width: AdaptiveProcs::new(sched.max_procs()),
             late_reaps: LateReaps::default(),
             sched,
         }
@@ -248,18 +248,18 @@ impl Sysmon {
         if sched.has_queued() || (0..self.ps.len()).any(|number| self.has_stale_work(number)) {
             sched.wakep();
         }
-        self.look_at_width(now);
+        self.adapt_procs(now);
         for number in 0..self.ps.len() {
             let Some(p) = self.ps.get(number).cloned() else { continue };
-            match self.look(number, &p, now) {
+            match self.retake(number, &p, now) {
                 Round::Acted => round = Round::Acted,
                 Round::Watching if round == Round::Quiet => round = Round::Watching,
                 Round::Watching | Round::Quiet => {}
             }
         }
-        self.look_at_handed_off(now);
-        self.look_at_timers(now);
-        self.look_at_net(now);
+        self.visit_handed_off(now);
+        self.rescue_timers(now);
+        self.rescue_netpoll(now);
         self.late_reaps.round(&sched, now);
         if now - self.procs_read >= clock::nanos(SLOW_CHECK) {
             self.procs_read = now;
@@ -306,7 +306,7 @@ impl Sysmon {
     }
 
     /// Changes the number of running Ps if that increases throughput.
-    fn look_at_width(&mut self, now: u64) {
+    fn adapt_procs(&mut self, now: u64) {
         let sched = self.sched.clone();
         if !sched.config.adaptive {
             return;
@@ -363,11 +363,12 @@ impl Sysmon {
         let cpu = thread_state::cpu(p.thread());
         let Some(before) = std::mem::replace(&mut seen.cpu, cpu) else { return false };
         let used = cpu.map_or(0, |cpu| cpu.saturating_sub(before));
-        used >= clock::nanos(PROGRESS_CPU) || thread_state::sleep(p.thread()) != Some(Sleep::No)
+        used >= clock::nanos(PROGRESS_CPU)
+            || thread_state::sleep(p.thread()) != Some(ThreadSleep::No)
     }
 
     /// Wakes an M for timers that are overdue. Fires them itself if no M can be started.
-    fn look_at_timers(&self, now: u64) {
+    fn rescue_timers(&self, now: u64) {
         let next = self.sched.next_timer();
         if next.saturating_add(clock::nanos(SYSMON_NAP)) > now {
             return;
@@ -382,7 +383,7 @@ impl Sysmon {
 
     /// Sends an M with an idle P to a netpoller that no M has polled for a while. Polls it itself
     /// if no M can be started.
-    fn look_at_net(&mut self, now: u64) {
+    fn rescue_netpoll(&mut self, now: u64) {
         let sched = &self.sched;
         let Some(netpoll) = sched.net.in_use() else { return };
         let mut is_polled = sched.net.is_awaited();
@@ -409,7 +410,7 @@ impl Sysmon {
         }
     }
 
-    fn look(&mut self, number: usize, p: &Arc<P>, now: u64) -> Round {
+    fn retake(&mut self, number: usize, p: &Arc<P>, now: u64) -> Round {
         let polls = p.counters.polls.get();
         let call = p.calls.get();
         let seen = &mut self.seen[number];
@@ -419,20 +420,20 @@ impl Sysmon {
             (marks.call, marks.call_since) = (call, now);
         }
         let is_running = p.status() == PStatus::Running;
-        let is_in_poll = is_running && !call.is_under_way();
+        let is_in_poll = is_running && !call.in_progress();
         let services = p.counters.services.get();
         if marks.services != services {
             (marks.services, marks.service_since) = (services, now);
         } else if is_in_poll && now - marks.service_since >= clock::nanos(SYSMON_MAX_NAP) {
             marks.service_since = now;
-            p.ask_attention();
+            p.request_service();
         }
         if marks.polls != polls {
             let is_slow = polls - marks.polls == 1;
             (marks.polls, marks.poll_since) = (polls, now);
             seen.poll = PollSeen::default();
             if is_slow && is_in_poll && self.is_wanted(p, now) {
-                self.begin_watch(number, p, now);
+                self.begin_classify(number, p, now);
                 return Round::Watching;
             }
             return Round::Quiet;
@@ -441,25 +442,25 @@ impl Sysmon {
         // hand-off.
         if is_in_poll && now - marks.poll_since >= clock::nanos(SLICE) {
             p.note_long_poll(marks.poll_since);
-            p.ask_yield();
+            p.request_preempt();
         }
         let marks = *marks;
         match is_running {
-            true if is_in_poll => self.look_at_poll(number, p, marks, now),
-            true if same_call => self.look_at_call(p, marks, now),
+            true if is_in_poll => self.retake_poll(number, p, marks, now),
+            true if same_call => self.retake_syscall(p, marks, now),
             true | false => Round::Quiet,
         }
     }
 
     /// Reads the CPU time of a thread whose poll has just begun. The next round then knows whether
     /// the thread has run since.
-    fn begin_watch(&mut self, number: usize, p: &P, now: u64) {
+    fn begin_classify(&mut self, number: usize, p: &P, now: u64) {
         let cpu = thread_state::cpu(p.thread());
-        self.seen[number].poll.suspect = cpu.map(|cpu| Suspect::new(now, cpu));
+        self.seen[number].poll.suspect = cpu.map(|cpu| ThreadActivity::new(now, cpu));
     }
 
     /// Checks a marked blocking call that was under way in the last round.
-    fn look_at_call(&self, p: &P, marks: Marks, now: u64) -> Round {
+    fn retake_syscall(&self, p: &P, marks: Marks, now: u64) -> Round {
         let long = now - marks.call_since >= clock::nanos(SLICE);
         let stuck = || p.calls.get() == marks.call;
         if (long || self.is_wanted(p, now)) && self.sched.handoffp(p, stuck) {
@@ -469,7 +470,7 @@ impl Sysmon {
     }
 
     /// Checks an unmarked poll that was under way in the last round.
-    fn look_at_poll(&mut self, number: usize, p: &P, marks: Marks, now: u64) -> Round {
+    fn retake_poll(&mut self, number: usize, p: &P, marks: Marks, now: u64) -> Round {
         let stuck = now - marks.poll_since;
         if p.goid() == 0 {
             return Round::Quiet;
@@ -486,7 +487,7 @@ impl Sysmon {
         let (long, wanted) = (stuck >= clock::nanos(SLICE), self.is_wanted(p, now));
         let patience = if wanted && self.is_urgent(now) {
             // A poll that uses channels yields at its next operation; one that computes does not.
-            p.ask_yield();
+            p.request_preempt();
             SYSMON_MAX_NAP
         } else {
             COMPUTING_AFTER
@@ -497,7 +498,8 @@ impl Sysmon {
             return Round::Quiet;
         }
         let Some(kind) = kind else {
-            let in_call = self.seen[number].poll.suspect.as_ref().is_some_and(Suspect::is_in_call);
+            let in_call =
+                self.seen[number].poll.suspect.as_ref().is_some_and(ThreadActivity::is_in_call);
             return if in_call { Round::Watching } else { Round::Quiet };
         };
         let goid = p.goid();
@@ -525,13 +527,13 @@ impl Sysmon {
         if report == Report::Made && wanted {
             self.sched.stalls.report(p, goid, kind, Duration::from_nanos(stuck));
         }
-        let hog = computes.then_some(Hog { goid, polls: marks.polls, report });
+        let hog = computes.then_some(CpuBoundPoll { goid, polls: marks.polls, report });
         self.note_own_hand_off(p, hog, now);
         Round::Acted
     }
 
     /// Whether a goroutine that a timer, an event or an outside thread woke waits, and a P may be
-    /// handed off early for it: see [`Hog`].
+    /// handed off early for it: see [`CpuBoundPoll`].
     fn is_urgent(&self, now: u64) -> bool {
         let waits = self.sched.next_timer() <= now
             || !self.sched.inbox.is_empty()

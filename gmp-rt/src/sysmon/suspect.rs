@@ -6,7 +6,7 @@
 //! has to run before it can sleep. But in a virtual machine a short run may not count, if the host
 //! took that time. So sysmon reads the state again every [`RECHECK`].
 
-use crate::sys::thread_state::Sleep;
+use crate::sys::thread_state::ThreadSleep;
 use crate::tuning::SYSMON_MAX_NAP;
 use crate::util::clock;
 use std::time::Duration;
@@ -16,74 +16,74 @@ const RECHECK: Duration = SYSMON_MAX_NAP;
 
 /// What sysmon knows of such a thread. See the [module](self).
 #[derive(Clone, Debug)]
-pub(super) struct Suspect {
+pub(super) struct ThreadActivity {
     /// CPU time at the first check.
     first_cpu: u64,
     /// CPU time at the last check.
     cpu: u64,
     /// When the clock was first seen at `cpu`.
     since: u64,
-    does: Does,
+    does: LastState,
 }
 
 /// What the thread does while its clock does not move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Does {
+enum LastState {
     /// Not known: the thread has run since the last check.
     Unknown,
     /// It waits for a CPU. Its state was read at the time `at`.
     Waits { at: u64 },
     /// It sleeps.
-    Sleeps(Sleep),
+    Sleeps(ThreadSleep),
 }
 
 /// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sight {
+pub(super) enum Activity {
     /// The thread runs or waits for a CPU, and has used this CPU time since the first check.
     Awake { cpu: u64 },
     /// The thread sleeps, and has not run for this time.
-    Asleep { why: Sleep, time: u64 },
+    Asleep { why: ThreadSleep, time: u64 },
 }
 
-impl Suspect {
-    /// Begins the checks of a thread that has used `cpu` at the time `now`. A call of `look`
+impl ThreadActivity {
+    /// Begins the checks of a thread that has used `cpu` at the time `now`. A call of `check`
     /// follows.
     pub(super) fn new(now: u64, cpu: u64) -> Self {
-        Self { first_cpu: cpu, cpu, since: now, does: Does::Unknown }
+        Self { first_cpu: cpu, cpu, since: now, does: LastState::Unknown }
     }
 
     /// Checks the thread. `sleep` returns whether it sleeps; `None` if the OS does not say, as
     /// without free descriptors or without `/proc`. A clock that stands still then counts as a sleep
     /// for a lock, which has to last longer than a sleep in a call.
-    pub(super) fn look(
+    pub(super) fn check(
         &mut self,
         now: u64,
         cpu: u64,
-        sleep: impl FnOnce() -> Option<Sleep>,
-    ) -> Sight {
-        let awake = Sight::Awake { cpu: cpu.saturating_sub(self.first_cpu) };
+        sleep: impl FnOnce() -> Option<ThreadSleep>,
+    ) -> Activity {
+        let awake = Activity::Awake { cpu: cpu.saturating_sub(self.first_cpu) };
         if self.cpu != cpu {
-            (self.cpu, self.since, self.does) = (cpu, now, Does::Unknown);
+            (self.cpu, self.since, self.does) = (cpu, now, LastState::Unknown);
             return awake;
         }
-        if let Does::Waits { at } = self.does
+        if let LastState::Waits { at } = self.does
             && now - at < clock::nanos(RECHECK)
         {
             return awake;
         }
-        let why = sleep().unwrap_or(Sleep::Lock);
-        if why == Sleep::No {
-            self.does = Does::Waits { at: now };
+        let why = sleep().unwrap_or(ThreadSleep::Lock);
+        if why == ThreadSleep::No {
+            self.does = LastState::Waits { at: now };
             return awake;
         }
-        self.does = Does::Sleeps(why);
-        Sight::Asleep { why, time: now - self.since }
+        self.does = LastState::Sleeps(why);
+        Activity::Asleep { why, time: now - self.since }
     }
 
     /// Whether the last check found the thread asleep in a system call.
     pub(super) fn is_in_call(&self) -> bool {
-        self.does == Does::Sleeps(Sleep::Call)
+        self.does == LastState::Sleeps(ThreadSleep::Call)
     }
 }
 
@@ -91,58 +91,67 @@ impl Suspect {
 mod tests {
     use super::*;
 
-    fn asleep(why: Sleep, time: u64) -> Sight {
-        Sight::Asleep { why, time }
+    fn asleep(why: ThreadSleep, time: u64) -> Activity {
+        Activity::Asleep { why, time }
     }
 
-    fn unasked() -> Option<Sleep> {
+    fn unasked() -> Option<ThreadSleep> {
         panic!("a clock that moves, or a wait for a CPU, tells enough")
     }
 
     #[test]
     fn one_sleep_is_measured_from_the_look_before_it() {
-        let mut suspect = Suspect::new(10, 5);
-        assert_eq!(suspect.look(10, 5, || Some(Sleep::Call)), asleep(Sleep::Call, 0));
+        let mut suspect = ThreadActivity::new(10, 5);
+        assert_eq!(suspect.check(10, 5, || Some(ThreadSleep::Call)), asleep(ThreadSleep::Call, 0));
         assert!(suspect.is_in_call());
-        assert_eq!(suspect.look(110, 5, || Some(Sleep::Call)), asleep(Sleep::Call, 100));
+        assert_eq!(
+            suspect.check(110, 5, || Some(ThreadSleep::Call)),
+            asleep(ThreadSleep::Call, 100)
+        );
         // The thread has run for a moment: this is another sleep.
-        assert_eq!(suspect.look(210, 6, unasked), Sight::Awake { cpu: 1 });
+        assert_eq!(suspect.check(210, 6, unasked), Activity::Awake { cpu: 1 });
         assert!(!suspect.is_in_call());
-        assert_eq!(suspect.look(310, 6, || Some(Sleep::Lock)), asleep(Sleep::Lock, 100));
+        assert_eq!(
+            suspect.check(310, 6, || Some(ThreadSleep::Lock)),
+            asleep(ThreadSleep::Lock, 100)
+        );
     }
 
     #[test]
     fn who_waits_for_a_cpu_is_asked_once() {
-        let mut suspect = Suspect::new(10, 5);
-        assert_eq!(suspect.look(10, 5, || Some(Sleep::No)), Sight::Awake { cpu: 0 });
-        assert_eq!(suspect.look(20, 5, unasked), Sight::Awake { cpu: 0 });
-        assert_eq!(suspect.look(30, 9, unasked), Sight::Awake { cpu: 4 });
-        assert_eq!(suspect.look(40, 9, || Some(Sleep::Call)), asleep(Sleep::Call, 10));
+        let mut suspect = ThreadActivity::new(10, 5);
+        assert_eq!(suspect.check(10, 5, || Some(ThreadSleep::No)), Activity::Awake { cpu: 0 });
+        assert_eq!(suspect.check(20, 5, unasked), Activity::Awake { cpu: 0 });
+        assert_eq!(suspect.check(30, 9, unasked), Activity::Awake { cpu: 4 });
+        assert_eq!(suspect.check(40, 9, || Some(ThreadSleep::Call)), asleep(ThreadSleep::Call, 10));
     }
 
     #[test]
     fn who_was_woken_and_has_not_run_does_not_sleep() {
-        let mut suspect = Suspect::new(10, 5);
-        assert_eq!(suspect.look(10, 5, || Some(Sleep::Call)), asleep(Sleep::Call, 0));
-        assert_eq!(suspect.look(500, 5, || Some(Sleep::No)), Sight::Awake { cpu: 0 });
-        assert_eq!(suspect.look(600, 5, unasked), Sight::Awake { cpu: 0 });
+        let mut suspect = ThreadActivity::new(10, 5);
+        assert_eq!(suspect.check(10, 5, || Some(ThreadSleep::Call)), asleep(ThreadSleep::Call, 0));
+        assert_eq!(suspect.check(500, 5, || Some(ThreadSleep::No)), Activity::Awake { cpu: 0 });
+        assert_eq!(suspect.check(600, 5, unasked), Activity::Awake { cpu: 0 });
     }
 
     #[test]
     fn a_sleep_is_noticed_although_the_clock_did_not_move_since_a_wait_for_a_cpu() {
-        let mut suspect = Suspect::new(10, 5);
-        assert_eq!(suspect.look(10, 5, || Some(Sleep::No)), Sight::Awake { cpu: 0 });
+        let mut suspect = ThreadActivity::new(10, 5);
+        assert_eq!(suspect.check(10, 5, || Some(ThreadSleep::No)), Activity::Awake { cpu: 0 });
         let later = 10 + clock::nanos(RECHECK);
-        assert_eq!(suspect.look(later - 1, 5, unasked), Sight::Awake { cpu: 0 });
+        assert_eq!(suspect.check(later - 1, 5, unasked), Activity::Awake { cpu: 0 });
         let time = later - 10;
-        assert_eq!(suspect.look(later, 5, || Some(Sleep::Call)), asleep(Sleep::Call, time));
+        assert_eq!(
+            suspect.check(later, 5, || Some(ThreadSleep::Call)),
+            asleep(ThreadSleep::Call, time)
+        );
     }
 
     #[test]
     fn a_state_that_the_os_does_not_say_counts_as_a_sleep_for_a_lock() {
-        let mut suspect = Suspect::new(10, 5);
-        assert_eq!(suspect.look(10, 5, || None), asleep(Sleep::Lock, 0));
-        assert_eq!(suspect.look(110, 5, || None), asleep(Sleep::Lock, 100));
-        assert_eq!(suspect.look(210, 6, unasked), Sight::Awake { cpu: 1 });
+        let mut suspect = ThreadActivity::new(10, 5);
+        assert_eq!(suspect.check(10, 5, || None), asleep(ThreadSleep::Lock, 0));
+        assert_eq!(suspect.check(110, 5, || None), asleep(ThreadSleep::Lock, 100));
+        assert_eq!(suspect.check(210, 6, unasked), Activity::Awake { cpu: 1 });
     }
 }

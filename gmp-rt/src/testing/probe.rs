@@ -17,7 +17,7 @@ use crate::sched::goid;
 use crate::sched::local::Local;
 use crate::sched::ps::PsView;
 use crate::sched::steal::Progress;
-use crate::sched::submit::Gmp;
+use crate::sched::submit::GmpSchedule;
 use crate::sched::worker::Worker;
 use crate::sysmon::Sysmon;
 use crate::util::clock;
@@ -37,7 +37,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 pub(crate) fn unqueued() -> GRef {
     let ids = Ids::new(goid::single(), NO_RUNTIME);
     let origin = Origin::site_only(Location::caller());
-    cell::spawn::<_, Gmp>(async {}, Birth { ids, parent: 0, origin }).gp
+    cell::spawn::<_, GmpSchedule>(async {}, Birth { ids, parent: 0, origin }).gp
 }
 
 /// An M with a P that has no work, beside Ps that run.
@@ -90,7 +90,7 @@ impl Probe {
     fn with_worker<R>(&self, f: impl FnOnce(&mut Worker<'_>) -> R) -> R {
         let (local, ps) = (&self.local, self.ps.take());
         let (ready, progress) = (Ready::default(), Progress::default());
-        let mut worker = Worker { local, token: None, ready, ps, progress, patience: 1 };
+        let mut worker = Worker { local, token: None, ready, ps, progress, spin_rounds: 1 };
         let result = f(&mut worker);
         self.ps.replace(worker.ps);
         result

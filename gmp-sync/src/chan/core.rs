@@ -35,7 +35,7 @@
 //! - I2: it is accessed only under the channel's lock (`shared`).
 //! - I3: a closed channel has no waiters.
 
-use super::node::{Parcel, Place, Wait};
+use super::node::{ChanWaiter, NodePlace, Payload};
 use super::permits::Summonses;
 use crate::wait::queue::{Fired, Queue, Verdict};
 use crate::wait::wakers::Wakers;
@@ -43,7 +43,7 @@ use std::collections::VecDeque;
 
 /// Open or closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub(crate) enum ChanPhase {
     Open,
     Closed,
 }
@@ -60,20 +60,20 @@ pub(crate) struct Core<T> {
     /// Slots of the buffer that are reserved for permits without a waiting receiver.
     pub(super) reserved: usize,
     /// Receivers that wait for any sender.
-    pub(super) recvq: Queue<Wait<T>>,
-    pub(super) sendq: Queue<Wait<T>>,
+    pub(super) recvq: Queue<ChanWaiter<T>>,
+    pub(super) sendq: Queue<ChanWaiter<T>>,
     /// Number of handovers: the last sequence number.
     pub(super) turns: u64,
-    pub(super) phase: Phase,
+    pub(super) phase: ChanPhase,
     /// Receivers that wait for a sender with a permit for them.
-    pub(super) promised: Queue<Wait<T>>,
+    pub(super) promised: Queue<ChanWaiter<T>>,
     pub(super) summonses: Summonses,
     /// Sequence numbers of the returned values at the front of the buffer.
     pub(super) returned: VecDeque<u64>,
     /// Listeners of streams.
-    pub(super) streams: Queue<Wait<T>>,
+    pub(super) streams: Queue<ChanWaiter<T>>,
     /// Listeners of sinks.
-    pub(super) sinks: Queue<Wait<T>>,
+    pub(super) sinks: Queue<ChanWaiter<T>>,
     /// Wakers of notified listeners, to be woken after the lock is released.
     pub(super) rung: Wakers,
     pub(super) senders: usize,
@@ -141,7 +141,7 @@ impl<T> Core<T> {
             streams: Queue::default(),
             sinks: Queue::default(),
             rung: Wakers::None,
-            phase: Phase::Open,
+            phase: ChanPhase::Open,
             senders: 1,
             receivers: 1,
         }
@@ -160,7 +160,7 @@ impl<T> Core<T> {
     }
 
     #[inline]
-    fn ring(bells: &mut Queue<Wait<T>>, rung: &mut Wakers) {
+    fn ring(bells: &mut Queue<ChanWaiter<T>>, rung: &mut Wakers) {
         while let Some(((), fired)) = bells.fire_front(|_| ()) {
             rung.push(fired);
         }
@@ -206,7 +206,7 @@ impl<T> Core<T> {
         self.cap
     }
 
-    pub(super) fn phase(&self) -> Phase {
+    pub(super) fn phase(&self) -> ChanPhase {
         self.phase
     }
 
@@ -253,7 +253,7 @@ impl<T> Core<T> {
     /// `Later` sender as summoned.
     // Inlined always: otherwise the copy of `recv` for foreign wakers makes it a call for all.
     #[inline(always)]
-    fn take_from_sender(&mut self, later: OnLater) -> Option<(Parcel<T>, Fired)> {
+    fn take_from_sender(&mut self, later: OnLater) -> Option<(Payload<T>, Fired)> {
         let ((parcel, waker), fired) = self.sendq.fire_first(|wait| {
             match later {
                 OnLater::Stop if wait.is_later() => return Verdict::Stop,
@@ -262,8 +262,8 @@ impl<T> Core<T> {
             }
             wait.win().map(|()| {
                 let parcel = wait.take();
-                if matches!(parcel, Parcel::Later) {
-                    wait.parcel = Parcel::Summons;
+                if matches!(parcel, Payload::Later) {
+                    wait.parcel = Payload::Summons;
                 }
                 (parcel, wait.select_waker())
             })
@@ -300,7 +300,7 @@ impl<T> Core<T> {
     /// Whether there is a value, or a sender that waits, or the channel is closed.
     #[inline(always)]
     pub(super) fn is_readable(&self) -> bool {
-        !self.buf.is_empty() || !self.sendq.is_empty() || self.phase == Phase::Closed
+        !self.buf.is_empty() || !self.sendq.is_empty() || self.phase == ChanPhase::Closed
     }
 
     /// As `take_quickly`, but returns `Ok(None)` if the channel is not readable.
@@ -316,7 +316,7 @@ impl<T> Core<T> {
     #[inline(always)]
     pub(super) fn push_quickly(&mut self, value: T) -> Result<(), T> {
         let nobody = self.recvq.is_empty() && self.promised.is_empty() && self.streams.is_empty();
-        if nobody && self.phase == Phase::Open && self.has_room() {
+        if nobody && self.phase == ChanPhase::Open && self.has_room() {
             // No sequence number: only a value that was handed to a receiver can come back.
             self.buf.push_back(value);
             return Ok(());
@@ -340,12 +340,12 @@ impl<T> Core<T> {
             return Take::Value(value, fired);
         }
         match self.take_from_sender(OnLater::Summon) {
-            Some((Parcel::Value(value), fired)) => Take::Value(value, fired),
+            Some((Payload::Value(value), fired)) => Take::Value(value, fired),
             Some((_, fired)) => {
                 self.summon_for_receiver();
                 Take::Summoned(fired)
             }
-            None if self.phase == Phase::Closed => Take::Closed,
+            None if self.phase == ChanPhase::Closed => Take::Closed,
             None => Take::Empty,
         }
     }
@@ -357,12 +357,12 @@ impl<T> Core<T> {
         }
         let later = if self.may_summon_for_stream() { OnLater::Summon } else { OnLater::Skip };
         match self.take_from_sender(later) {
-            Some((Parcel::Value(value), fired)) => Take::Value(value, fired),
+            Some((Payload::Value(value), fired)) => Take::Value(value, fired),
             Some((_, fired)) => {
                 self.summon_for_slot();
                 Take::Summoned(fired)
             }
-            None if self.phase == Phase::Closed => Take::Closed,
+            None if self.phase == ChanPhase::Closed => Take::Closed,
             None => Take::Empty,
         }
     }
@@ -374,9 +374,9 @@ impl<T> Core<T> {
             return Present::Value(value, fired);
         }
         match self.take_from_sender(later) {
-            Some((Parcel::Value(value), fired)) => Present::Value(value, fired),
+            Some((Payload::Value(value), fired)) => Present::Value(value, fired),
             Some(_) => unreachable!("a sender that was not summoned"),
-            None if self.phase == Phase::Closed => Present::Closed,
+            None if self.phase == ChanPhase::Closed => Present::Closed,
             None if self.sendq.is_empty() => Present::Empty,
             None => Present::Later,
         }
@@ -390,7 +390,7 @@ impl<T> Core<T> {
         }
         match self.take_from_sender(OnLater::Summon) {
             None => Fired::NONE,
-            Some((Parcel::Value(value), fired)) => {
+            Some((Payload::Value(value), fired)) => {
                 self.buf.push_back(value);
                 fired
             }
@@ -404,7 +404,7 @@ impl<T> Core<T> {
     /// Tries to send.
     #[inline]
     pub(crate) fn push(&mut self, value: T) -> Push<T> {
-        if self.phase == Phase::Closed {
+        if self.phase == ChanPhase::Closed {
             return Push::Closed(value);
         }
         let turn = self.next_turn();
@@ -430,13 +430,13 @@ impl<T> Core<T> {
     /// value, so without this both would wait forever on a channel without a buffer.
     pub(super) fn may_send(&mut self) -> bool {
         let wanted = !self.recvq.is_empty() || self.has_room_for_stream();
-        self.phase == Phase::Closed || self.has_room() || wanted
+        self.phase == ChanPhase::Closed || self.has_room() || wanted
     }
 
     /// Sends even without room, for a sink whose `poll_ready` has succeeded. Returns the value if
     /// the channel is closed.
     pub(super) fn force(&mut self, value: T) -> Result<Fired, T> {
-        if self.phase == Phase::Closed {
+        if self.phase == ChanPhase::Closed {
             return Err(value);
         }
         let turn = self.next_turn();
@@ -470,10 +470,10 @@ impl<T> Core<T> {
 
     /// Closes the channel and ends all waits. Returns `None` if it was closed already.
     pub(super) fn close(&mut self) -> Option<Wakers> {
-        if self.phase == Phase::Closed {
+        if self.phase == ChanPhase::Closed {
             return None;
         }
-        self.phase = Phase::Closed;
+        self.phase = ChanPhase::Closed;
         self.drop_permits();
         self.ring_streams();
         self.ring_sinks();
@@ -482,13 +482,13 @@ impl<T> Core<T> {
             while let Some((waker, fired)) = queue.fire_first(|wait| {
                 // A promised receiver is won already.
                 let won = match wait.place {
-                    Place::Promised => Verdict::Fire(()),
-                    Place::Common => wait.win(),
+                    NodePlace::Promised => Verdict::Fire(()),
+                    NodePlace::Common => wait.win(),
                 };
                 won.map(|()| {
                     // A value stays in its node: the sender gets it back.
-                    if !matches!(wait.parcel, Parcel::Value(_)) {
-                        wait.parcel = Parcel::Closed;
+                    if !matches!(wait.parcel, Payload::Value(_)) {
+                        wait.parcel = Payload::Closed;
                     }
                     wait.select_waker()
                 })

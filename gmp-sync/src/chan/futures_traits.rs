@@ -5,10 +5,10 @@
 
 use super::core::{Core, Take};
 use super::lock::Chan;
-use super::node::{Parcel, Wait};
+use super::node::{ChanWaiter, Payload};
 use super::queue::Side;
 use super::{Receiver, SendError, Sender};
-use crate::wait::queue::{Node, State};
+use crate::wait::queue::{Node, NodeState};
 use futures::sink::Sink;
 use futures::stream::{FusedStream, Stream};
 use gmp_rt::task::park::{StorableWaker, WaitReason, note_wait, poll_proceed};
@@ -18,7 +18,7 @@ use std::task::{Context, Poll, ready};
 /// The listener of an end that is used as a stream or sink.
 pub(super) struct Pipe<T> {
     side: Side,
-    bell: Option<Pin<Box<Node<Wait<T>>>>>,
+    bell: Option<Pin<Box<Node<ChanWaiter<T>>>>>,
 }
 
 impl<T> Pipe<T> {
@@ -35,7 +35,8 @@ impl<T> Pipe<T> {
         attempt: impl FnOnce(&mut Core<T>) -> Option<R>,
     ) -> Poll<R> {
         let side = self.side;
-        let bell = self.bell.get_or_insert_with(|| Box::pin(Node::new(Wait::new(Parcel::Nothing))));
+        let bell =
+            self.bell.get_or_insert_with(|| Box::pin(Node::new(ChanWaiter::new(Payload::Nothing))));
         let mut waker = StorableWaker::new(cx.waker());
         let (result, _old) = chan.with(|core| match attempt(core) {
             Some(result) => (Poll::Ready(result), None),
@@ -49,7 +50,7 @@ impl<T> Pipe<T> {
     /// Removes the listener, before the end of the channel is dropped.
     pub(super) fn cancel(&mut self, chan: &Chan<T>) {
         let Some(bell) = &mut self.bell else { return };
-        if bell.state() == State::Queued {
+        if bell.state() == NodeState::Queued {
             // SAFETY: a listener of this side.
             let old = chan.with(|core| unsafe { core.take_off_bell(self.side, bell.as_mut()) });
             drop(old);

@@ -7,7 +7,7 @@
 //!
 //! - I1: `core` is accessed only under `lock`.
 
-use super::core::{Core, Phase};
+use super::core::{ChanPhase, Core};
 use crate::wait::wakers::Wakers;
 use gmp_rt::prim::{AtomicBool, Ordering, RawLock, UnsafeCell};
 use gmp_rt::task::park::StorableWaker;
@@ -67,7 +67,7 @@ impl<T> Chan<T> {
         let chan = Self::new(cap);
         chan.with(|core| {
             core.receivers = 0;
-            core.phase = Phase::Closed;
+            core.phase = ChanPhase::Closed;
         });
         chan
     }

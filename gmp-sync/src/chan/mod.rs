@@ -38,7 +38,7 @@ pub use self::error::{
 pub use self::iter::{IterBlocking, TryIter};
 pub use crate::select::{SelectCase, recv_any, select_cases};
 
-use self::core::Phase;
+use self::core::ChanPhase;
 use self::futures_traits::Pipe;
 use self::lock::Chan;
 use self::queue::Side;
@@ -409,7 +409,7 @@ macro_rules! both_ends {
             /// Whether the channel is closed. It may still hold values.
             #[must_use]
             pub fn is_closed(&self) -> bool {
-                self.chan.with(|core| core.phase() == Phase::Closed)
+                self.chan.with(|core| core.phase() == ChanPhase::Closed)
             }
 
             /// Returns the number of values in the buffer.

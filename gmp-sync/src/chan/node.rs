@@ -6,23 +6,23 @@ use gmp_rt::task::park::StoredWaker;
 use std::ptr::NonNull;
 
 /// The data that a wait keeps in its node.
-pub(crate) struct Wait<T> {
-    pub(super) parcel: Parcel<T>,
+pub(crate) struct ChanWaiter<T> {
+    pub(super) parcel: Payload<T>,
     /// Sequence number of the handover of its value.
     pub(super) turn: u64,
-    claim: Option<Ticket>,
-    pub(super) place: Place,
+    claim: Option<SelectTicket>,
+    pub(super) place: NodePlace,
 }
 
 /// The queue that a receiver's node is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum NodePlace {
     Common,
     Promised,
 }
 
 /// The payload of a node.
-pub(crate) enum Parcel<T> {
+pub(crate) enum Payload<T> {
     /// Nothing: a waiting receiver, or a sender whose value was taken.
     Nothing,
     /// The value, to be sent or received.
@@ -38,19 +38,19 @@ pub(crate) enum Parcel<T> {
 }
 
 /// The case of a select that a node belongs to.
-struct Ticket {
+struct SelectTicket {
     claim: NonNull<Claim>,
     index: u32,
 }
 
 // SAFETY: `Claim` is `Sync`, and outlives its tickets: the select removes its nodes first.
-unsafe impl Send for Ticket {}
+unsafe impl Send for SelectTicket {}
 
-impl<T> Wait<T> {
+impl<T> ChanWaiter<T> {
     /// Creates a wait with `parcel` that belongs to no select.
     #[inline(always)]
-    pub(crate) fn new(parcel: Parcel<T>) -> Self {
-        Self { parcel, turn: 0, claim: None, place: Place::Common }
+    pub(crate) fn new(parcel: Payload<T>) -> Self {
+        Self { parcel, turn: 0, claim: None, place: NodePlace::Common }
     }
 
     /// Makes it case `index` of the select that owns `claim`.
@@ -59,29 +59,29 @@ impl<T> Wait<T> {
     ///
     /// `claim` is not moved while the node of this wait is in a queue.
     pub(crate) unsafe fn enlist(&mut self, claim: &Claim, index: u32) {
-        self.claim = Some(Ticket { claim: NonNull::from(claim), index });
+        self.claim = Some(SelectTicket { claim: NonNull::from(claim), index });
     }
 
     /// Whether it is a sender that does not have its value yet.
     #[inline]
     pub(super) fn is_later(&self) -> bool {
-        matches!(self.parcel, Parcel::Later)
+        matches!(self.parcel, Payload::Later)
     }
 
     /// Takes the payload.
     #[inline]
-    pub(crate) fn take(&mut self) -> Parcel<T> {
-        std::mem::replace(&mut self.parcel, Parcel::Nothing)
+    pub(crate) fn take(&mut self) -> Payload<T> {
+        std::mem::replace(&mut self.parcel, Payload::Nothing)
     }
 
-    pub(crate) fn put(&mut self, parcel: Parcel<T>) {
+    pub(crate) fn put(&mut self, parcel: Payload<T>) {
         self.parcel = parcel;
     }
 
     /// Stores a value that is handed over.
     #[inline]
     pub(super) fn receive(&mut self, value: Option<T>, turn: u64) {
-        self.parcel = value.map_or(Parcel::Nothing, Parcel::Value);
+        self.parcel = value.map_or(Payload::Nothing, Payload::Value);
         self.turn = turn;
     }
 

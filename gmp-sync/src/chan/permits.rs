@@ -1,6 +1,6 @@
 //! Permits: how a sender whose value comes later meets a receiver.
 //!
-//! A send case of a select waits without its value ([`Parcel::Later`]), because the value is moved
+//! A send case of a select waits without its value ([`Payload::Later`]), because the value is moved
 //! only when the case is chosen. Its send has three steps:
 //!
 //! 1. *Summon*. A receiver or a free slot ends the wait of the sender and wakes it. The receiver
@@ -32,8 +32,8 @@
 //! - P1: permits + `unconfirmed` = nodes in `promised` + `reserved`, while the channel is open.
 //! - P2: `unconfirmed` ≤ `outstanding`: for each unconfirmed one a sender is on its way.
 
-use super::core::{Core, Phase};
-use super::node::{Parcel, Place};
+use super::core::{ChanPhase, Core};
+use super::node::{NodePlace, Payload};
 use crate::wait::queue::{Fired, Verdict};
 use crate::wait::wakers::Wakers;
 
@@ -90,13 +90,13 @@ impl<T> Core<T> {
     /// Gets a permit for a sender that is being polled: from a waiting receiver, which then waits
     /// for this sender, from a slot or from a parked stream.
     pub(crate) fn reserve(&mut self) -> Reserve {
-        if self.phase == Phase::Closed {
+        if self.phase == ChanPhase::Closed {
             return Reserve::Closed;
         }
         let promised = self.recvq.move_first(&mut self.promised, |wait| {
             let verdict = wait.win();
             if matches!(verdict, Verdict::Fire(())) {
-                wait.place = Place::Promised;
+                wait.place = NodePlace::Promised;
             }
             verdict
         });
@@ -112,7 +112,7 @@ impl<T> Core<T> {
 
     /// Confirms the summons of a sender.
     pub(crate) fn confirm(&mut self) -> Confirm {
-        if self.phase == Phase::Closed {
+        if self.phase == ChanPhase::Closed {
             return Confirm::Permit;
         }
         self.summonses.outstanding -= 1;
@@ -125,7 +125,7 @@ impl<T> Core<T> {
 
     /// Ends the summons of a sender that is dropped before it confirms.
     pub(super) fn decline(&mut self) -> Wakers {
-        if self.phase == Phase::Closed {
+        if self.phase == ChanPhase::Closed {
             return Wakers::None;
         }
         self.summonses.outstanding -= 1;
@@ -138,7 +138,7 @@ impl<T> Core<T> {
 
     /// Uses a permit. The value comes back if the channel was closed meanwhile.
     pub(crate) fn fulfil(&mut self, value: T) -> Result<Fired, T> {
-        if self.phase == Phase::Closed {
+        if self.phase == ChanPhase::Closed {
             return Err(value);
         }
         let turn = self.next_turn();
@@ -150,7 +150,7 @@ impl<T> Core<T> {
 
     /// Gives a permit back unused.
     pub(crate) fn forfeit(&mut self) -> Wakers {
-        if self.phase == Phase::Closed {
+        if self.phase == ChanPhase::Closed {
             return Wakers::None;
         }
         self.release()
@@ -159,7 +159,7 @@ impl<T> Core<T> {
     /// Releases a receiver or a slot that no sender comes for (P1).
     fn release(&mut self) -> Wakers {
         let again = self.promised.fire_front(|wait| {
-            wait.parcel = Parcel::Again;
+            wait.parcel = Payload::Again;
             wait.select_waker()
         });
         if let Some((waker, fired)) = again {

@@ -1,8 +1,8 @@
 //! Waiting on a channel: joining and leaving its queues, and listeners (bells).
 
 use super::core::Core;
-use super::node::{Parcel, Place, Wait};
-use crate::wait::queue::{Node, Queue, State};
+use super::node::{ChanWaiter, NodePlace, Payload};
+use crate::wait::queue::{Node, NodeState, Queue};
 use crate::wait::wakers::Wakers;
 use gmp_rt::task::park::{StorableWaker, StoredWaker};
 use std::pin::Pin;
@@ -35,13 +35,13 @@ pub(crate) enum Entry {
 
 /// The rest of a cancelled wait, to be [finished](Self::finish) after the lock is released.
 #[must_use = "to be finished after the lock is released"]
-pub(crate) struct Left<T> {
+pub(crate) struct EndedWait<T> {
     wakers: Wakers,
     value: Option<T>,
     waker: Option<StoredWaker>,
 }
 
-impl<T> Left<T> {
+impl<T> EndedWait<T> {
     /// Returns the wakers to wake and the value to drop after the lock is released, for a select's
     /// node.
     pub(crate) fn into_parts(self) -> (Wakers, Option<T>) {
@@ -66,13 +66,13 @@ impl<T> Core<T> {
     #[inline]
     pub(crate) unsafe fn wait_to_receive(
         &mut self,
-        mut node: Pin<&mut Node<Wait<T>>>,
+        mut node: Pin<&mut Node<ChanWaiter<T>>>,
         waker: Option<StoredWaker>,
         summoned: Summoned,
     ) {
         let (queue, place) = match summoned {
-            Summoned::No => (&mut self.recvq, Place::Common),
-            Summoned::Yes => (&mut self.promised, Place::Promised),
+            Summoned::No => (&mut self.recvq, NodePlace::Common),
+            Summoned::Yes => (&mut self.promised, NodePlace::Promised),
         };
         node.as_mut().own(|wait| wait.place = place);
         // SAFETY: guaranteed by the caller.
@@ -89,7 +89,7 @@ impl<T> Core<T> {
     #[inline]
     pub(crate) unsafe fn wait_to_send(
         &mut self,
-        node: Pin<&mut Node<Wait<T>>>,
+        node: Pin<&mut Node<ChanWaiter<T>>>,
         waker: Option<StoredWaker>,
         entry: Entry,
     ) {
@@ -112,11 +112,11 @@ impl<T> Core<T> {
     pub(super) unsafe fn leave_bell(
         &mut self,
         side: Side,
-        mut node: Pin<&mut Node<Wait<T>>>,
+        mut node: Pin<&mut Node<ChanWaiter<T>>>,
         waker: &mut StorableWaker<'_>,
     ) -> Option<StoredWaker> {
         let bells = self.bells(side);
-        if node.state() == State::Queued {
+        if node.state() == NodeState::Queued {
             // SAFETY: queued, so it is among the listeners of this side.
             return unsafe { bells.update(node, waker) };
         }
@@ -138,13 +138,13 @@ impl<T> Core<T> {
     pub(super) unsafe fn take_off_bell(
         &mut self,
         side: Side,
-        node: Pin<&mut Node<Wait<T>>>,
+        node: Pin<&mut Node<ChanWaiter<T>>>,
     ) -> Option<StoredWaker> {
         // SAFETY: guaranteed by the caller.
         unsafe { self.bells(side).remove(node) }
     }
 
-    fn bells(&mut self, side: Side) -> &mut Queue<Wait<T>> {
+    fn bells(&mut self, side: Side) -> &mut Queue<ChanWaiter<T>> {
         match side {
             Side::Stream => &mut self.streams,
             Side::Sink => &mut self.sinks,
@@ -158,7 +158,7 @@ impl<T> Core<T> {
     /// `node` is queued here.
     pub(crate) unsafe fn update(
         &mut self,
-        node: Pin<&mut Node<Wait<T>>>,
+        node: Pin<&mut Node<ChanWaiter<T>>>,
         waker: &mut StorableWaker<'_>,
     ) -> Option<StoredWaker> {
         // Any of the queues will do, because the head and the tail are not accessed.
@@ -171,25 +171,28 @@ impl<T> Core<T> {
     /// # Safety
     ///
     /// `node` is in one of this channel's receiver queues or in none.
-    pub(crate) unsafe fn leave_receiver(&mut self, mut node: Pin<&mut Node<Wait<T>>>) -> Left<T> {
-        let mut left = Left { wakers: Wakers::None, value: None, waker: None };
+    pub(crate) unsafe fn leave_receiver(
+        &mut self,
+        mut node: Pin<&mut Node<ChanWaiter<T>>>,
+    ) -> EndedWait<T> {
+        let mut left = EndedWait { wakers: Wakers::None, value: None, waker: None };
         match node.state() {
-            State::Idle => {}
-            State::Queued => {
+            NodeState::Idle => {}
+            NodeState::Queued => {
                 // SAFETY: the lock is held.
                 let place = unsafe { node.as_mut().locked(|wait| wait.place) };
                 let queue = match place {
-                    Place::Common => &mut self.recvq,
-                    Place::Promised => &mut self.promised,
+                    NodePlace::Common => &mut self.recvq,
+                    NodePlace::Promised => &mut self.promised,
                 };
                 // SAFETY: guaranteed by the caller; the place says which queue.
                 left.waker = unsafe { queue.remove(node) };
-                if place == Place::Promised {
+                if place == NodePlace::Promised {
                     self.leave_promise();
                 }
             }
-            State::Fired => {
-                if let (Parcel::Value(value), turn) = node.own(|wait| (wait.take(), wait.turn)) {
+            NodeState::Fired => {
+                if let (Payload::Value(value), turn) = node.own(|wait| (wait.take(), wait.turn)) {
                     let (fired, value) = self.put_back(value, turn);
                     left.wakers = fired.into();
                     left.value = value;
@@ -205,16 +208,19 @@ impl<T> Core<T> {
     /// # Safety
     ///
     /// `node` is in this channel's queue of senders or in none.
-    pub(crate) unsafe fn leave_sender(&mut self, mut node: Pin<&mut Node<Wait<T>>>) -> Left<T> {
-        let mut left = Left { wakers: Wakers::None, value: None, waker: None };
+    pub(crate) unsafe fn leave_sender(
+        &mut self,
+        mut node: Pin<&mut Node<ChanWaiter<T>>>,
+    ) -> EndedWait<T> {
+        let mut left = EndedWait { wakers: Wakers::None, value: None, waker: None };
         match node.state() {
-            State::Idle => {}
+            NodeState::Idle => {}
             // SAFETY: guaranteed by the caller.
-            State::Queued => left.waker = unsafe { self.sendq.remove(node) },
-            State::Fired => {
-                let summons = node.as_mut().own(|wait| matches!(wait.parcel, Parcel::Summons));
+            NodeState::Queued => left.waker = unsafe { self.sendq.remove(node) },
+            NodeState::Fired => {
+                let summons = node.as_mut().own(|wait| matches!(wait.parcel, Payload::Summons));
                 if summons {
-                    node.own(|wait| wait.parcel = Parcel::Nothing);
+                    node.own(|wait| wait.parcel = Payload::Nothing);
                     left.wakers = self.decline();
                 }
             }

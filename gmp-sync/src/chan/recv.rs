@@ -2,10 +2,10 @@
 
 use super::core::{Core, OnLater, Present, Take};
 use super::lock::{Chan, Locked};
-use super::node::{Parcel, Place, Wait};
+use super::node::{ChanWaiter, NodePlace, Payload};
 use super::queue::Summoned;
 use super::{Receiver, RecvError};
-use crate::wait::queue::{Fired, Node, Spot, State};
+use crate::wait::queue::{Fired, Node, NodeState, Spot};
 use gmp_rt::task::park::{StorableWaker, WaitReason, note_wait, poll_proceed};
 use pin_project_lite::pin_project;
 use std::fmt;
@@ -18,7 +18,7 @@ pin_project! {
     pub struct RecvFut<'a, T> {
         pub(crate) receiver: &'a Receiver<T>,
         #[pin]
-        pub(crate) spot: Spot<Wait<T>>,
+        pub(crate) spot: Spot<ChanWaiter<T>>,
     }
 
     impl<T> PinnedDrop for RecvFut<'_, T> {
@@ -96,9 +96,10 @@ pub(super) enum GaveUp<T> {
 /// # Safety
 ///
 /// The lock of its channel is held.
-unsafe fn is_promised<T>(node: Pin<&mut Node<Wait<T>>>) -> bool {
+unsafe fn is_promised<T>(node: Pin<&mut Node<ChanWaiter<T>>>) -> bool {
     // SAFETY: guaranteed by the caller.
-    node.state() == State::Queued && unsafe { node.locked(|wait| wait.place) } == Place::Promised
+    node.state() == NodeState::Queued
+        && unsafe { node.locked(|wait| wait.place) } == NodePlace::Promised
 }
 
 impl<T> fmt::Debug for RecvFut<'_, T> {
@@ -126,7 +127,7 @@ impl<T> RecvFut<'_, T> {
     ) -> Poll<Result<T, RecvError>> {
         let mut this = self.project();
         let chan = &this.receiver.chan;
-        if this.spot.state() != State::Idle
+        if this.spot.state() != NodeState::Idle
             && let Some(node) = this.spot.as_mut().node()
             && let Some(result) = ready!(poll_waiting(chan, node, cx))
         {
@@ -147,7 +148,7 @@ impl<T> RecvFut<'_, T> {
 #[inline(always)]
 fn take_or_wait<T>(
     locked: Locked<'_, T>,
-    spot: Pin<&mut Spot<Wait<T>>>,
+    spot: Pin<&mut Spot<ChanWaiter<T>>>,
     waker: &mut StorableWaker<'_>,
     cx: &Context<'_>,
 ) -> Poll<Result<T, RecvError>> {
@@ -167,7 +168,7 @@ fn take_or_wait<T>(
             }
             Take::Empty => Summoned::No,
         };
-        let node = spot.make(Wait::new(Parcel::Nothing));
+        let node = spot.make(ChanWaiter::new(Payload::Nothing));
         // SAFETY: pinned in its place; the drop of `RecvFut` calls `cancel`.
         unsafe { core.wait_to_receive(node, Some(waker.store()), summoned) };
         Next::Wait
@@ -184,7 +185,7 @@ fn take_or_wait<T>(
 #[inline(never)]
 fn take_or_wait_foreign<T>(
     locked: Locked<'_, T>,
-    spot: Pin<&mut Spot<Wait<T>>>,
+    spot: Pin<&mut Spot<ChanWaiter<T>>>,
     cx: &Context<'_>,
 ) -> Poll<Result<T, RecvError>> {
     let (mut waker, locked) = locked.prepare_foreign(cx.waker());
@@ -202,14 +203,14 @@ enum Next {
 /// Polls a receive that has waited. `None` if it has to begin again.
 fn poll_waiting<T>(
     chan: &Chan<T>,
-    mut node: Pin<&mut Node<Wait<T>>>,
+    mut node: Pin<&mut Node<ChanWaiter<T>>>,
     cx: &Context<'_>,
 ) -> Poll<Option<Result<T, RecvError>>> {
-    if node.state() == State::Queued {
+    if node.state() == NodeState::Queued {
         let mut waker = StorableWaker::new(cx.waker());
         let old = chan.with(|core| match node.state() {
             // SAFETY: queued, so it is in this channel.
-            State::Queued => Some(unsafe { core.update(node.as_mut(), &mut waker) }),
+            NodeState::Queued => Some(unsafe { core.update(node.as_mut(), &mut waker) }),
             _ => None,
         });
         if old.is_some() {
@@ -222,23 +223,23 @@ fn poll_waiting<T>(
 
 /// Takes what a receive was given. Returns `None` if it was given nothing, or has to begin again.
 #[inline(always)]
-fn take_fired<T>(mut node: Pin<&mut Node<Wait<T>>>) -> Option<Result<T, RecvError>> {
-    if node.state() != State::Fired {
+fn take_fired<T>(mut node: Pin<&mut Node<ChanWaiter<T>>>) -> Option<Result<T, RecvError>> {
+    if node.state() != NodeState::Fired {
         return None;
     }
-    let parcel = node.as_mut().own(Wait::take);
+    let parcel = node.as_mut().own(ChanWaiter::take);
     node.reset();
     match parcel {
-        Parcel::Value(value) => Some(Ok(value)),
-        Parcel::Again => None,
+        Payload::Value(value) => Some(Ok(value)),
+        Payload::Again => None,
         _ => Some(Err(RecvError)),
     }
 }
 
 /// Cancels a receive. A value that it was given goes to the next receive.
 #[inline]
-fn cancel<T>(chan: &Chan<T>, spot: Pin<&mut Spot<Wait<T>>>) {
-    if spot.state() != State::Idle
+fn cancel<T>(chan: &Chan<T>, spot: Pin<&mut Spot<ChanWaiter<T>>>) {
+    if spot.state() != NodeState::Idle
         && let Some(node) = spot.node()
     {
         // SAFETY: this node has been in no other channel's queue.

@@ -1,11 +1,11 @@
 //! Sending: the future of [`Sender::send`], and the permit of a chosen send case.
 
-use super::core::{Phase, Push};
+use super::core::{ChanPhase, Push};
 use super::lock::{Chan, Locked};
-use super::node::{Parcel, Wait};
+use super::node::{ChanWaiter, Payload};
 use super::queue::Entry;
 use super::{SendError, Sender, TrySendError, attempt};
-use crate::wait::queue::{Node, Spot, State};
+use crate::wait::queue::{Node, NodeState, Spot};
 use gmp_rt::task::park::{StorableWaker, WaitReason, note_wait, poll_proceed};
 use pin_project_lite::pin_project;
 use std::fmt;
@@ -21,7 +21,7 @@ pin_project! {
         // Moves into the node when the send begins to wait.
         value: Option<T>,
         #[pin]
-        spot: Spot<Wait<T>>,
+        spot: Spot<ChanWaiter<T>>,
     }
 
     impl<T> PinnedDrop for SendFut<'_, T> {
@@ -50,9 +50,9 @@ impl<'a, T> SendFut<'a, T> {
         let (left, phase) =
             chan.with(|core| (unsafe { core.leave_sender(node.as_mut()) }, core.phase()));
         left.finish();
-        match (node.own(Wait::take), phase) {
-            (Parcel::Value(value), Phase::Open) => Err(TrySendError::Full(value)),
-            (Parcel::Value(value), Phase::Closed) => Err(TrySendError::Closed(value)),
+        match (node.own(ChanWaiter::take), phase) {
+            (Payload::Value(value), ChanPhase::Open) => Err(TrySendError::Full(value)),
+            (Payload::Value(value), ChanPhase::Closed) => Err(TrySendError::Closed(value)),
             _ => Ok(()),
         }
     }
@@ -83,13 +83,13 @@ impl<T> SendFut<'_, T> {
     ) -> Poll<Result<(), SendError<T>>> {
         let mut this = self.project();
         let chan = &this.sender.chan;
-        if this.spot.state() != State::Idle
+        if this.spot.state() != NodeState::Idle
             && let Some(mut node) = this.spot.as_mut().node()
         {
             ready!(poll_waiting(chan, node.as_mut(), cx));
-            return Poll::Ready(match node.own(Wait::take) {
+            return Poll::Ready(match node.own(ChanWaiter::take) {
                 // The value is still there: the channel was closed.
-                Parcel::Value(value) => Err(SendError(value)),
+                Payload::Value(value) => Err(SendError(value)),
                 _ => Ok(()),
             });
         }
@@ -116,14 +116,14 @@ impl<T> SendFut<'_, T> {
 #[inline(always)]
 fn push_or_wait<T>(
     locked: Locked<'_, T>,
-    (value, spot): (T, Pin<&mut Spot<Wait<T>>>),
+    (value, spot): (T, Pin<&mut Spot<ChanWaiter<T>>>),
     waker: &mut StorableWaker<'_>,
     cx: &Context<'_>,
 ) -> Poll<Result<(), SendError<T>>> {
     let chan = locked.chan();
     let pushed = locked.with(|core| match core.push(value) {
         Push::Full(value) => {
-            let node = spot.make(Wait::new(Parcel::Value(value)));
+            let node = spot.make(ChanWaiter::new(Payload::Value(value)));
             // SAFETY: pinned in its place; the drop of `SendFut` calls `cancel`.
             unsafe { core.wait_to_send(node, Some(waker.store()), Entry::Last) };
             None
@@ -147,7 +147,7 @@ fn push_or_wait<T>(
 #[inline(never)]
 fn push_or_wait_foreign<T>(
     locked: Locked<'_, T>,
-    (value, spot): (T, Pin<&mut Spot<Wait<T>>>),
+    (value, spot): (T, Pin<&mut Spot<ChanWaiter<T>>>),
     cx: &Context<'_>,
 ) -> Poll<Result<(), SendError<T>>> {
     let (mut waker, locked) = locked.prepare_foreign(cx.waker());
@@ -157,14 +157,14 @@ fn push_or_wait_foreign<T>(
 /// Polls the wait of a sender until it is fired. The payload says with what.
 fn poll_waiting<T>(
     chan: &Chan<T>,
-    mut node: Pin<&mut Node<Wait<T>>>,
+    mut node: Pin<&mut Node<ChanWaiter<T>>>,
     cx: &Context<'_>,
 ) -> Poll<()> {
-    if node.state() == State::Queued {
+    if node.state() == NodeState::Queued {
         let mut waker = StorableWaker::new(cx.waker());
         let old = chan.with(|core| match node.state() {
             // SAFETY: queued, so it is in this channel.
-            State::Queued => Some(unsafe { core.update(node.as_mut(), &mut waker) }),
+            NodeState::Queued => Some(unsafe { core.update(node.as_mut(), &mut waker) }),
             _ => None,
         });
         if old.is_some() {
@@ -178,8 +178,8 @@ fn poll_waiting<T>(
 
 /// Cancels a send. A value that no receiver took stays in the node.
 #[inline]
-fn cancel<T>(chan: &Chan<T>, spot: Pin<&mut Spot<Wait<T>>>) {
-    if spot.state() != State::Idle
+fn cancel<T>(chan: &Chan<T>, spot: Pin<&mut Spot<ChanWaiter<T>>>) {
+    if spot.state() != NodeState::Idle
         && let Some(node) = spot.node()
     {
         // SAFETY: this node has been in no other channel's queue.

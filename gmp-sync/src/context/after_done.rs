@@ -1,6 +1,6 @@
 //! `AfterDone`: a call that is made when a context has ended.
 
-use super::scope::{Call, Scope};
+use super::scope::{Scope, ScopeCall};
 use gmp_rt::prim::Mutex;
 use std::fmt;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub struct AfterDone {
 
 impl AfterDone {
     /// Registers `call` for the end of `scope`, or makes it now if `scope` has ended.
-    pub(super) fn new(scope: Arc<Scope>, call: Call) -> Self {
+    pub(super) fn new(scope: Arc<Scope>, call: ScopeCall) -> Self {
         let key = match scope.add_call(call) {
             Ok(key) => Some(key),
             Err(call) => {

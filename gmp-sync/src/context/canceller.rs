@@ -1,7 +1,7 @@
 //! `Canceller` and `CancelGuard`: the means to end a context.
 
 use super::error::{Cause, ContextError};
-use super::scope::{End, Scope};
+use super::scope::{Scope, ScopeEnd};
 use std::error::Error;
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ impl Canceller {
     }
 
     pub(crate) fn end(&self, cause: Option<Cause>) {
-        self.scope.end(End::new(ContextError::Cancelled, cause));
+        self.scope.end(ScopeEnd::new(ContextError::Cancelled, cause));
     }
 
     /// Turns it into a guard that ends the context on drop.

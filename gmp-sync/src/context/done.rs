@@ -1,7 +1,7 @@
 //! `Done`: waits for the end of a context.
 
 use super::error::ContextError;
-use super::scope::{Scope, State};
+use super::scope::{Scope, ScopeState};
 use crate::wait::queue::Queue;
 use crate::wait::waiter::{Abandoned, Home, Waiter};
 use crate::wait::wakers::Wakers;
@@ -35,18 +35,18 @@ impl Deref for ScopeRef<'_> {
 // SAFETY: one lock and one queue behind it, both of the scope. The scope is not moved, and lives as
 // long as the reference.
 unsafe impl Home for ScopeRef<'_> {
-    type State = State;
+    type State = ScopeState;
     type Data = ();
 
-    fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> R {
+    fn with<R>(&self, f: impl FnOnce(&mut ScopeState) -> R) -> R {
         Scope::with(self, f)
     }
 
-    fn queue(state: &mut State) -> &mut Queue<()> {
+    fn queue(state: &mut ScopeState) -> &mut Queue<()> {
         state.waiting()
     }
 
-    fn abandoned(&self, _: &mut State, (): &mut (), _: Abandoned) -> Wakers {
+    fn abandoned(&self, _: &mut ScopeState, (): &mut (), _: Abandoned) -> Wakers {
         Wakers::None
     }
 }

@@ -1,14 +1,14 @@
 //! Models of contexts: the end against waits, children, calls, and another end.
 
-use super::scope::{Dependants, End, Scope};
+use super::scope::{Dependants, Scope, ScopeEnd};
 use super::{Context, ContextError};
 use ::loom::future::block_on;
 use ::loom::sync::atomic::{AtomicUsize, Ordering};
 use ::loom::thread;
 use std::sync::Arc;
 
-fn cancelled() -> End {
-    End::new(ContextError::Cancelled, None)
+fn cancelled() -> ScopeEnd {
+    ScopeEnd::new(ContextError::Cancelled, None)
 }
 
 /// Returns a counter and a call that increments it.
@@ -107,7 +107,7 @@ fn loom_parent_and_child_cancelled() {
             let child = child.clone();
             thread::spawn(move || {
                 let before = child.err();
-                child.end(End::new(ContextError::DeadlineExceeded, None));
+                child.end(ScopeEnd::new(ContextError::DeadlineExceeded, None));
                 assert!(before.is_none() || child.err() == before);
             })
         };

@@ -17,7 +17,7 @@ pub use self::canceller::{CancelGuard, Canceller};
 pub use self::error::{Cause, ContextError};
 
 use self::done::{Done, ScopeRef};
-use self::scope::{End, Scope};
+use self::scope::{Scope, ScopeEnd};
 use self::values::Values;
 use std::any::Any;
 use std::error::Error;
@@ -155,7 +155,7 @@ impl Context {
         }
         let scope = Scope::new(self.scope.clone(), Some(deadline));
         if deadline <= Instant::now() {
-            scope.end(End::new(ContextError::DeadlineExceeded, cause));
+            scope.end(ScopeEnd::new(ContextError::DeadlineExceeded, cause));
         } else if scope.err().is_none() {
             scope.set_fuse(cause);
         }
@@ -253,7 +253,7 @@ impl Context {
     /// ```
     #[must_use]
     pub fn cause(&self) -> Option<Cause> {
-        self.scope.as_ref()?.how().map(End::into_cause)
+        self.scope.as_ref()?.how().map(ScopeEnd::into_cause)
     }
 
     /// Waits until the context has ended, and returns why. Waits forever if it never ends.

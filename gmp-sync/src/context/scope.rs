@@ -30,7 +30,7 @@ use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 /// A call that is made once, when a scope ends.
-pub(super) type Call = Box<dyn FnOnce() + Send>;
+pub(super) type ScopeCall = Box<dyn FnOnce() + Send>;
 
 /// Capacity above which an empty slab is replaced by a new one, so that a burst of children does
 /// not keep the memory of a long-lived parent. Chosen.
@@ -44,7 +44,7 @@ pub(super) struct Scope {
     deadline: Option<Instant>,
     /// [`LIVE`], or why it has ended. Written under the lock.
     ended: AtomicU8,
-    state: Mutex<State>,
+    state: Mutex<ScopeState>,
 }
 
 const LIVE: u8 = 0;
@@ -52,14 +52,14 @@ const CANCELED: u8 = 1;
 const DEADLINE_EXCEEDED: u8 = 2;
 
 /// The data that the lock of a scope guards.
-pub(super) struct State {
+pub(super) struct ScopeState {
     life: Life,
     cause: Option<Cause>,
     /// Key of this scope in the parent's slab of children.
     place: Option<usize>,
     fuse: Option<Fuse>,
     children: Slab<Weak<Scope>>,
-    calls: Slab<Call>,
+    calls: Slab<ScopeCall>,
     waiting: Queue<()>,
 }
 
@@ -97,12 +97,12 @@ pub(super) struct Dependants {
 
 /// Why a scope ends.
 #[derive(Clone)]
-pub(super) struct End {
+pub(super) struct ScopeEnd {
     why: ContextError,
     cause: Option<Cause>,
 }
 
-impl End {
+impl ScopeEnd {
     pub(super) fn new(why: ContextError, cause: Option<Cause>) -> Self {
         Self { why, cause }
     }
@@ -118,7 +118,7 @@ impl End {
 #[must_use = "somebody waits for this"]
 struct Aftermath {
     wakers: Wakers,
-    calls: Vec<Call>,
+    calls: Vec<ScopeCall>,
     fuses: Vec<Fuse>,
 }
 
@@ -136,7 +136,7 @@ impl Aftermath {
     }
 }
 
-impl State {
+impl ScopeState {
     pub(super) fn waiting(&mut self) -> &mut Queue<()> {
         &mut self.waiting
     }
@@ -145,7 +145,7 @@ impl State {
         self.life == Life::Live
     }
 
-    fn take_calls(&mut self) -> Slab<Call> {
+    fn take_calls(&mut self) -> Slab<ScopeCall> {
         std::mem::take(&mut self.calls)
     }
 
@@ -166,7 +166,7 @@ impl Scope {
     /// Creates a scope below `parent`, ended if `parent` is. `deadline` is only stored;
     /// [`set_fuse`](Self::set_fuse) sets the timer.
     pub(super) fn new(parent: Option<Arc<Self>>, deadline: Option<Instant>) -> Arc<Self> {
-        let state = State {
+        let state = ScopeState {
             life: Life::Live,
             cause: None,
             place: None,
@@ -195,7 +195,7 @@ impl Scope {
     }
 
     /// Runs `f` under the lock.
-    pub(super) fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> R {
+    pub(super) fn with<R>(&self, f: impl FnOnce(&mut ScopeState) -> R) -> R {
         f(&mut self.state.lock())
     }
 
@@ -215,14 +215,14 @@ impl Scope {
     }
 
     /// Returns why and with which cause it has ended, if it has.
-    pub(super) fn how(&self) -> Option<End> {
+    pub(super) fn how(&self) -> Option<ScopeEnd> {
         let why = self.err()?;
         // Written before `ended`, in the same critical section.
-        Some(End { why, cause: self.with(|state| state.cause.clone()) })
+        Some(ScopeEnd { why, cause: self.with(|state| state.cause.clone()) })
     }
 
     /// Ends the scope and all below it, unless they have ended. On return all of them have ended.
-    pub(super) fn end(self: &Arc<Self>, end: End) {
+    pub(super) fn end(self: &Arc<Self>, end: ScopeEnd) {
         let (mut below, mut after) = (Vec::new(), Aftermath::default());
         self.end_one(&end, &mut below, &mut after);
         let mut next = 0;
@@ -237,7 +237,7 @@ impl Scope {
     }
 
     /// Ends one scope if it is live, and adds its children to `below`.
-    fn end_one(&self, end: &End, below: &mut Vec<Arc<Self>>, after: &mut Aftermath) {
+    fn end_one(&self, end: &ScopeEnd, below: &mut Vec<Arc<Self>>, after: &mut Aftermath) {
         let mut state = self.state.lock();
         if state.life == Life::Ended {
             return;
@@ -287,7 +287,7 @@ impl Scope {
 
     fn light(self: &Arc<Self>, hold: Hold, cause: Option<Cause>) {
         let Some(deadline) = self.deadline else { return };
-        let end = End::new(ContextError::DeadlineExceeded, cause.clone());
+        let end = ScopeEnd::new(ContextError::DeadlineExceeded, cause.clone());
         let left = deadline.saturating_duration_since(Instant::now());
         let timer = match hold {
             Hold::Weak => {
@@ -336,7 +336,7 @@ impl Scope {
 
     /// Adds a call to make when the scope ends. Returns the call as the error if the scope has
     /// ended.
-    pub(super) fn add_call(self: &Arc<Self>, call: Call) -> Result<usize, Call> {
+    pub(super) fn add_call(self: &Arc<Self>, call: ScopeCall) -> Result<usize, ScopeCall> {
         let key = self.with(|state| match state.life {
             Life::Live => Ok(state.calls.insert(call)),
             _ => Err(call),
@@ -346,7 +346,7 @@ impl Scope {
     }
 
     /// Removes a call. Returns `None` if it was made or removed before.
-    pub(super) fn remove_call(self: &Arc<Self>, key: usize) -> Option<Call> {
+    pub(super) fn remove_call(self: &Arc<Self>, key: usize) -> Option<ScopeCall> {
         let call = self.with(|state| {
             let call = state.calls.try_remove(key);
             if state.calls.is_empty() && state.calls.capacity() > ROOMY {

@@ -1,50 +1,50 @@
 //! The two queues of an `ErrGroup`, each as a [`Home`] of waiters. One lock guards both.
 
-use super::Shared;
-use super::state::State;
+use super::ErrGroupShared;
+use super::state::ErrGroupState;
 use crate::wait::queue::Queue;
 use crate::wait::waiter::{Abandoned, Home};
 use crate::wait::wakers::Wakers;
 use std::sync::Arc;
 
 /// The queue of waits for the end of all members.
-pub(super) struct Waiting<E>(pub(super) Arc<Shared<E>>);
+pub(super) struct Waiting<E>(pub(super) Arc<ErrGroupShared<E>>);
 
 /// The queue of waits for a place below the limit.
-pub(super) struct Starting<E>(pub(super) Arc<Shared<E>>);
+pub(super) struct Starting<E>(pub(super) Arc<ErrGroupShared<E>>);
 
 // SAFETY: one lock, and always the same of the two queues behind it; both live in the `Arc`.
 unsafe impl<E> Home for Waiting<E> {
-    type State = State<E>;
+    type State = ErrGroupState<E>;
     type Data = ();
 
-    fn with<R>(&self, f: impl FnOnce(&mut State<E>) -> R) -> R {
+    fn with<R>(&self, f: impl FnOnce(&mut ErrGroupState<E>) -> R) -> R {
         self.0.with(f)
     }
 
-    fn queue(state: &mut State<E>) -> &mut Queue<()> {
+    fn queue(state: &mut ErrGroupState<E>) -> &mut Queue<()> {
         &mut state.waiting
     }
 
-    fn abandoned(&self, _: &mut State<E>, (): &mut (), _: Abandoned) -> Wakers {
+    fn abandoned(&self, _: &mut ErrGroupState<E>, (): &mut (), _: Abandoned) -> Wakers {
         Wakers::None
     }
 }
 
 // SAFETY: as above, with the other queue.
 unsafe impl<E> Home for Starting<E> {
-    type State = State<E>;
+    type State = ErrGroupState<E>;
     type Data = ();
 
-    fn with<R>(&self, f: impl FnOnce(&mut State<E>) -> R) -> R {
+    fn with<R>(&self, f: impl FnOnce(&mut ErrGroupState<E>) -> R) -> R {
         self.0.with(f)
     }
 
-    fn queue(state: &mut State<E>) -> &mut Queue<()> {
+    fn queue(state: &mut ErrGroupState<E>) -> &mut Queue<()> {
         &mut state.starting
     }
 
-    fn abandoned(&self, state: &mut State<E>, (): &mut (), how: Abandoned) -> Wakers {
+    fn abandoned(&self, state: &mut ErrGroupState<E>, (): &mut (), how: Abandoned) -> Wakers {
         match how {
             Abandoned::Queued => Wakers::None,
             // It was given a place.

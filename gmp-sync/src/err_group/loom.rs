@@ -2,7 +2,7 @@
 
 use super::ErrGroup;
 use super::homes::Starting;
-use super::state::State;
+use super::state::ErrGroupState;
 use crate::wait::waiter::Waiter;
 use ::loom::future::block_on;
 use ::loom::thread;
@@ -10,7 +10,7 @@ use std::future::poll_fn;
 use std::ops::ControlFlow;
 use std::pin::pin;
 
-fn enter(state: &mut State<()>) -> ControlFlow<()> {
+fn enter(state: &mut ErrGroupState<()>) -> ControlFlow<()> {
     if state.try_enter() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
@@ -21,17 +21,17 @@ fn loom_place_of_a_dropped_start() {
     ::loom::model(|| {
         let group = ErrGroup::<()>::new();
         group.set_limit(1);
-        assert!(group.shared.with(State::try_enter));
+        assert!(group.shared.with(ErrGroupState::try_enter));
         let leaving = {
             let shared = group.shared.clone();
-            thread::spawn(move || shared.with(State::leave).wake_all())
+            thread::spawn(move || shared.with(ErrGroupState::leave).wake_all())
         };
         let shared = group.shared.clone();
         let starting = thread::spawn(move || {
             let cx = std::task::Context::from_waker(std::task::Waker::noop());
             let mut dropped = Box::pin(Waiter::new(Starting(shared.clone()), ()));
             if dropped.as_mut().poll_wait(&cx, |state, ()| enter(state)).is_ready() {
-                shared.with(State::leave).wake_all();
+                shared.with(ErrGroupState::leave).wake_all();
             }
             drop(dropped);
             block_on(async {
@@ -39,7 +39,7 @@ fn loom_place_of_a_dropped_start() {
                 poll_fn(|cx| waiter.as_mut().poll_wait(cx, |state, ()| enter(state))).await;
                 waiter.reset();
             });
-            shared.with(State::leave).wake_all();
+            shared.with(ErrGroupState::leave).wake_all();
         });
         leaving.join().unwrap();
         starting.join().unwrap();

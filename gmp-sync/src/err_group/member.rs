@@ -1,6 +1,6 @@
 //! `Seat`: a member's place in its group, given back however the member ends.
 
-use super::Shared;
+use super::ErrGroupShared;
 use super::error::GroupError;
 use futures::FutureExt;
 use std::panic::{AssertUnwindSafe, resume_unwind};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// A place in a group. If it is dropped while its member is unfinished, the group has failed.
 pub(super) struct Seat<E> {
-    shared: Arc<Shared<E>>,
+    shared: Arc<ErrGroupShared<E>>,
     end: Unfinished,
 }
 
@@ -22,7 +22,7 @@ enum Unfinished {
 
 impl<E> Seat<E> {
     /// Creates a seat for a place that is already counted.
-    pub(super) fn new(shared: Arc<Shared<E>>) -> Self {
+    pub(super) fn new(shared: Arc<ErrGroupShared<E>>) -> Self {
         Self { shared, end: Unfinished::Yes }
     }
 

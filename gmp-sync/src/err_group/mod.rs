@@ -19,7 +19,7 @@ pub use self::error::GroupError;
 
 use self::homes::{Starting, Waiting};
 use self::member::Seat;
-use self::state::State;
+use self::state::ErrGroupState;
 use crate::context::{Canceller, Cause, Context};
 use crate::wait::waiter::{Ended, Waiter};
 use gmp_rt::prim::Mutex;
@@ -70,11 +70,11 @@ use std::task::{Poll, ready};
 /// ```
 #[doc(alias("errgroup", "TryJoinSet"))]
 pub struct ErrGroup<E> {
-    shared: Arc<Shared<E>>,
+    shared: Arc<ErrGroupShared<E>>,
 }
 
-struct Shared<E> {
-    state: Mutex<State<E>>,
+struct ErrGroupShared<E> {
+    state: Mutex<ErrGroupState<E>>,
     ender: Option<Ender<E>>,
 }
 
@@ -85,8 +85,8 @@ struct Ender<E> {
     cause_of: fn(GroupError<E>) -> Cause,
 }
 
-impl<E> Shared<E> {
-    fn with<R>(&self, f: impl FnOnce(&mut State<E>) -> R) -> R {
+impl<E> ErrGroupShared<E> {
+    fn with<R>(&self, f: impl FnOnce(&mut ErrGroupState<E>) -> R) -> R {
         f(&mut self.state.lock())
     }
 
@@ -142,7 +142,7 @@ impl<E: Send + Sync + 'static> ErrGroup<E> {
     }
 
     fn with_ender(ender: Option<Ender<E>>) -> Self {
-        Self { shared: Arc::new(Shared { state: Mutex::new(State::new()), ender }) }
+        Self { shared: Arc::new(ErrGroupShared { state: Mutex::new(ErrGroupState::new()), ender }) }
     }
 
     /// Starts a member: at once if the limit allows it, otherwise when the returned future is
@@ -158,7 +158,7 @@ impl<E: Send + Sync + 'static> ErrGroup<E> {
     where
         F: Future<Output = Result<(), E>> + Send + 'static,
     {
-        let rest = match self.shared.with(State::try_enter) {
+        let rest = match self.shared.with(ErrGroupState::try_enter) {
             true => {
                 self.start(future);
                 None
@@ -192,7 +192,7 @@ impl<E: Send + Sync + 'static> ErrGroup<E> {
     where
         F: Future<Output = Result<(), E>> + Send + 'static,
     {
-        if !self.shared.with(State::try_enter) {
+        if !self.shared.with(ErrGroupState::try_enter) {
             return Err(future);
         }
         self.start(future);

@@ -8,7 +8,7 @@ use crate::wait::queue::Queue;
 use crate::wait::wakers::Wakers;
 
 /// The data that the lock of a group guards.
-pub(super) struct State<E> {
+pub(super) struct ErrGroupState<E> {
     /// Running members, and places that were given to members about to start.
     pub(super) active: usize,
     limit: Option<usize>,
@@ -19,7 +19,7 @@ pub(super) struct State<E> {
     pub(super) starting: Queue<()>,
 }
 
-impl<E> State<E> {
+impl<E> ErrGroupState<E> {
     pub(super) fn new() -> Self {
         let (waiting, starting) = (Queue::default(), Queue::default());
         Self { active: 0, limit: None, first: None, waiting, starting }

@@ -12,7 +12,7 @@ fn a_start_dropped_at_every_moment() {
         for given in [true, false] {
             let group = ErrGroup::<()>::new();
             group.set_limit(1);
-            assert!(group.shared.with(super::State::try_enter));
+            assert!(group.shared.with(super::ErrGroupState::try_enter));
             let mut dropped = Box::pin(group.go(pending()));
             let mut next = Box::pin(group.go(ready(Ok(()))));
             for _ in 0..polls {
@@ -20,11 +20,11 @@ fn a_start_dropped_at_every_moment() {
             }
             assert!(next.as_mut().poll(&mut cx).is_pending());
             if given {
-                group.shared.with(super::State::leave).wake_all();
+                group.shared.with(super::ErrGroupState::leave).wake_all();
                 drop(dropped);
             } else {
                 drop(dropped);
-                group.shared.with(super::State::leave).wake_all();
+                group.shared.with(super::ErrGroupState::leave).wake_all();
             }
             assert!(next.as_mut().poll(&mut cx).is_ready());
             group.wait_blocking().unwrap();
@@ -41,18 +41,18 @@ fn a_wait_dropped_at_every_moment() {
     for polls in 0..3 {
         for ended in [true, false] {
             let group = ErrGroup::<()>::new();
-            assert!(group.shared.with(super::State::try_enter));
+            assert!(group.shared.with(super::ErrGroupState::try_enter));
             let (mut dropped, mut stays) = (Box::pin(group.wait()), Box::pin(group.wait()));
             for _ in 0..polls {
                 assert!(dropped.as_mut().poll(&mut cx).is_pending());
             }
             assert!(stays.as_mut().poll(&mut cx).is_pending());
             if ended {
-                group.shared.with(super::State::leave).wake_all();
+                group.shared.with(super::ErrGroupState::leave).wake_all();
                 drop(dropped);
             } else {
                 drop(dropped);
-                group.shared.with(super::State::leave).wake_all();
+                group.shared.with(super::ErrGroupState::leave).wake_all();
             }
             assert!(stays.as_mut().poll(&mut cx).is_ready());
             drop(stays);
@@ -74,7 +74,7 @@ impl Drop for ActiveAtDrop {
 #[test]
 fn a_member_that_never_ran_drops_its_future_before_it_leaves() {
     let group = ErrGroup::<()>::new();
-    assert!(group.shared.with(super::State::try_enter));
+    assert!(group.shared.with(super::ErrGroupState::try_enter));
     let (tx, rx) = std::sync::mpsc::channel();
     let noted = ActiveAtDrop(group.clone(), tx);
     let future = async move {

@@ -42,11 +42,11 @@ use std::task::{Context, Poll, ready};
 /// ```
 pub struct Barrier {
     size: usize,
-    state: Mutex<State>,
+    state: Mutex<BarrierState>,
 }
 
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct BarrierState {
     /// Goroutines that have arrived in this round. All of them are in the queue.
     come: usize,
     waiting: Queue<()>,
@@ -57,7 +57,7 @@ impl Barrier {
         /// Creates a barrier for `size` goroutines. With 0 or 1 no goroutine waits.
         #[must_use]
         pub const fn new(size: usize) -> Self {
-            Self { size, state: Mutex::new(State { come: 0, waiting: Queue::new() }) }
+            Self { size, state: Mutex::new(BarrierState { come: 0, waiting: Queue::new() }) }
         }
     }
 
@@ -80,7 +80,7 @@ impl Barrier {
     }
 
     /// Counts one arrival. Returns the wakers of the round as `Break` if it was the last.
-    fn come(&self, state: &mut State) -> ControlFlow<Wakers> {
+    fn come(&self, state: &mut BarrierState) -> ControlFlow<Wakers> {
         if state.come + 1 < self.size {
             state.come += 1;
             return ControlFlow::Continue(());
@@ -103,18 +103,18 @@ impl fmt::Debug for Barrier {
 
 // SAFETY: one lock, one queue behind it.
 unsafe impl Home for Barrier {
-    type State = State;
+    type State = BarrierState;
     type Data = ();
 
-    fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> R {
+    fn with<R>(&self, f: impl FnOnce(&mut BarrierState) -> R) -> R {
         f(&mut self.state.lock())
     }
 
-    fn queue(state: &mut State) -> &mut Queue<()> {
+    fn queue(state: &mut BarrierState) -> &mut Queue<()> {
         &mut state.waiting
     }
 
-    fn abandoned(&self, state: &mut State, (): &mut (), how: Abandoned) -> Wakers {
+    fn abandoned(&self, state: &mut BarrierState, (): &mut (), how: Abandoned) -> Wakers {
         if how == Abandoned::Queued {
             state.come -= 1;
         }
@@ -125,11 +125,11 @@ unsafe impl Home for Barrier {
 /// The result of a [`Barrier::wait`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BarrierWaitResult {
-    role: Role,
+    role: BarrierRole,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
+enum BarrierRole {
     Leader,
     Other,
 }
@@ -138,7 +138,7 @@ impl BarrierWaitResult {
     /// Whether this goroutine arrived last. Each round has one leader.
     #[must_use]
     pub fn is_leader(&self) -> bool {
-        self.role == Role::Leader
+        self.role == BarrierRole::Leader
     }
 }
 
@@ -166,11 +166,11 @@ impl Future for BarrierWait<'_> {
             }
             Poll::Ready(Ended::AtOnce(wakers)) => {
                 wakers.wake_all();
-                Role::Leader
+                BarrierRole::Leader
             }
             Poll::Ready(Ended::Fired) => {
                 waiter.reset();
-                Role::Other
+                BarrierRole::Other
             }
         };
         Poll::Ready(BarrierWaitResult { role })

@@ -44,7 +44,7 @@
 
 use crate::const_fn::const_fn;
 use crate::tuning::STARVING_AFTER;
-use crate::wait::queue::{Fired, Queue, State};
+use crate::wait::queue::{Fired, NodeState, Queue};
 use crate::wait::waiter::{Abandoned, End, Home, Waiter};
 use crate::wait::wakers::Wakers;
 use gmp_rt::prim::fixed::OnceLock;
@@ -69,20 +69,20 @@ const WAITERS: u32 = 8;
 #[derive(Debug)]
 pub(crate) struct RawMutex {
     word: AtomicU32,
-    waiting: Mutex<Queue<Wait>>,
+    waiting: Mutex<Queue<MutexWait>>,
 }
 
 /// The data of a waiter.
 #[derive(Debug)]
-pub(crate) struct Wait {
+pub(crate) struct MutexWait {
     /// When it began to wait for the first time.
     since: Option<Instant>,
-    gave: Gave,
+    gave: MutexGrant,
 }
 
 /// What a waiter was fired with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Gave {
+enum MutexGrant {
     /// Permission and duty to try again: the waiter owns [`WOKEN`].
     Look,
     /// The lock.
@@ -186,15 +186,15 @@ impl RawMutex {
     ///
     /// A cancelled wait calls this too. Then another goroutine may have taken the lock meanwhile,
     /// and that goroutine's unlock serves the waiter.
-    fn next(&self, queue: &mut Queue<Wait>) -> Fired {
+    fn next(&self, queue: &mut Queue<MutexWait>) -> Fired {
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
             if word & LOCKED != 0 || !wakes(word) {
                 return Fired::NONE;
             }
             let (gave, bit) = match word & STARVING {
-                0 => (Gave::Look, WOKEN),
-                _ => (Gave::Lock, LOCKED),
+                0 => (MutexGrant::Look, WOKEN),
+                _ => (MutexGrant::Lock, LOCKED),
             };
             // Done before the node is fired, because its owner may unlock from then on.
             // Acquire: pairs with `unlock`, on behalf of the waiter.
@@ -211,7 +211,7 @@ impl RawMutex {
     }
 
     /// Fires the first waiter with `gave`, which is already set in the word.
-    fn give(&self, queue: &mut Queue<Wait>, gave: Gave) -> Fired {
+    fn give(&self, queue: &mut Queue<MutexWait>, gave: MutexGrant) -> Fired {
         let fired = queue.fire_front(|wait| {
             wait.gave = gave;
             wait.since
@@ -222,7 +222,7 @@ impl RawMutex {
         };
         if queue.is_empty() {
             self.nobody_waits();
-        } else if gave == Gave::Lock && !is_starving(since, prim::now()) {
+        } else if gave == MutexGrant::Lock && !is_starving(since, prim::now()) {
             // Relaxed: concerns only the queue, whose lock is held.
             self.word.fetch_and(!STARVING, Ordering::Relaxed);
         }
@@ -322,29 +322,34 @@ pub(crate) struct At<P>(P);
 
 // SAFETY: one lock, one queue behind it, not moved (contract of `AsRaw`).
 unsafe impl<P: AsRaw> Home for At<P> {
-    type State = Queue<Wait>;
-    type Data = Wait;
+    type State = Queue<MutexWait>;
+    type Data = MutexWait;
 
-    fn with<R>(&self, f: impl FnOnce(&mut Queue<Wait>) -> R) -> R {
+    fn with<R>(&self, f: impl FnOnce(&mut Queue<MutexWait>) -> R) -> R {
         f(&mut self.0.raw().waiting.lock())
     }
 
-    fn queue(state: &mut Queue<Wait>) -> &mut Queue<Wait> {
+    fn queue(state: &mut Queue<MutexWait>) -> &mut Queue<MutexWait> {
         state
     }
 
-    fn abandoned(&self, queue: &mut Queue<Wait>, wait: &mut Wait, how: Abandoned) -> Wakers {
+    fn abandoned(
+        &self,
+        queue: &mut Queue<MutexWait>,
+        wait: &mut MutexWait,
+        how: Abandoned,
+    ) -> Wakers {
         let raw = self.0.raw();
         match (how, wait.gave) {
             (Abandoned::Queued, _) if queue.is_empty() => raw.nobody_waits(),
             (Abandoned::Queued, _) => {}
             // Relaxed: this waiter wrote nothing under the lock, and `WOKEN` concerns only the
             // queue.
-            (Abandoned::Fired, Gave::Look) => {
+            (Abandoned::Fired, MutexGrant::Look) => {
                 raw.word.fetch_and(!WOKEN, Ordering::Relaxed);
             }
             // Release: pairs with `take` and `next`; passes on what the handover acquired.
-            (Abandoned::Fired, Gave::Lock) => {
+            (Abandoned::Fired, MutexGrant::Lock) => {
                 raw.word.fetch_sub(LOCKED, Ordering::Release);
             }
         }
@@ -422,22 +427,22 @@ impl<P: AsRaw> RawLock<P> {
             if at.raw().spin(&mut woken).is_break() {
                 return Poll::Ready(());
             }
-            let wait = Wait { since: None, gave: Gave::Look };
+            let wait = MutexWait { since: None, gave: MutexGrant::Look };
             slot.set(Some(Waiter::new(At(at), wait)));
         }
         let Some(mut waiter) = slot.as_pin_mut() else { return Poll::Pending };
-        if waiter.state() == State::Queued {
+        if waiter.state() == NodeState::Queued {
             // Ready if it was fired meanwhile; otherwise pending with this waker.
             let waits = |_: &_, _: &mut _, _: &mut _| ControlFlow::<()>::Continue(());
             ready!(waiter.as_mut().poll_wait_at(End::Back, waker, waits));
         }
         let mut end = End::Back;
-        if waiter.state() == State::Fired {
+        if waiter.state() == NodeState::Fired {
             let gave = waiter.as_mut().own(|wait| wait.gave);
             waiter.as_mut().reset();
             woken = Woken::Mine;
             end = End::Front;
-            if gave == Gave::Lock || waiter.home().0.raw().spin(&mut woken).is_break() {
+            if gave == MutexGrant::Lock || waiter.home().0.raw().spin(&mut woken).is_break() {
                 return Poll::Ready(());
             }
         }

@@ -60,12 +60,12 @@ const MAX_READERS: usize = usize::MAX / READER / 2;
 pub(crate) struct RawRwLock {
     writers: RawMutex,
     word: AtomicUsize,
-    state: Mutex<State>,
+    state: Mutex<RwLockState>,
 }
 
 /// The wait queues.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct RwLockState {
     /// Readers that wait for the writer to unlock.
     blocked: Queue<()>,
     /// The writer that waits for readers to unlock.
@@ -81,7 +81,7 @@ impl RawRwLock {
     const_fn! {
         /// Creates an unlocked lock.
         pub(crate) const fn new() -> Self {
-            let state = State { blocked: Queue::new(), writer: Queue::new() };
+            let state = RwLockState { blocked: Queue::new(), writer: Queue::new() };
             Self {
                 writers: RawMutex::new(),
                 word: AtomicUsize::new(0),
@@ -138,19 +138,19 @@ impl RawRwLock {
     /// Releases the read lock, and wakes the writer if it waits for this reader.
     #[inline]
     pub(crate) fn read_unlock(&self) {
-        if self.leave() == Left::Last {
+        if self.leave() == Unlocked::Last {
             self.wake_writer();
         }
     }
 
     #[inline]
-    fn leave(&self) -> Left {
+    fn leave(&self) -> Unlocked {
         // Release: pairs with `announce`, `try_write`, `readers_left` and `let_writer_in`.
         let before = self.word.fetch_sub(READER, Ordering::Release);
         debug_assert!(readers(before) > 0, "sync: RUnlock of unlocked RWMutex");
         match before & WRITER != 0 && readers(before) == 1 {
-            true => Left::Last,
-            false => Left::Others,
+            true => Unlocked::Last,
+            false => Unlocked::Others,
         }
     }
 
@@ -161,7 +161,7 @@ impl RawRwLock {
     }
 
     /// Fires the waiting writer, if there is one and no reader has the lock.
-    fn let_writer_in(&self, state: &mut State) -> Fired {
+    fn let_writer_in(&self, state: &mut RwLockState) -> Fired {
         // Acquire: pairs with the `leave` of all readers, on behalf of the writer.
         match readers(self.word.load(Ordering::Acquire)) {
             0 => state.writer.fire_front(|()| ()).map_or(Fired::NONE, |((), fired)| fired),
@@ -251,7 +251,7 @@ impl RawRwLock {
 
 /// What a reader has to do after it has unlocked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Left {
+enum Unlocked {
     /// It was the last reader, and there is a writer to wake.
     Last,
     /// Nothing: other readers have the lock, or there is no writer.
@@ -275,18 +275,18 @@ struct Readers<P>(P);
 
 // SAFETY: one lock, one queue behind it, not moved (contract of `AsRawRw`).
 unsafe impl<P: AsRawRw> Home for Readers<P> {
-    type State = State;
+    type State = RwLockState;
     type Data = ();
 
-    fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> R {
+    fn with<R>(&self, f: impl FnOnce(&mut RwLockState) -> R) -> R {
         f(&mut self.0.raw().state.lock())
     }
 
-    fn queue(state: &mut State) -> &mut Queue<()> {
+    fn queue(state: &mut RwLockState) -> &mut Queue<()> {
         &mut state.blocked
     }
 
-    fn abandoned(&self, state: &mut State, (): &mut (), how: Abandoned) -> Wakers {
+    fn abandoned(&self, state: &mut RwLockState, (): &mut (), how: Abandoned) -> Wakers {
         let raw = self.0.raw();
         match how {
             Abandoned::Queued if state.blocked.is_empty() => {
@@ -295,7 +295,7 @@ unsafe impl<P: AsRawRw> Home for Readers<P> {
                 Wakers::None
             }
             Abandoned::Queued => Wakers::None,
-            Abandoned::Fired if raw.leave() == Left::Last => raw.let_writer_in(state).into(),
+            Abandoned::Fired if raw.leave() == Unlocked::Last => raw.let_writer_in(state).into(),
             Abandoned::Fired => Wakers::None,
         }
     }
@@ -307,18 +307,18 @@ struct Leaving<P>(P);
 
 // SAFETY: one lock, one queue behind it, not moved (contract of `AsRawRw`).
 unsafe impl<P: AsRawRw> Home for Leaving<P> {
-    type State = State;
+    type State = RwLockState;
     type Data = ();
 
-    fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> R {
+    fn with<R>(&self, f: impl FnOnce(&mut RwLockState) -> R) -> R {
         f(&mut self.0.raw().state.lock())
     }
 
-    fn queue(state: &mut State) -> &mut Queue<()> {
+    fn queue(state: &mut RwLockState) -> &mut Queue<()> {
         &mut state.writer
     }
 
-    fn abandoned(&self, _: &mut State, (): &mut (), _: Abandoned) -> Wakers {
+    fn abandoned(&self, _: &mut RwLockState, (): &mut (), _: Abandoned) -> Wakers {
         // `RawWrite` gives up the announcement and the writers' mutex after this.
         Wakers::None
     }

@@ -28,7 +28,7 @@
 
 use crate::const_fn::const_fn;
 use crate::lock::permit::{OwnedSemaphorePermit, SemaphorePermit};
-use crate::wait::queue::{Queue, State as At, Verdict};
+use crate::wait::queue::{NodeState, Queue, Verdict};
 use crate::wait::waiter::{Abandoned, End, Ended, Home, Waiter};
 use crate::wait::wakers::Wakers;
 use gmp_rt::prim::{AtomicUsize, Mutex, Ordering};
@@ -74,19 +74,19 @@ const PERMIT: usize = 2;
 #[doc(alias("Weighted", "NewWeighted"))]
 pub struct Semaphore {
     word: AtomicUsize,
-    state: Mutex<State>,
+    state: Mutex<SemaphoreState>,
 }
 
 /// What the queue's lock guards.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct SemaphoreState {
     /// Permits in total, taken or not.
     size: usize,
     /// The requests, each with its number of permits.
     waiting: Queue<usize>,
 }
 
-impl State {
+impl SemaphoreState {
     /// Whether a request waits that can be met once permits are released.
     fn has_line(&mut self) -> bool {
         let size = self.size;
@@ -108,7 +108,7 @@ impl Semaphore {
         #[track_caller]
         pub const fn new(permits: usize) -> Self {
             assert!(permits <= Self::MAX_PERMITS, "semaphore: too many permits");
-            let state = State { size: permits, waiting: Queue::new() };
+            let state = SemaphoreState { size: permits, waiting: Queue::new() };
             Self { word: AtomicUsize::new(permits * PERMIT), state: Mutex::new(state) }
         }
     }
@@ -276,7 +276,7 @@ impl Semaphore {
     }
 
     /// As `try_take`, under the queue's lock. If it takes nothing, returns the word as `Continue`.
-    fn take(&self, state: &mut State, permits: usize) -> ControlFlow<(), usize> {
+    fn take(&self, state: &mut SemaphoreState, permits: usize) -> ControlFlow<(), usize> {
         let mut word = self.word.load(Ordering::Relaxed);
         while word / PERMIT >= permits && !state.has_line() {
             match self.take_from(word, permits) {
@@ -289,7 +289,7 @@ impl Semaphore {
 
     /// Takes permits, or sets `WAITERS` in the same step in which it sees that they are not
     /// available. The caller holds the queue's lock.
-    fn take_or_wait(&self, state: &mut State, permits: usize) -> ControlFlow<()> {
+    fn take_or_wait(&self, state: &mut SemaphoreState, permits: usize) -> ControlFlow<()> {
         loop {
             let ControlFlow::Continue(word) = self.take(state, permits) else {
                 return ControlFlow::Break(());
@@ -320,14 +320,14 @@ impl Semaphore {
     }
 
     /// Releases permits, under the queue's lock.
-    fn give_back_to(&self, state: &mut State, permits: usize) -> Wakers {
+    fn give_back_to(&self, state: &mut SemaphoreState, permits: usize) -> Wakers {
         // Release: pairs with `take_from` and `give_out`.
         self.word.fetch_add(permits * PERMIT, Ordering::Release);
         self.give_out(state)
     }
 
     /// Gives available permits to the waiters in order.
-    fn give_out(&self, state: &mut State) -> Wakers {
+    fn give_out(&self, state: &mut SemaphoreState) -> Wakers {
         let mut wakers = Wakers::None;
         // Checked first, because a scan over requests that cannot be met may be long.
         while self.available_permits() > 0 {
@@ -354,18 +354,18 @@ impl Semaphore {
 
 // SAFETY: one lock, one queue behind it.
 unsafe impl Home for Semaphore {
-    type State = State;
+    type State = SemaphoreState;
     type Data = usize;
 
-    fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> R {
+    fn with<R>(&self, f: impl FnOnce(&mut SemaphoreState) -> R) -> R {
         f(&mut self.state.lock())
     }
 
-    fn queue(state: &mut State) -> &mut Queue<usize> {
+    fn queue(state: &mut SemaphoreState) -> &mut Queue<usize> {
         &mut state.waiting
     }
 
-    fn abandoned(&self, state: &mut State, permits: &mut usize, how: Abandoned) -> Wakers {
+    fn abandoned(&self, state: &mut SemaphoreState, permits: &mut usize, how: Abandoned) -> Wakers {
         match how {
             // The requests behind it may be smaller.
             Abandoned::Queued => self.give_out(state),
@@ -387,9 +387,9 @@ impl fmt::Debug for Semaphore {
 #[inline]
 fn poll_acquire<P>(mut waiter: Pin<&mut Waiter<P>>, cx: &Context<'_>) -> Poll<usize>
 where
-    P: Home<State = State, Data = usize> + Deref<Target = Semaphore>,
+    P: Home<State = SemaphoreState, Data = usize> + Deref<Target = Semaphore>,
 {
-    if waiter.state() == At::Idle {
+    if waiter.state() == NodeState::Idle {
         ready!(poll_proceed(cx));
         let permits = waiter.as_mut().own(|permits| *permits);
         if waiter.home().try_take(permits) {
@@ -402,7 +402,7 @@ where
 #[cold]
 fn poll_slowly<P>(mut waiter: Pin<&mut Waiter<P>>, cx: &Context<'_>) -> Poll<usize>
 where
-    P: Home<State = State, Data = usize> + Deref<Target = Semaphore>,
+    P: Home<State = SemaphoreState, Data = usize> + Deref<Target = Semaphore>,
 {
     let waker = &mut StorableWaker::new(cx.waker());
     let ended = waiter

@@ -4,7 +4,7 @@
 //! ends.
 
 use crate::const_fn::const_fn;
-use crate::once::init::{Init, Turn};
+use crate::once::init::{Init, InitTurn};
 use std::fmt;
 
 /// An action that runs at most once (Go: `sync.Once`).
@@ -36,7 +36,7 @@ pub struct Once {
 }
 
 /// Marks the turn as done on drop, also after a panic.
-struct Ends<'a>(Option<Turn<'a>>);
+struct Ends<'a>(Option<InitTurn<'a>>);
 
 impl Drop for Ends<'_> {
     fn drop(&mut self) {

@@ -8,7 +8,7 @@
 //!   After that the value does not change while it is shared.
 
 use crate::const_fn::const_fn;
-use crate::once::init::{Init, Phase, Turn};
+use crate::once::init::{Init, InitPhase, InitTurn};
 use std::cell::UnsafeCell;
 use std::convert::Infallible;
 use std::error::Error;
@@ -91,7 +91,7 @@ impl<T> OnceCell<T> {
                 self.finish(turn, value);
                 Ok(())
             }
-            Err(Phase::Done) => Err(SetError::AlreadySet(value)),
+            Err(InitPhase::Done) => Err(SetError::AlreadySet(value)),
             Err(_) => Err(SetError::Initializing(value)),
         }
     }
@@ -168,7 +168,7 @@ impl<T> OnceCell<T> {
         gmp_rt::block_on(self.wait())
     }
 
-    fn finish(&self, turn: Turn<'_>, value: T) {
+    fn finish(&self, turn: InitTurn<'_>, value: T) {
         // SAFETY: I1 — the caller has the turn.
         unsafe { *self.value.get() = Some(value) };
         turn.done();

@@ -1,12 +1,12 @@
 //! A one-time initialisation: grants the right to run it to one goroutine at a time.
 //!
 //! The common part of [`Once`](crate::Once), [`OnceCell`](crate::OnceCell) and
-//! [`Lazy`](crate::Lazy). One goroutine at a time has the [`Turn`]. It marks the initialisation as
-//! [done](Turn::done), which is final, or drops its turn, which then goes to the next waiter. An
+//! [`Lazy`](crate::Lazy). One goroutine at a time has the [`InitTurn`]. It marks the initialisation as
+//! [done](InitTurn::done), which is final, or drops its turn, which then goes to the next waiter. An
 //! atomic repeats that it is done, so later callers need no lock.
 
 use crate::const_fn::const_fn;
-use crate::wait::queue::{Queue, State as At, Verdict};
+use crate::wait::queue::{NodeState, Queue, Verdict};
 use crate::wait::waiter::{Abandoned, End, Ended, Home, Waiter};
 use crate::wait::wakers::Wakers;
 use gmp_rt::prim::{AtomicBool, Mutex, Ordering};
@@ -22,18 +22,18 @@ use std::task::{Context, Poll, ready};
 #[derive(Debug)]
 pub(crate) struct Init {
     done: AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<InitState>,
 }
 
 #[derive(Debug)]
-pub(crate) struct State {
-    phase: Phase,
-    waiting: Queue<Wait>,
+pub(crate) struct InitState {
+    phase: InitPhase,
+    waiting: Queue<InitWaiter>,
 }
 
 /// Progress of the initialisation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub(crate) enum InitPhase {
     /// No goroutine has the turn.
     New,
     /// A goroutine has the turn, or a waiter was fired with it.
@@ -44,9 +44,9 @@ pub(crate) enum Phase {
 
 /// The data of a waiter.
 #[derive(Debug)]
-pub(crate) struct Wait {
+pub(crate) struct InitWaiter {
     wants: Wants,
-    gave: Gave,
+    gave: InitGrant,
 }
 
 /// What a waiter waits for.
@@ -60,7 +60,7 @@ enum Wants {
 
 /// What a waiter was fired with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Gave {
+enum InitGrant {
     Turn,
     Done,
 }
@@ -69,7 +69,7 @@ impl Init {
     const_fn! {
         /// Creates an initialisation that has not begun.
         pub(crate) const fn new() -> Self {
-            let state = State { phase: Phase::New, waiting: Queue::new() };
+            let state = InitState { phase: InitPhase::New, waiting: Queue::new() };
             Self { done: AtomicBool::new(false), state: Mutex::new(state) }
         }
     }
@@ -77,7 +77,7 @@ impl Init {
     /// Whether it is done. If so, the caller sees its effects.
     #[inline]
     pub(crate) fn is_done(&self) -> bool {
-        // Acquire: pairs with `Turn::done`.
+        // Acquire: pairs with `InitTurn::done`.
         self.done.load(Ordering::Acquire)
     }
 
@@ -92,34 +92,34 @@ impl Init {
     }
 
     fn wait_for(&self, wants: Wants) -> Enter<'_> {
-        Enter { waiter: Waiter::new(self, Wait { wants, gave: Gave::Done }) }
+        Enter { waiter: Waiter::new(self, InitWaiter { wants, gave: InitGrant::Done }) }
     }
 
     /// Takes the turn if it is free and the initialisation is not done. Otherwise returns the
     /// phase.
-    pub(crate) fn try_enter(&self) -> Result<Turn<'_>, Phase> {
+    pub(crate) fn try_enter(&self) -> Result<InitTurn<'_>, InitPhase> {
         self.with(|state| match state.phase {
-            Phase::New => {
-                state.phase = Phase::Running;
-                Ok(Turn { init: self })
+            InitPhase::New => {
+                state.phase = InitPhase::Running;
+                Ok(InitTurn { init: self })
             }
             phase => Err(phase),
         })
     }
 
     /// Gives a turn that was dropped to the next waiter that wants it.
-    fn pass_turn(state: &mut State) -> Wakers {
+    fn pass_turn(state: &mut InitState) -> Wakers {
         let fired = state.waiting.fire_first(|wait| match wait.wants {
             Wants::Done => Verdict::Skip,
             Wants::Turn => {
-                wait.gave = Gave::Turn;
+                wait.gave = InitGrant::Turn;
                 Verdict::Fire(())
             }
         });
         match fired {
             Some(((), fired)) => fired.into(),
             None => {
-                state.phase = Phase::New;
+                state.phase = InitPhase::New;
                 Wakers::None
             }
         }
@@ -128,41 +128,43 @@ impl Init {
 
 // SAFETY: one lock, one queue behind it.
 unsafe impl Home for Init {
-    type State = State;
-    type Data = Wait;
+    type State = InitState;
+    type Data = InitWaiter;
 
-    fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> R {
+    fn with<R>(&self, f: impl FnOnce(&mut InitState) -> R) -> R {
         f(&mut self.state.lock())
     }
 
-    fn queue(state: &mut State) -> &mut Queue<Wait> {
+    fn queue(state: &mut InitState) -> &mut Queue<InitWaiter> {
         &mut state.waiting
     }
 
-    fn abandoned(&self, state: &mut State, wait: &mut Wait, how: Abandoned) -> Wakers {
+    fn abandoned(&self, state: &mut InitState, wait: &mut InitWaiter, how: Abandoned) -> Wakers {
         match (how, wait.gave) {
-            (Abandoned::Fired, Gave::Turn) => Self::pass_turn(state),
-            (Abandoned::Fired, Gave::Done) | (Abandoned::Queued, _) => Wakers::None,
+            (Abandoned::Fired, InitGrant::Turn) => Self::pass_turn(state),
+            (Abandoned::Fired, InitGrant::Done) | (Abandoned::Queued, _) => Wakers::None,
         }
     }
 }
 
 /// The right to run the initialisation. Dropping it passes the right to the next waiter.
 #[derive(Debug)]
-pub(crate) struct Turn<'a> {
+pub(crate) struct InitTurn<'a> {
     init: &'a Init,
 }
 
-impl Turn<'_> {
+impl InitTurn<'_> {
     /// Marks the initialisation as done and wakes all waiters.
     pub(crate) fn done(self) {
         let init = ManuallyDrop::new(self).init;
         let mut wakers = Wakers::None;
         init.with(|state| {
-            state.phase = Phase::Done;
+            state.phase = InitPhase::Done;
             // Release: pairs with `is_done`. Waiters see the Release of being fired.
             init.done.store(true, Ordering::Release);
-            while let Some(((), fired)) = state.waiting.fire_front(|wait| wait.gave = Gave::Done) {
+            while let Some(((), fired)) =
+                state.waiting.fire_front(|wait| wait.gave = InitGrant::Done)
+            {
                 wakers.push(fired);
             }
         });
@@ -170,7 +172,7 @@ impl Turn<'_> {
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for InitTurn<'_> {
     fn drop(&mut self) {
         let wakers = self.init.with(Init::pass_turn);
         wakers.wake_all();
@@ -187,25 +189,26 @@ pin_project! {
 }
 
 impl<'a> Future for Enter<'a> {
-    type Output = Option<Turn<'a>>;
+    type Output = Option<InitTurn<'a>>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut waiter = self.project().waiter;
         let init: &'a Init = waiter.home();
-        if waiter.state() == At::Idle {
+        if waiter.state() == NodeState::Idle {
             ready!(poll_proceed(cx));
             if init.is_done() {
                 return Poll::Ready(None);
             }
         }
-        let attempt = |_: &_, state: &mut State, wait: &mut Wait| match (state.phase, wait.wants) {
-            (Phase::Done, _) => ControlFlow::Break(Gave::Done),
-            (Phase::New, Wants::Turn) => {
-                state.phase = Phase::Running;
-                ControlFlow::Break(Gave::Turn)
-            }
-            _ => ControlFlow::Continue(()),
-        };
+        let attempt =
+            |_: &_, state: &mut InitState, wait: &mut InitWaiter| match (state.phase, wait.wants) {
+                (InitPhase::Done, _) => ControlFlow::Break(InitGrant::Done),
+                (InitPhase::New, Wants::Turn) => {
+                    state.phase = InitPhase::Running;
+                    ControlFlow::Break(InitGrant::Turn)
+                }
+                _ => ControlFlow::Continue(()),
+            };
         let waker = &mut StorableWaker::new(cx.waker());
         let gave = match waiter.as_mut().poll_wait_at(End::Back, waker, attempt) {
             Poll::Pending => {
@@ -219,7 +222,7 @@ impl<'a> Future for Enter<'a> {
             }
         };
         // Created only if it was granted, because dropping a turn passes it on.
-        Poll::Ready((gave == Gave::Turn).then(|| Turn { init }))
+        Poll::Ready((gave == InitGrant::Turn).then(|| InitTurn { init }))
     }
 }
 

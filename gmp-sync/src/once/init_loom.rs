@@ -1,6 +1,6 @@
 //! Models of the one-time initialisation: turns that are done or dropped, and waiters.
 
-use super::{Init, Phase};
+use super::{Init, InitPhase};
 use ::loom::cell::UnsafeCell;
 use ::loom::future::block_on;
 use ::loom::sync::Arc;
@@ -46,7 +46,7 @@ impl Watched {
 
     /// Asserts that the phase is `Done`.
     fn assert_done(&self) {
-        assert!(matches!(self.init.try_enter(), Err(Phase::Done)));
+        assert!(matches!(self.init.try_enter(), Err(InitPhase::Done)));
     }
 
     fn look(&self) -> usize {

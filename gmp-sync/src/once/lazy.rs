@@ -9,7 +9,7 @@
 //! - I1: only the caller that has the turn changes the place. Once it is done, all callers may read
 //!   it.
 
-use crate::once::init::{Init, Turn};
+use crate::once::init::{Init, InitTurn};
 use gmp_rt::prim::SleepMutex;
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -43,11 +43,11 @@ use std::task::{Context, Poll};
 #[doc(alias("OnceValue", "OnceFunc", "LazyLock"))]
 pub struct Lazy<T> {
     init: Init,
-    place: UnsafeCell<Place<T>>,
+    place: UnsafeCell<LazyPlace<T>>,
 }
 
 /// Content of the place.
-enum Place<T> {
+enum LazyPlace<T> {
     Future(Pin<Box<dyn Future<Output = T> + Send>>),
     Value(T),
     Panic(Panic),
@@ -72,7 +72,7 @@ impl<T> Lazy<T> {
     /// For a plain function use `async move { f() }`.
     #[must_use]
     pub fn new(future: impl Future<Output = T> + Send + 'static) -> Self {
-        Self { init: Init::new(), place: UnsafeCell::new(Place::Future(Box::pin(future))) }
+        Self { init: Init::new(), place: UnsafeCell::new(LazyPlace::Future(Box::pin(future))) }
     }
 
     /// Returns the value. The first caller runs the future, other callers wait.
@@ -109,17 +109,17 @@ impl<T> Lazy<T> {
         self.init.is_done().then(|| self.outcome())
     }
 
-    fn poll_future(&self, _: &Turn<'_>, cx: &mut Context<'_>) -> Poll<Place<T>> {
+    fn poll_future(&self, _: &InitTurn<'_>, cx: &mut Context<'_>) -> Poll<LazyPlace<T>> {
         // SAFETY: I1 — the caller has the turn.
         let place = unsafe { &mut *self.place.get() };
-        let Place::Future(future) = place else { unreachable!("polled after it was done") };
+        let LazyPlace::Future(future) = place else { unreachable!("polled after it was done") };
         match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
-            Ok(poll) => poll.map(Place::Value),
-            Err(payload) => Poll::Ready(Place::Panic(Panic::new(payload))),
+            Ok(poll) => poll.map(LazyPlace::Value),
+            Err(payload) => Poll::Ready(LazyPlace::Panic(Panic::new(payload))),
         }
     }
 
-    fn finish(&self, turn: Turn<'_>, outcome: Place<T>) {
+    fn finish(&self, turn: InitTurn<'_>, outcome: LazyPlace<T>) {
         // SAFETY: I1 — the caller has the turn.
         let future = unsafe { std::mem::replace(&mut *self.place.get(), outcome) };
         turn.done();
@@ -131,9 +131,9 @@ impl<T> Lazy<T> {
     fn outcome(&self) -> &T {
         // SAFETY: I1 — done, so the place does not change any more.
         match unsafe { &*self.place.get() } {
-            Place::Value(value) => value,
-            Place::Panic(panic) => panic.raise(),
-            Place::Future(_) => unreachable!("it is done only when the future is"),
+            LazyPlace::Value(value) => value,
+            LazyPlace::Panic(panic) => panic.raise(),
+            LazyPlace::Future(_) => unreachable!("it is done only when the future is"),
         }
     }
 }
@@ -167,7 +167,7 @@ impl<T: fmt::Debug> fmt::Debug for Lazy<T> {
         let mut shown = f.debug_tuple("Lazy");
         // SAFETY: I1 — done, so the place does not change any more.
         match self.init.is_done().then(|| unsafe { &*self.place.get() }) {
-            Some(Place::Value(value)) => shown.field(value),
+            Some(LazyPlace::Value(value)) => shown.field(value),
             Some(_) => shown.field(&format_args!("<panicked>")),
             None => shown.field(&format_args!("<not yet>")),
         };

@@ -2,7 +2,7 @@
 
 use super::aging::{Aging, Alarm};
 use super::try_cell::TryCell;
-use super::{Place, Rest, Shard, Shared};
+use super::{PoolShared, Rest, Shard, ShardHome};
 use ::loom::thread;
 use gmp_rt::prim::CachePadded;
 use std::sync::Arc;
@@ -25,10 +25,10 @@ fn loom_turns_at_the_cell() {
     });
 }
 
-fn pool(shards: usize) -> Arc<Shared<u8>> {
+fn pool(shards: usize) -> Arc<PoolShared<u8>> {
     let shards = (0..shards).map(|_| CachePadded(Shard::new())).collect();
     let (make, aging) = (Box::new(|| unreachable!("not in a model")), Aging::new());
-    Arc::new(Shared { shards, make, aging, idle: Duration::MAX })
+    Arc::new(PoolShared { shards, make, aging, idle: Duration::MAX })
 }
 
 /// An item is put while the timer fires: one timer is set if it is left, and never two.
@@ -39,7 +39,7 @@ fn loom_put_against_tick() {
         assert_eq!(pool.aging.want(), Alarm::Wanted);
         let putting = {
             let pool = pool.clone();
-            thread::spawn(move || pool.put(Place::P(0), 1))
+            thread::spawn(move || pool.put(ShardHome::P(0), 1))
         };
         let ticking = {
             let pool = pool.clone();
@@ -61,14 +61,14 @@ fn loom_put_against_tick() {
 fn loom_items_are_taken_once() {
     ::loom::model(|| {
         let pool = pool(2);
-        let _ = pool.put(Place::Outside(0), 1);
+        let _ = pool.put(ShardHome::Outside(0), 1);
         let other = {
             let pool = pool.clone();
-            thread::spawn(move || pool.take(Place::Outside(1)))
+            thread::spawn(move || pool.take(ShardHome::Outside(1)))
         };
-        let own = pool.take(Place::Outside(0));
+        let own = pool.take(ShardHome::Outside(0));
         let other = other.join().unwrap();
-        let left = pool.take(Place::Outside(0));
+        let left = pool.take(ShardHome::Outside(0));
         assert_eq!([own, other, left].iter().flatten().count(), 1);
     });
 }

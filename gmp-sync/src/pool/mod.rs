@@ -67,10 +67,10 @@ const IDLE: Duration = Duration::from_secs(10);
 /// ```
 #[doc(alias("sync.Pool", "object_pool"))]
 pub struct Pool<T: Send + 'static> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<PoolShared<T>>,
 }
 
-struct Shared<T> {
+struct PoolShared<T> {
     /// The number of shards is a power of two.
     shards: Box<[CachePadded<Shard<T>>]>,
     make: Box<dyn Fn() -> T + Send + Sync>,
@@ -108,7 +108,7 @@ impl<T: Send + 'static> Pool<T> {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let shards = (0..cpus.next_power_of_two()).map(|_| CachePadded(Shard::new())).collect();
         let (make, aging) = (Box::new(make), Aging::new());
-        Self { shared: Arc::new(Shared { shards, make, aging, idle: timeout }) }
+        Self { shared: Arc::new(PoolShared { shards, make, aging, idle: timeout }) }
     }
 
     /// Returns an item from the pool, or a new one.
@@ -151,28 +151,28 @@ impl<T: Send + 'static> Pool<T> {
 
 /// The first shard that a thread uses, and whether the thread holds a P.
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum ShardHome {
     P(usize),
     Outside(usize),
 }
 
 /// Returns the place of this thread.
 #[inline]
-fn home() -> Place {
-    p_index().map_or_else(outside, Place::P)
+fn home() -> ShardHome {
+    p_index().map_or_else(outside, ShardHome::P)
 }
 
 /// Returns a place by the address of a thread-local variable.
-fn outside() -> Place {
+fn outside() -> ShardHome {
     thread_local! {
         static HERE: Cell<u8> = const { Cell::new(0) };
     }
     let address = HERE.try_with(|here| ptr::from_ref(here).addr()).unwrap_or(0);
     // Multiplies by the golden ratio: the upper bits depend on all bits of the address.
-    Place::Outside(((address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) as usize)
+    ShardHome::Outside(((address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) as usize)
 }
 
-impl Place {
+impl ShardHome {
     #[inline]
     fn index(self) -> usize {
         let (Self::P(n) | Self::Outside(n)) = self;
@@ -180,14 +180,14 @@ impl Place {
     }
 }
 
-impl<T> Shared<T> {
+impl<T> PoolShared<T> {
     #[inline]
     fn shard(&self, n: usize) -> &Shard<T> {
         &self.shards[n & (self.shards.len() - 1)]
     }
 
     #[inline]
-    fn take(&self, place: Place) -> Option<T> {
+    fn take(&self, place: ShardHome) -> Option<T> {
         let home = place.index();
         self.shard(home).take(Age::Fresh).or_else(|| self.take_anywhere(home))
     }
@@ -204,16 +204,16 @@ impl<T> Shared<T> {
 
     /// Puts an item, or drops it if all shards are in use.
     #[inline]
-    fn put(&self, place: Place, item: T) -> Alarm {
+    fn put(&self, place: ShardHome, item: T) -> Alarm {
         let mut item = item;
         for n in 0..self.shards.len() {
             match self.shard(place.index() + n).put(item) {
                 Ok(()) => {
                     return match place {
-                        Place::P(_) => self.aging.want(),
+                        ShardHome::P(_) => self.aging.want(),
                         // A timer would start the default runtime, on a thread that may not want
                         // one.
-                        Place::Outside(_) => Alarm::No,
+                        ShardHome::Outside(_) => Alarm::No,
                     };
                 }
                 Err(back) => item = back,
@@ -255,7 +255,7 @@ impl<T> Shared<T> {
     }
 }
 
-impl<T: Send + 'static> Shared<T> {
+impl<T: Send + 'static> PoolShared<T> {
     #[cold]
     fn set_alarm(self: &Arc<Self>) {
         let tick = Tick { pool: Arc::downgrade(self), ran: AtomicBool::new(false) };
@@ -282,7 +282,7 @@ impl Aged {
 
 /// The callback of a pool's timer.
 struct Tick<T: Send + 'static> {
-    pool: Weak<Shared<T>>,
+    pool: Weak<PoolShared<T>>,
     ran: AtomicBool,
 }
 

@@ -30,8 +30,8 @@ impl<T> TryCell<T> {
     #[inline]
     pub(super) fn try_with<R>(&self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
         /// Leaves the cell, also when `f` panics.
-        struct Leave<'a>(&'a AtomicBool);
-        impl Drop for Leave<'_> {
+        struct LeaveCell<'a>(&'a AtomicBool);
+        impl Drop for LeaveCell<'_> {
             #[inline]
             fn drop(&mut self) {
                 // Release: pairs with the Acquire of the next thread that enters.
@@ -44,7 +44,7 @@ impl<T> TryCell<T> {
         {
             return None;
         }
-        let _leave = Leave(&self.busy);
+        let _leave = LeaveCell(&self.busy);
         // SAFETY: I1 — this thread has just set `busy`.
         Some(self.value.with_mut(|value| f(unsafe { &mut *value })))
     }

@@ -4,14 +4,14 @@
 //! the interface for the macro, which takes the output of the chosen case.
 
 use crate::chan::core::{Core, Take};
-use crate::chan::node::{Parcel, Wait};
+use crate::chan::node::{ChanWaiter, Payload};
 use crate::chan::permits::{Confirm, Reserve};
 use crate::chan::queue::{Entry, Summoned};
 use crate::chan::recv::RecvFut;
 use crate::chan::send::Permit;
 use crate::chan::{Receiver, RecvError, Sender};
 use crate::wait::claim::Claim;
-use crate::wait::queue::{Spot, State};
+use crate::wait::queue::{NodeState, Spot};
 use crate::wait::wakers::Wakers;
 use pin_project_lite::pin_project;
 use std::fmt;
@@ -284,7 +284,7 @@ unsafe impl<T> Arm for RecvCase<'_, T> {
 
     unsafe fn enqueue(self: Pin<&mut Self>, claim: &Claim, index: u32, summoned: Summoned) {
         let recv = self.project().recv.project();
-        let mut node = recv.spot.make(Wait::new(Parcel::Nothing));
+        let mut node = recv.spot.make(ChanWaiter::new(Payload::Nothing));
         // SAFETY: the claim is not moved, guaranteed by the caller.
         node.as_mut().own(|wait| unsafe { wait.enlist(claim, index) });
         let chan = &recv.receiver.chan;
@@ -311,14 +311,14 @@ unsafe impl<T> Arm for RecvCase<'_, T> {
     unsafe fn collect(self: Pin<&mut Self>) -> Outcome {
         let this = self.project();
         let spot = this.recv.project().spot;
-        let Some(mut node) = spot.node().filter(|node| node.state() == State::Fired) else {
+        let Some(mut node) = spot.node().filter(|node| node.state() == NodeState::Fired) else {
             return Outcome::Waiting;
         };
-        let parcel = node.as_mut().own(Wait::take);
+        let parcel = node.as_mut().own(ChanWaiter::take);
         node.reset();
         *this.output = Some(match parcel {
-            Parcel::Value(value) => Ok(value),
-            Parcel::Again => return Outcome::Again,
+            Payload::Value(value) => Ok(value),
+            Payload::Again => return Outcome::Again,
             _ => Err(RecvError),
         });
         Outcome::Done
@@ -338,7 +338,7 @@ pin_project! {
     pub struct SendCase<'a, T> {
         sender: &'a Sender<T>,
         #[pin]
-        spot: Spot<Wait<T>>,
+        spot: Spot<ChanWaiter<T>>,
         entry: Entry,
         permit: Option<Permit<'a, T>>,
     }
@@ -386,10 +386,10 @@ unsafe impl<T> Arm for SendCase<'_, T> {
 
     unsafe fn enqueue(self: Pin<&mut Self>, claim: &Claim, index: u32, _: Summoned) {
         let this = self.project();
-        let mut node = this.spot.make(Wait::new(Parcel::Later));
+        let mut node = this.spot.make(ChanWaiter::new(Payload::Later));
         node.as_mut().own(|wait| {
             // Also if the node is left from an earlier wait.
-            wait.put(Parcel::Later);
+            wait.put(Payload::Later);
             // SAFETY: the claim is not moved, guaranteed by the caller.
             unsafe { wait.enlist(claim, index) };
         });
@@ -417,15 +417,16 @@ unsafe impl<T> Arm for SendCase<'_, T> {
 
     unsafe fn collect(self: Pin<&mut Self>) -> Outcome {
         let this = self.project();
-        let Some(mut node) = this.spot.node().filter(|node| node.state() == State::Fired) else {
+        let Some(mut node) = this.spot.node().filter(|node| node.state() == NodeState::Fired)
+        else {
             return Outcome::Waiting;
         };
-        let parcel = node.as_mut().own(Wait::take);
+        let parcel = node.as_mut().own(ChanWaiter::take);
         node.reset();
         let chan = &this.sender.chan;
         // SAFETY: locked, guaranteed by the caller.
         let confirm = || unsafe { chan.locked(Core::confirm) };
-        if matches!(parcel, Parcel::Summons) && confirm() == Confirm::Withdrawn {
+        if matches!(parcel, Payload::Summons) && confirm() == Confirm::Withdrawn {
             *this.entry = Entry::First;
             return Outcome::Again;
         }

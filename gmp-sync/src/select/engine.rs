@@ -40,7 +40,7 @@ pub enum Chosen {
 
 /// State of a select.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum SelectPhase {
     /// In no queue.
     Start,
     /// In all queues.
@@ -56,7 +56,7 @@ pin_project! {
     pub struct Choose<'l, L: List> {
         list: Pin<&'l mut L>,
         will: Will,
-        phase: Phase,
+        phase: SelectPhase,
         #[pin]
         claim: Claim,
         locks: Order,
@@ -66,7 +66,7 @@ pin_project! {
     impl<L: List> PinnedDrop for Choose<'_, L> {
         #[inline]
         fn drop(this: Pin<&mut Self>) {
-            if this.phase != Phase::Start {
+            if this.phase != SelectPhase::Start {
                 this.project().engine().give_up();
             }
         }
@@ -90,7 +90,7 @@ impl<L: List> std::fmt::Debug for Choose<'_, L> {
 #[inline]
 pub fn choose<L: List>(list: Pin<&mut L>, will: Will) -> Choose<'_, L> {
     let (locks, futures) = (Order::default(), Futures::None);
-    Choose { list, will, phase: Phase::Start, claim: Claim::new(), locks, futures }
+    Choose { list, will, phase: SelectPhase::Start, claim: Claim::new(), locks, futures }
 }
 
 impl Kind {
@@ -108,7 +108,7 @@ impl<L: List> Future for Choose<'_, L> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Chosen> {
         ready!(poll_proceed(cx));
         let mut tried = None;
-        if self.phase == Phase::Start {
+        if self.phase == SelectPhase::Start {
             match self.as_mut().first_try(cx) {
                 Tried::Chosen(index) => return Poll::Ready(Chosen::Case(index)),
                 other => tried = Some(other),
@@ -177,7 +177,7 @@ impl<'s, L: List> ChooseView<'s, '_, L> {
 struct Engine<'s> {
     list: Pin<&'s mut dyn List>,
     will: Will,
-    phase: &'s mut Phase,
+    phase: &'s mut SelectPhase,
     claim: &'s Claim,
     /// The channel cases, in the order in which their channels are locked. Set by `prepare`.
     locks: &'s mut Order,
@@ -218,14 +218,14 @@ impl Engine<'_> {
     fn poll(&mut self, mut tried: Option<Tried>, cx: &mut Context<'_>) -> Poll<Chosen> {
         loop {
             let step = match *self.phase {
-                Phase::Start => {
+                SelectPhase::Start => {
                     let tried = tried.take();
                     let tried =
                         tried.unwrap_or_else(|| try_each(self.list.as_mut(), self.will, cx));
                     self.start(tried, cx)
                 }
-                Phase::Queued => self.look_again(cx),
-                Phase::Promised(index) => self.collect_promise(index, cx),
+                SelectPhase::Queued => self.look_again(cx),
+                SelectPhase::Promised(index) => self.collect_promise(index, cx),
             };
             match step {
                 Step::Chosen(chosen) => return Poll::Ready(chosen),
@@ -323,7 +323,7 @@ impl Engine<'_> {
         let arm = self.list.as_mut().arm(index);
         // SAFETY: locked; the claim is pinned with the select, whose drop dequeues.
         unsafe { arm.enqueue(self.claim, index as u32, Summoned::Yes) };
-        *self.phase = Phase::Promised(index);
+        *self.phase = SelectPhase::Promised(index);
     }
 
     /// Removes all nodes from their queues, if they are queued.
@@ -332,10 +332,10 @@ impl Engine<'_> {
     ///
     /// The channels of all queued nodes are locked.
     unsafe fn dequeue_all(&mut self, after: &mut After) {
-        if *self.phase != Phase::Start {
+        if *self.phase != SelectPhase::Start {
             // SAFETY: guaranteed by the caller.
             unsafe { self.dequeue_but(None, after) };
-            *self.phase = Phase::Start;
+            *self.phase = SelectPhase::Start;
         }
     }
 
@@ -440,7 +440,7 @@ impl Engine<'_> {
         if self.will == Will::GoOn {
             return Step::Chosen(Chosen::Default);
         }
-        if *self.phase == Phase::Queued {
+        if *self.phase == SelectPhase::Queued {
             for index in self.locks.as_slice() {
                 // SAFETY: locked.
                 unsafe { self.list.look(*index as usize).return_to_queue() };
@@ -454,7 +454,7 @@ impl Engine<'_> {
                     unsafe { arm.enqueue(self.claim, index as u32, Summoned::No) };
                 }
             }
-            *self.phase = Phase::Queued;
+            *self.phase = SelectPhase::Queued;
         }
         after.drop_later(self.claim.reopen(waker));
         Step::Wait
@@ -523,7 +523,7 @@ impl Engine<'_> {
     ) -> Step {
         // SAFETY: guaranteed by the caller.
         unsafe { self.dequeue_but(Some(winner), after) };
-        *self.phase = Phase::Promised(winner);
+        *self.phase = SelectPhase::Promised(winner);
         // SAFETY: guaranteed by the caller.
         unsafe { self.collect(winner, waker, after) }
     }
@@ -556,9 +556,9 @@ impl Engine<'_> {
                 after.drop_later(self.claim.set_waker(waker));
                 return Step::Wait;
             }
-            Outcome::Done => *self.phase = Phase::Start,
+            Outcome::Done => *self.phase = SelectPhase::Start,
             Outcome::Again => {
-                *self.phase = Phase::Start;
+                *self.phase = SelectPhase::Start;
                 return Step::Again;
             }
         }

@@ -15,18 +15,18 @@ pub(super) struct Call<K, V> {
     /// The hash of the key.
     hash: u64,
     key: K,
-    state: Mutex<State<V>>,
+    state: Mutex<FlightState<V>>,
 }
 
 /// The data that the lock of a call guards.
-pub(super) struct State<V> {
-    phase: Phase<V>,
+pub(super) struct FlightState<V> {
+    phase: FlightPhase<V>,
     /// Followers, including those that have not been polled yet.
     followers: usize,
     waiting: Queue<Told<V>>,
 }
 
-enum Phase<V> {
+enum FlightPhase<V> {
     Led,
     Leaderless,
     Done(Arc<V>),
@@ -65,18 +65,18 @@ pub(super) enum Crew {
 
 // SAFETY: one lock, one queue behind it, both as old as the call.
 unsafe impl<K, V> Home for Call<K, V> {
-    type State = State<V>;
+    type State = FlightState<V>;
     type Data = Told<V>;
 
-    fn with<R>(&self, f: impl FnOnce(&mut State<V>) -> R) -> R {
+    fn with<R>(&self, f: impl FnOnce(&mut FlightState<V>) -> R) -> R {
         Call::with(self, f)
     }
 
-    fn queue(state: &mut State<V>) -> &mut Queue<Told<V>> {
+    fn queue(state: &mut FlightState<V>) -> &mut Queue<Told<V>> {
         &mut state.waiting
     }
 
-    fn abandoned(&self, state: &mut State<V>, told: &mut Told<V>, _: Abandoned) -> Wakers {
+    fn abandoned(&self, state: &mut FlightState<V>, told: &mut Told<V>, _: Abandoned) -> Wakers {
         match told {
             Told::Turn(Turn::Lead) => state.pass_lead(),
             // All followers have the value already.
@@ -88,7 +88,8 @@ unsafe impl<K, V> Home for Call<K, V> {
 impl<K, V> Call<K, V> {
     /// Creates a call whose leader is the caller.
     pub(super) fn new(hash: u64, key: K) -> Arc<Self> {
-        let state = State { phase: Phase::Led, followers: 0, waiting: Queue::default() };
+        let state =
+            FlightState { phase: FlightPhase::Led, followers: 0, waiting: Queue::default() };
         Arc::new(Self { hash, key, state: Mutex::new(state) })
     }
 
@@ -100,18 +101,18 @@ impl<K, V> Call<K, V> {
         &self.key
     }
 
-    pub(super) fn with<R>(&self, f: impl FnOnce(&mut State<V>) -> R) -> R {
+    pub(super) fn with<R>(&self, f: impl FnOnce(&mut FlightState<V>) -> R) -> R {
         f(&mut self.state.lock())
     }
 
     /// Joins the call and returns the role.
     pub(super) fn join(&self) -> Role {
         self.with(|state| match state.phase {
-            Phase::Leaderless => {
-                state.phase = Phase::Led;
+            FlightPhase::Leaderless => {
+                state.phase = FlightPhase::Led;
                 Role::Leader
             }
-            Phase::Led | Phase::Done(_) => {
+            FlightPhase::Led | FlightPhase::Done(_) => {
                 state.followers += 1;
                 Role::Follower
             }
@@ -125,7 +126,7 @@ impl<K, V> Call<K, V> {
         }
         let value = Arc::new(value);
         let wakers = self.with(|state| {
-            state.phase = Phase::Done(value.clone());
+            state.phase = FlightPhase::Done(value.clone());
             state.tell_all(&value)
         });
         wakers.wake_all();
@@ -133,16 +134,16 @@ impl<K, V> Call<K, V> {
     }
 }
 
-impl<V> State<V> {
+impl<V> FlightState<V> {
     /// Returns what a follower finds when it is first polled. `Continue` if it has to wait.
     pub(super) fn look(&mut self) -> ControlFlow<Turn<V>> {
         match &self.phase {
-            Phase::Led => ControlFlow::Continue(()),
-            Phase::Leaderless => {
-                self.phase = Phase::Led;
+            FlightPhase::Led => ControlFlow::Continue(()),
+            FlightPhase::Leaderless => {
+                self.phase = FlightPhase::Led;
                 ControlFlow::Break(Turn::Lead)
             }
-            Phase::Done(value) => ControlFlow::Break(Turn::Value(value.clone())),
+            FlightPhase::Done(value) => ControlFlow::Break(Turn::Value(value.clone())),
         }
     }
 
@@ -161,7 +162,7 @@ impl<V> State<V> {
             }
             Role::Settled => Wakers::None,
         };
-        let deserted = self.followers == 0 && matches!(self.phase, Phase::Leaderless);
+        let deserted = self.followers == 0 && matches!(self.phase, FlightPhase::Leaderless);
         (if deserted { Crew::Deserted } else { Crew::Some }, wakers)
     }
 
@@ -169,7 +170,7 @@ impl<V> State<V> {
         match self.waiting.fire_front(|told| *told = Told::Turn(Turn::Lead)) {
             Some(((), fired)) => fired.into(),
             None => {
-                self.phase = Phase::Leaderless;
+                self.phase = FlightPhase::Leaderless;
                 Wakers::None
             }
         }

@@ -65,10 +65,10 @@ use std::sync::Arc;
 /// ```
 #[doc(alias("singleflight", "Group"))]
 pub struct SingleFlight<K, V> {
-    shared: Arc<Shared<K, V>>,
+    shared: Arc<FlightShared<K, V>>,
 }
 
-struct Shared<K, V> {
+struct FlightShared<K, V> {
     hasher: RandomState,
     calls: Mutex<Calls<K, V>>,
 }
@@ -91,11 +91,11 @@ impl<K, V> Clone for SingleFlight<K, V> {
 impl<K, V> Default for SingleFlight<K, V> {
     fn default() -> Self {
         let (hasher, calls) = (RandomState::new(), Mutex::new(Calls::default()));
-        Self { shared: Arc::new(Shared { hasher, calls }) }
+        Self { shared: Arc::new(FlightShared { hasher, calls }) }
     }
 }
 
-impl<K, V> Shared<K, V> {
+impl<K, V> FlightShared<K, V> {
     /// Runs `f` under the lock.
     fn with<R>(&self, f: impl FnOnce(&mut Calls<K, V>) -> R) -> R {
         f(&mut self.calls.lock())

@@ -1,7 +1,7 @@
 //! `Ticket`: one caller's part in a call, given back however the caller ends.
 
 use super::call::{Call, Crew, Role, Told, Turn};
-use super::{FlightResult, Shared};
+use super::{FlightResult, FlightShared};
 use crate::wait::waiter::{Ended, Waiter};
 use gmp_rt::task::park::{WaitReason, note_wait, poll_proceed};
 use std::future::poll_fn;
@@ -11,7 +11,7 @@ use std::task::{Context, Poll, ready};
 
 /// A caller's part in a call.
 pub(super) struct Ticket<K, V> {
-    pub(super) shared: Arc<Shared<K, V>>,
+    pub(super) shared: Arc<FlightShared<K, V>>,
     pub(super) call: Arc<Call<K, V>>,
     pub(super) role: Role,
 }

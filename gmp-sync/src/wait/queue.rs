@@ -34,7 +34,7 @@ use std::ptr;
 
 /// State of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum NodeState {
     /// In no queue. Its owner has exclusive access.
     Idle,
     /// In a queue.
@@ -144,12 +144,12 @@ impl<D> Node<D> {
 
     /// Returns the state. `Queued` may be outdated at once unless the queue's lock is held.
     #[inline]
-    pub(crate) fn state(&self) -> State {
+    pub(crate) fn state(&self) -> NodeState {
         // Acquire: pairs with the Release in `leave`, so the owner sees all changes to the node.
         match self.state.load(Ordering::Acquire) {
-            IDLE => State::Idle,
-            QUEUED => State::Queued,
-            _ => State::Fired,
+            IDLE => NodeState::Idle,
+            QUEUED => NodeState::Queued,
+            _ => NodeState::Fired,
         }
     }
 
@@ -160,7 +160,7 @@ impl<D> Node<D> {
     /// If the node is queued, which is a bug in the primitive.
     #[inline]
     pub(crate) fn own<R>(self: Pin<&mut Self>, f: impl FnOnce(&mut D) -> R) -> R {
-        assert!(self.state() != State::Queued, "waitq: the node is queued");
+        assert!(self.state() != NodeState::Queued, "waitq: the node is queued");
         // SAFETY: I1 — the node is not queued, and `&mut` makes this thread the owner.
         self.inner.with_mut(|inner| f(unsafe { &mut (*inner).data }))
     }
@@ -178,7 +178,7 @@ impl<D> Node<D> {
 
     /// Makes a fired node ready for another wait.
     pub(crate) fn reset(self: Pin<&mut Self>) {
-        debug_assert!(self.state() != State::Queued);
+        debug_assert!(self.state() != NodeState::Queued);
         self.state.store(IDLE, Ordering::Relaxed);
     }
 }
@@ -186,7 +186,7 @@ impl<D> Node<D> {
 impl<D> Drop for Node<D> {
     fn drop(&mut self) {
         // Continuing would leave a dangling pointer in the queue.
-        if self.state() == State::Queued {
+        if self.state() == NodeState::Queued {
             std::process::abort();
         }
     }
@@ -210,8 +210,8 @@ impl<D> Spot<D> {
 
     /// Returns the state of the node, `Idle` if there is none.
     #[inline]
-    pub(crate) fn state(&self) -> State {
-        self.node.as_ref().map_or(State::Idle, Node::state)
+    pub(crate) fn state(&self) -> NodeState {
+        self.node.as_ref().map_or(NodeState::Idle, Node::state)
     }
 
     /// Returns the node, if there is one.
@@ -320,7 +320,7 @@ impl<D> Queue<D> {
         prev: *const Node<D>,
         next: *const Node<D>,
     ) {
-        debug_assert!(node.state() != State::Queued);
+        debug_assert!(node.state() != NodeState::Queued);
         // SAFETY: I1 — the node is not queued yet, and `&mut` makes this thread the owner.
         node.inner.with_mut(|inner| unsafe {
             (*inner).prev = prev;
@@ -397,7 +397,7 @@ impl<D> Queue<D> {
     pub(crate) unsafe fn remove(&mut self, node: Pin<&mut Node<D>>) -> Option<StoredWaker> {
         let node: *const Node<D> = &raw const *node;
         // SAFETY: alive, because the caller has `&mut`.
-        if unsafe { (*node).state() } != State::Queued {
+        if unsafe { (*node).state() } != NodeState::Queued {
             return None;
         }
         // SAFETY: the node is queued, so it is in this queue (guaranteed by the caller).

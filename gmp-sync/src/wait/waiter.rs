@@ -5,7 +5,7 @@
 //! leaves the queue. If it is dropped after it was fired and before it was polled,
 //! [`Home::abandoned`] passes on what it was given.
 
-use crate::wait::queue::{Node, Queue, State};
+use crate::wait::queue::{Node, NodeState, Queue};
 use crate::wait::wakers::Wakers;
 use gmp_rt::task::park::StorableWaker;
 use pin_project_lite::pin_project;
@@ -140,7 +140,7 @@ impl<H: Home> Waiter<H> {
 
     /// Returns the state of the node. `Queued` may be outdated at once.
     #[inline]
-    pub(crate) fn state(&self) -> State {
+    pub(crate) fn state(&self) -> NodeState {
         self.node.state()
     }
 
@@ -168,9 +168,9 @@ impl<H: Home> Waiter<H> {
     ) -> Poll<Ended<R>> {
         let mut this = self.project();
         match this.node.state() {
-            State::Fired => return Poll::Ready(Ended::Fired),
-            State::Queued => return Self::wait_on(this.home, this.node, waker),
-            State::Idle => {}
+            NodeState::Fired => return Poll::Ready(Ended::Fired),
+            NodeState::Queued => return Self::wait_on(this.home, this.node, waker),
+            NodeState::Idle => {}
         }
         let home = &*this.home;
         home.with(|state| match this.node.as_mut().own(|data| attempt(home, state, data)) {
@@ -197,7 +197,7 @@ impl<H: Home> Waiter<H> {
     ) -> Poll<Ended<R>> {
         // The old waker is dropped after the lock is released.
         let (poll, _old) = home.with(|state| match node.state() {
-            State::Queued => {
+            NodeState::Queued => {
                 // SAFETY: the node is queued, and the home has only one queue.
                 let old = unsafe { H::queue(state).update(node.as_mut(), waker) };
                 (Poll::Pending, old)
@@ -224,12 +224,12 @@ impl<H: Home> Waiter<H> {
     /// Cancels the wait: leaves the queue, or passes on what the wait was given.
     pub(crate) fn give_up(self: Pin<&mut Self>) {
         let mut this = self.project();
-        if this.node.state() == State::Idle {
+        if this.node.state() == NodeState::Idle {
             return;
         }
         let (wakers, _old) = this.home.with(|state| {
             let how = match this.node.state() {
-                State::Queued => Abandoned::Queued,
+                NodeState::Queued => Abandoned::Queued,
                 _ => Abandoned::Fired,
             };
             // SAFETY: the home has only one queue.

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::task::{Context, Poll, Waker};
 
 /// Requests that the running goroutine yields, as sysmon does.
-fn ask_yield() {
-    local::with(|local| local.expect("a goroutine").p().ask_yield());
+fn request_preempt() {
+    local::with(|local| local.expect("a goroutine").p().request_preempt());
 }
 
 /// Counts the polls of a future.
@@ -42,7 +42,7 @@ fn run<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> (
     let asked = async move {
         // A newcomer would not answer a request so early.
         yield_now().await;
-        ask_yield();
+        request_preempt();
         Counted(Box::pin(future), 0).await
     };
     let (polls, output) = block_on(runtime.handle().spawn(asked)).expect("no panic");
@@ -130,7 +130,7 @@ fn continue_and_break_of_outer_loops_yield_too() {
     let future = preemptible_block!(async {
         let mut seen = Vec::new();
         'rows: for row in 0.. {
-            ask_yield();
+            request_preempt();
             let mut column = 0;
             loop {
                 column += 1;
@@ -156,7 +156,7 @@ fn continue_and_break_of_outer_loops_yield_too() {
 #[test]
 fn a_loop_that_cannot_yield_ends() {
     let future = async {
-        ask_yield();
+        request_preempt();
         let mut block = pin!(preemptible_block!(async {
             let mut n = 0;
             while n < 1000 {
@@ -210,7 +210,7 @@ fn a_loop_that_is_dropped_at_its_pause_drops_its_iterator() {
                 std::hint::black_box(());
             }
         }));
-        ask_yield();
+        request_preempt();
         let first = std::future::poll_fn(|cx| Poll::Ready(block.as_mut().poll(cx))).await;
         assert!(first.is_pending());
         drop(block);

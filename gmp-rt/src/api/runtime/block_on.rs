@@ -62,7 +62,7 @@ pub(crate) fn block_on_for<F: Future>(limit: Duration, future: F) -> Option<F::O
 /// Runs a future until the time `until`. Drops it inside the blocking call, because its destructor
 /// may block too.
 fn block_on_until<F: Future>(until: u64, future: F) -> Option<F::Output> {
-    handoff::block_on(move || {
+    handoff::syscall_block(move || {
         let mut future = pin!(future);
         let thread = Arc::new(ThreadWaker(Note::for_this_thread()));
         let waker = Waker::from(thread.clone());

@@ -45,8 +45,8 @@ fn entered() -> Option<Arc<Sched>> {
 #[track_caller]
 pub(crate) fn enter<R>(sched: &Arc<Sched>, f: impl FnOnce() -> R) -> R {
     /// Restores the runtime of the `block_on` around this one.
-    struct Leave(Option<Arc<Sched>>);
-    impl Drop for Leave {
+    struct LeaveRuntime(Option<Arc<Sched>>);
+    impl Drop for LeaveRuntime {
         fn drop(&mut self) {
             ENTERED.with(|entered| entered.replace(self.0.take()));
             count_elsewhere(u32::wrapping_sub);
@@ -55,7 +55,7 @@ pub(crate) fn enter<R>(sched: &Arc<Sched>, f: impl FnOnce() -> R) -> R {
     sched.assert_not_forked();
     let outer = ENTERED.with(|entered| entered.replace(Some(sched.clone())));
     count_elsewhere(u32::wrapping_add);
-    let _leave = Leave(outer);
+    let _leave = LeaveRuntime(outer);
     f()
 }
 

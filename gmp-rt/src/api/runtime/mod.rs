@@ -24,7 +24,7 @@ use crate::g::origin::Origin;
 use crate::limits::DROP_GRACE;
 use crate::observe::event::{self, reporter};
 use crate::sched::Sched;
-use crate::sched::shutdown::Left;
+use crate::sched::shutdown::Leftovers;
 use crate::util::large::box_future;
 use std::fmt;
 use std::io;
@@ -161,12 +161,12 @@ pub fn on_event(hook: impl Fn(&Event) + Send + Sync + 'static) -> io::Result<()>
 #[derive(Debug)]
 pub struct Runtime {
     handle: Handle,
-    end: End,
+    end: ShutdownEnd,
 }
 
 /// Whether [`Runtime::shutdown`] has been called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+enum ShutdownEnd {
     OnDrop,
     Done,
 }
@@ -182,7 +182,7 @@ impl Runtime {
     }
 
     fn from_sched(sched: Arc<Sched>) -> Self {
-        Self { handle: Handle::new(sched), end: End::OnDrop }
+        Self { handle: Handle::new(sched), end: ShutdownEnd::OnDrop }
     }
 
     pub(crate) fn sched(&self) -> &Arc<Sched> {
@@ -252,7 +252,7 @@ impl Runtime {
     #[doc(alias("shutdown_timeout", "shutdown_background"))]
     pub fn shutdown(mut self, limit: Duration) -> Result<(), ShutdownError> {
         self.sched().assert_not_forked();
-        self.end = End::Done;
+        self.end = ShutdownEnd::Done;
         let start = Instant::now();
         let ended = self.sched().shutdown(limit);
         reporter::flush_for(limit.saturating_sub(start.elapsed()));
@@ -262,7 +262,7 @@ impl Runtime {
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        if self.end == End::Done || self.sched().is_forked() {
+        if self.end == ShutdownEnd::Done || self.sched().is_forked() {
             return;
         }
         if self.sched().is_own_thread() {
@@ -277,7 +277,7 @@ impl Drop for Runtime {
 
 /// What has not ended before the limit of [`Runtime::shutdown`].
 #[derive(Clone, Debug)]
-pub struct ShutdownError(Left);
+pub struct ShutdownError(Leftovers);
 
 impl ShutdownError {
     /// Returns the goroutines inside a poll or a destructor that has not returned, one line each:
@@ -304,7 +304,7 @@ impl ShutdownError {
 
 impl fmt::Display for ShutdownError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Left { stuck, queued, threads } = &self.0;
+        let Leftovers { stuck, queued, threads } = &self.0;
         f.write_str("the runtime has not ended")?;
         if !stuck.is_empty() {
             write!(f, "; {} inside a poll: {}", stuck.len(), stuck.join(", "))?;

@@ -30,7 +30,7 @@
 pub use crate::api::time::{Alarm, after_func_always};
 pub use crate::g::stored::{StorableWaker, StoredWaker};
 #[doc(hidden)]
-pub use crate::netpoll::{Bell, Delay, Netpoll, Ready};
+pub use crate::netpoll::{Delay, Netpoll, PollerWake, Ready};
 #[doc(hidden)]
 pub use crate::util::large::is_large;
 pub use crate::wait_reason::WaitReason;

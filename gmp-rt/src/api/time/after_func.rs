@@ -58,11 +58,11 @@ struct Call {
     sched: Weak<Sched>,
     at_end: AtEnd,
     site: &'static Location<'static>,
-    state: Mutex<State>,
+    state: Mutex<CallState>,
 }
 
 /// The pending setting of a [`Call`].
-struct State {
+struct CallState {
     /// The deadline; [`clock::FOREVER`] if none is pending.
     when: u64,
     /// `None` also for a short time after `when` was set.
@@ -189,7 +189,7 @@ impl AfterFunc {
         site: &'static Location<'static>,
     ) -> Self {
         let sched = Arc::downgrade(&context::sched());
-        let state = Mutex::new(State { when: clock::FOREVER, alarm: None });
+        let state = Mutex::new(CallState { when: clock::FOREVER, alarm: None });
         let timer = Self { call: Arc::new(Call { f, sched, at_end, site, state }) };
         timer.reset(duration);
         timer

@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 /// });
 /// ```
 pub fn timeout<F: Future>(duration: Duration, future: F) -> Timeout<F> {
-    Timeout { future, sleep: sleep(duration), state: State::Open }
+    Timeout { future, sleep: sleep(duration), state: TimeoutState::Open }
 }
 
 /// Awaits `future`, but at most until `deadline`; then it is dropped.
@@ -49,7 +49,7 @@ pub fn timeout<F: Future>(duration: Duration, future: F) -> Timeout<F> {
 /// ```
 #[doc(alias("deadline", "with_deadline"))]
 pub fn timeout_at<F: Future>(deadline: Instant, future: F) -> Timeout<F> {
-    Timeout { future, sleep: sleep_until(deadline), state: State::Open }
+    Timeout { future, sleep: sleep_until(deadline), state: TimeoutState::Open }
 }
 
 pin_project! {
@@ -60,13 +60,13 @@ pin_project! {
         #[pin]
         future: F,
         sleep: Sleep,
-        state: State,
+        state: TimeoutState,
     }
 }
 
 /// Whether a [`Timeout`] has decided that the time was over first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum TimeoutState {
     Open,
     /// It has, and the goroutine yields before it returns.
     Elapsed,
@@ -77,7 +77,7 @@ impl<F: Future> Future for Timeout<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
-        if *this.state == State::Elapsed {
+        if *this.state == TimeoutState::Elapsed {
             return Poll::Ready(Err(Elapsed(())));
         }
         // The future comes before the clock: a future that is ready counts, however late it is
@@ -91,7 +91,7 @@ impl<F: Future> Future for Timeout<F> {
             if let Poll::Ready(output) = budget::poll_deciding(|| this.future.poll(cx)) {
                 return Poll::Ready(Ok(output));
             }
-            *this.state = State::Elapsed;
+            *this.state = TimeoutState::Elapsed;
         }
         ready!(budget::poll_proceed(cx));
         Poll::Ready(Err(Elapsed(())))

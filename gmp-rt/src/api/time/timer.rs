@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 #[must_use = "a timer does nothing unless awaited"]
 pub struct Timer {
     sleep: Sleep,
-    state: State,
+    state: TimerState,
 }
 
 /// Returns a timer that is due `duration` from now (Go: `time.After`). The same as
@@ -57,7 +57,7 @@ pub fn after(duration: Duration) -> Timer {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum TimerState {
     /// Its moment has not been taken.
     Set,
     /// Stopped, or its moment has been taken.
@@ -67,13 +67,13 @@ enum State {
 impl Timer {
     /// A timer due `duration` from now.
     pub fn new(duration: Duration) -> Self {
-        Self { sleep: sleep(duration), state: State::Set }
+        Self { sleep: sleep(duration), state: TimerState::Set }
     }
 
     /// Stops it. `true` if that kept it from firing; after this no old moment can be received.
     pub fn stop(&mut self) -> bool {
         let stopped = self.is_pending();
-        self.state = State::Off;
+        self.state = TimerState::Off;
         self.sleep.reset_to(clock::FOREVER);
         stopped
     }
@@ -81,7 +81,7 @@ impl Timer {
     /// Sets it to `duration` from now. `true` if it was pending.
     pub fn reset(&mut self, duration: Duration) -> bool {
         let pending = self.is_pending();
-        self.state = State::Set;
+        self.state = TimerState::Set;
         self.sleep.reset_to(clock::after(duration));
         pending
     }
@@ -90,7 +90,7 @@ impl Timer {
     /// nobody has seen it fire (as Go's since 1.23).
     #[must_use]
     pub fn is_pending(&self) -> bool {
-        self.state == State::Set
+        self.state == TimerState::Set
     }
 }
 
@@ -100,7 +100,7 @@ impl Future for Timer {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Instant> {
         let due = self.sleep.when();
         ready!(Pin::new(&mut self.sleep).poll(cx));
-        self.state = State::Off;
+        self.state = TimerState::Off;
         self.sleep.reset_to(clock::FOREVER);
         Poll::Ready(clock::instant(due).unwrap_or_else(Instant::now))
     }

@@ -20,14 +20,14 @@ const ROOM: usize = 1024;
 /// How long [`flush`] waits. Chosen: longer than a hook takes that writes to a log.
 const FLUSH: Duration = Duration::from_millis(200);
 
-type Hook = Arc<dyn Fn(&Event) + Send + Sync>;
+type EventHook = Arc<dyn Fn(&Event) + Send + Sync>;
 
 /// Work for the reporter thread. It may panic, also when it is dropped.
 pub(crate) type Job = Box<dyn FnMut() + Send>;
 
 /// What the reporter thread does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum ReporterState {
     /// The thread has not been started.
     Absent,
     /// It waits for a job, or is starting.
@@ -37,15 +37,15 @@ enum State {
 }
 
 struct Shared {
-    state: State,
-    hook: Option<Hook>,
+    state: ReporterState,
+    hook: Option<EventHook>,
     jobs: VecDeque<Job>,
     /// Jobs dropped since the last [`Event::Lost`].
     lost: u64,
 }
 
 static SHARED: Mutex<Shared> =
-    Mutex::new(Shared { state: State::Absent, hook: None, jobs: VecDeque::new(), lost: 0 });
+    Mutex::new(Shared { state: ReporterState::Absent, hook: None, jobs: VecDeque::new(), lost: 0 });
 
 /// Notified when a job arrives, and when the thread has run all jobs.
 static CHANGED: Condvar = Condvar::new();
@@ -53,7 +53,7 @@ static CHANGED: Condvar = Condvar::new();
 /// Sets the hook for events. Starts the thread if it does not run.
 pub(crate) fn set_hook(hook: impl Fn(&Event) + Send + Sync + 'static) -> io::Result<()> {
     start()?;
-    let hook: Hook = Arc::new(hook);
+    let hook: EventHook = Arc::new(hook);
     let replaced = SHARED.lock().hook.replace(hook);
     // After the lock is released, because the drop is user code.
     drop(replaced);
@@ -63,9 +63,9 @@ pub(crate) fn set_hook(hook: impl Fn(&Event) + Send + Sync + 'static) -> io::Res
 /// Starts the thread, if it does not run.
 pub(crate) fn start() -> io::Result<()> {
     let mut shared = SHARED.lock();
-    if shared.state == State::Absent {
+    if shared.state == ReporterState::Absent {
         thread::Builder::new().name("gmp-reporter".to_owned()).spawn(run)?;
-        shared.state = State::Waits;
+        shared.state = ReporterState::Waits;
     }
     Ok(())
 }
@@ -90,7 +90,7 @@ pub(super) fn offer(event: Event) -> Result<(), Event> {
 /// Queues `job`, or drops it if there is no room. Returns it if the thread does not run.
 pub(crate) fn post(job: Job) -> Result<(), Job> {
     let mut shared = SHARED.lock();
-    if shared.state == State::Absent {
+    if shared.state == ReporterState::Absent {
         return Err(job);
     }
     let refused = shared.push(job);
@@ -130,8 +130,8 @@ pub(crate) fn flush_for(limit: Duration) {
     let mut shared = SHARED.lock();
     loop {
         let waits = match shared.state {
-            State::Busy(thread) => thread != own,
-            State::Waits | State::Absent => !shared.jobs.is_empty(),
+            ReporterState::Busy(thread) => thread != own,
+            ReporterState::Waits | ReporterState::Absent => !shared.jobs.is_empty(),
         };
         if !waits || CHANGED.wait_until(&mut shared, deadline).timed_out() {
             return;
@@ -154,10 +154,10 @@ fn run() {
 /// Waits for a job.
 fn next(own: ThreadId) -> Job {
     let mut shared = SHARED.lock();
-    shared.state = State::Waits;
+    shared.state = ReporterState::Waits;
     loop {
         if let Some(job) = shared.jobs.pop_front() {
-            shared.state = State::Busy(own);
+            shared.state = ReporterState::Busy(own);
             return job;
         }
         // Wakes the threads in `flush`.

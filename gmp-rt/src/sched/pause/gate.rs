@@ -19,7 +19,7 @@
 //! | id | op | pairs with | makes visible |
 //! |----|----|-----------|----------------|
 //! | O1 | Release exchange in [`Gate::release`] | Acquire load in [`Gate::wait`] | nothing but the end of the wait: the word decides alone |
-//! | O2 | Release addition in [`Calls::call`] | Acquire load in [`Calls::count`] | the gate that was marked before the call |
+//! | O2 | Release addition in [`PauserCalls::call`] | Acquire load in [`PauserCalls::count`] | the gate that was marked before the call |
 
 use crate::prim::AtomicU32;
 use crate::prim::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -87,9 +87,9 @@ impl Gate {
 
 /// How often the pauser was called, which it waits on while it has nothing to do.
 #[derive(Debug)]
-pub(super) struct Calls(AtomicU32);
+pub(super) struct PauserCalls(AtomicU32);
 
-impl Calls {
+impl PauserCalls {
     /// A count over a word that is 0.
     pub(super) const fn over(word: AtomicU32) -> Self {
         Self(word)

@@ -20,7 +20,7 @@
 //! | `call` does not count | `loom_call_vs_sleep_of_the_pauser` |
 //! | `call` is Relaxed | `loom_call_vs_sleep_of_the_pauser` |
 
-use super::{Calls, Gate};
+use super::{Gate, PauserCalls};
 use crate::prim::{AtomicU32, Mutex};
 use std::sync::Arc;
 
@@ -115,7 +115,7 @@ fn loom_mark_vs_leave() {
 #[test]
 fn loom_call_vs_sleep_of_the_pauser() {
     loom::model(|| {
-        let (gate, calls) = (gate(), Arc::new(Calls::over(AtomicU32::new(0))));
+        let (gate, calls) = (gate(), Arc::new(PauserCalls::over(AtomicU32::new(0))));
         let sysmon = {
             let (gate, calls) = (gate.clone(), calls.clone());
             loom::thread::spawn(move || {

@@ -5,7 +5,7 @@
 //! stand still in a signal handler, so they take no CPU time from the threads that have a P. A
 //! pause needs no privileges and ends at once, unlike a lower priority.
 //!
-//! Each M has a [`Slot`] with a [gate](super::gate), in a table of the process. Sysmon marks the
+//! Each M has a [`PauseSlot`] with a [gate](super::gate), in a table of the process. Sysmon marks the
 //! gate as it hands off the P. One thread of the process, the [pauser](turns), decides which hogs
 //! run. It serves all runtimes, because a thread of one runtime may wait for a lock that a paused
 //! thread of another runtime holds. The turns are counted for each runtime, as Ps are.
@@ -45,7 +45,7 @@ mod turns;
 mod tests;
 
 use super::Sched;
-use super::gate::{Calls, Gate};
+use super::gate::{Gate, PauserCalls};
 use crate::g::Ids;
 use crate::p::P;
 use crate::prim;
@@ -64,7 +64,7 @@ const SLOTS: usize = 1024;
 /// What the pauser knows of a thread.
 #[derive(Debug)]
 #[repr(align(64))]
-struct Slot {
+struct PauseSlot {
     gate: Gate,
     /// The OS thread; 0 if the slot is not in use. Written under the lock of [`USED`].
     thread: AtomicU32,
@@ -75,8 +75,8 @@ struct Slot {
     stands: AtomicBool,
 }
 
-static TABLE: [Slot; SLOTS] = [const {
-    Slot {
+static TABLE: [PauseSlot; SLOTS] = [const {
+    PauseSlot {
         gate: Gate::over(prim::AtomicU32::new(0)),
         thread: AtomicU32::new(0),
         runtime: AtomicUsize::new(0),
@@ -93,17 +93,17 @@ static CLAIM: Mutex<()> = Mutex::new(());
 static LIMITS: [AtomicUsize; Ids::MAX_RUNTIMES] =
     [const { AtomicUsize::new(usize::MAX) }; Ids::MAX_RUNTIMES];
 
-static CALLS: Calls = Calls::over(prim::AtomicU32::new(0));
+static CALLS: PauserCalls = PauserCalls::over(prim::AtomicU32::new(0));
 
 /// Whether the pauser runs.
 static PAUSER: Mutex<bool> = Mutex::new(false);
 
 thread_local! {
-    static SLOT: Cell<Option<&'static Slot>> = const { Cell::new(None) };
+    static SLOT: Cell<Option<&'static PauseSlot>> = const { Cell::new(None) };
 }
 
 /// The slots that were ever in use.
-fn slots() -> &'static [Slot] {
+fn slots() -> &'static [PauseSlot] {
     &TABLE[..USED.load(Acquire)]
 }
 
@@ -184,7 +184,7 @@ pub(crate) fn mark(p: &P) {
 
 /// Returns the slot of the M that owns `p`. It is exact while `p` is in a poll and the caller holds
 /// the lock of the idle lists.
-fn slot_of(p: &P) -> Option<&'static Slot> {
+fn slot_of(p: &P) -> Option<&'static PauseSlot> {
     slots().iter().find(|slot| slot.thread.load(Relaxed) == p.thread())
 }
 
@@ -238,10 +238,10 @@ impl Sched {
 
     /// The number of hogs of this runtime, and how many of them are paused.
     pub(crate) fn hogs(&self) -> (usize, usize) {
-        let ours = |slot: &&Slot| {
+        let ours = |slot: &&PauseSlot| {
             slot.runtime.load(Relaxed) == usize::from(self.id) && slot.gate.is_marked()
         };
-        let stands = |slot: &&Slot| slot.gate.is_held() && slot.stands.load(Relaxed);
+        let stands = |slot: &&PauseSlot| slot.gate.is_held() && slot.stands.load(Relaxed);
         let hogs = || slots().iter().filter(ours);
         (hogs().count(), hogs().filter(stands).count())
     }

@@ -1,6 +1,6 @@
 //! The pauser with threads that only these tests mark as hogs.
 
-use super::{LIMITS, SLOT, Seat, Slot, call, on_signal};
+use super::{LIMITS, PauseSlot, SLOT, Seat, call, on_signal};
 use crate::g::Ids;
 use crate::prim::Ordering::Relaxed;
 use crate::sched::{Config, Sched};
@@ -16,7 +16,7 @@ use std::thread;
 const RUNTIME: u16 = (Ids::MAX_RUNTIMES - 8) as u16;
 
 /// The slot of the calling thread.
-fn slot() -> &'static Slot {
+fn slot() -> &'static PauseSlot {
     SLOT.get().expect("a slot is free")
 }
 

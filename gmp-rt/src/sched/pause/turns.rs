@@ -7,11 +7,11 @@
 //! idle CPU. While the old hog still runs, its CPU is not idle, and the new one would queue behind
 //! a hog that keeps its turn.
 
-use super::{CALLS, LIMITS, PAUSER, SLOTS, Slot, slots};
+use super::{CALLS, LIMITS, PAUSER, PauseSlot, SLOTS, slots};
 use crate::g::Ids;
 use crate::prim::Ordering::Relaxed;
 use crate::sys::thread_signal::{self, Reason};
-use crate::sys::thread_state::{self, Sleep};
+use crate::sys::thread_state::{self, ThreadSleep};
 use crate::tuning::{PROGRESS_CPU, SLOW_CHECK, WAKE_LATENCY};
 use crate::util::clock;
 use std::thread;
@@ -53,7 +53,7 @@ enum Mode {
 
 /// What the pauser remembers of a slot.
 #[derive(Clone, Copy, Debug)]
-struct View {
+struct HogView {
     mode: Mode,
     /// CPU time when the mode began, and at the last check.
     first_cpu: u64,
@@ -71,7 +71,7 @@ struct View {
 /// Above the order of every hog.
 const NO_RELIEF_YET: u64 = u64::MAX;
 
-impl View {
+impl HogView {
     const NEW: Self = Self {
         mode: Mode::NoHog,
         first_cpu: 0,
@@ -92,14 +92,14 @@ impl View {
         self.cpu.saturating_sub(self.first_cpu)
     }
 
-    fn begin(&mut self, mode: Mode, slot: &Slot) {
+    fn begin(&mut self, mode: Mode, slot: &PauseSlot) {
         self.cpu = thread_state::cpu(slot.thread.load(Relaxed)).unwrap_or(self.cpu);
         (self.mode, self.first_cpu) = (mode, self.cpu);
         (self.relief, self.check_at, self.pace) = (0, 0, 0);
     }
 
     /// Compares with what the thread and its gate say now.
-    fn check(&mut self, slot: &Slot, now: u64) {
+    fn check(&mut self, slot: &PauseSlot, now: u64) {
         let (marked, owns) = (slot.gate.is_marked(), slot.serves.load(Relaxed));
         if !marked && !owns {
             *self = Self::NEW;
@@ -124,7 +124,7 @@ impl View {
     }
 
     /// Sends the signal again to a thread that has run on: it held a lock of gmp.
-    fn insist(&mut self, slot: &Slot) {
+    fn insist(&mut self, slot: &PauseSlot) {
         let thread = slot.thread.load(Relaxed);
         if slot.stands.load(Relaxed) {
             self.resent = 0;
@@ -137,21 +137,21 @@ impl View {
 
     /// Reads what the thread does. Its state costs ten times as much as its clock, and is read only
     /// if the clock stands still.
-    fn check_clock(&mut self, slot: &Slot, now: u64) {
+    fn check_clock(&mut self, slot: &PauseSlot, now: u64) {
         let thread = slot.thread.load(Relaxed);
         let Some(cpu) = thread_state::cpu(thread) else { return };
         let moved = std::mem::replace(&mut self.cpu, cpu) != cpu;
-        let sleep = if moved { Some(Sleep::No) } else { thread_state::sleep(thread) };
+        let sleep = if moved { Some(ThreadSleep::No) } else { thread_state::sleep(thread) };
         match sleep {
-            None | Some(Sleep::No) => {
+            None | Some(ThreadSleep::No) => {
                 (self.relief, self.pace) = (0, 0);
                 if self.mode == Mode::Asleep {
                     self.begin(Mode::Extra, slot);
                 }
                 return;
             }
-            Some(Sleep::Lock) if self.pace == 0 => self.relief = NO_RELIEF_YET,
-            Some(Sleep::Lock | Sleep::Call) => {}
+            Some(ThreadSleep::Lock) if self.pace == 0 => self.relief = NO_RELIEF_YET,
+            Some(ThreadSleep::Lock | ThreadSleep::Call) => {}
         }
         if self.mode != Mode::NoHog {
             self.mode = Mode::Asleep;
@@ -166,7 +166,7 @@ impl View {
 #[derive(Debug)]
 struct Turns {
     /// By slot.
-    views: Vec<View>,
+    views: Vec<HogView>,
     /// A count of hogs for each runtime.
     counts: Vec<usize>,
     /// Whether another handler took the signal away. Then nothing is paused.
@@ -176,8 +176,11 @@ struct Turns {
 /// The main function of the thread.
 pub(super) fn run() {
     // Allocates here and never again: see the locks in the header of the parent module.
-    let mut turns =
-        Turns { views: vec![View::NEW; SLOTS], counts: vec![0; Ids::MAX_RUNTIMES], refused: false };
+    let mut turns = Turns {
+        views: vec![HogView::NEW; SLOTS],
+        counts: vec![0; Ids::MAX_RUNTIMES],
+        refused: false,
+    };
     loop {
         let calls = CALLS.count();
         if let Some(time) = turns.round() {
@@ -220,12 +223,12 @@ impl Turns {
         self.next_round(slots)
     }
 
-    fn limit(&self, slot: &Slot) -> usize {
+    fn limit(&self, slot: &PauseSlot) -> usize {
         if self.refused { usize::MAX } else { LIMITS[slot.runtime.load(Relaxed)].load(Relaxed) }
     }
 
     /// Counts the hogs that `pick` takes, for each runtime.
-    fn count(&mut self, slots: &[Slot], pick: impl Fn(Mode) -> bool) {
+    fn count(&mut self, slots: &[PauseSlot], pick: impl Fn(Mode) -> bool) {
         self.counts.fill(0);
         for (_, slot) in self.views.iter().zip(slots).filter(|(view, _)| pick(view.mode)) {
             self.counts[slot.runtime.load(Relaxed)] += 1;
@@ -233,7 +236,7 @@ impl Turns {
     }
 
     /// Lets paused hogs run for threads that sleep for a lock, the last paused first.
-    fn relieve(&mut self, slots: &[Slot]) {
+    fn relieve(&mut self, slots: &[PauseSlot]) {
         let extra = self.views.iter().filter(|view| view.mode == Mode::Extra).count();
         let mut left = RELIEVED.saturating_sub(extra);
         for waiter in 0..slots.len() {
@@ -257,7 +260,7 @@ impl Turns {
     }
 
     /// Ends the turns that are over, and those beyond the limit. Returns whether one ended.
-    fn end_turns(&mut self, slots: &[Slot], now: u64) -> bool {
+    fn end_turns(&mut self, slots: &[PauseSlot], now: u64) -> bool {
         let mut ended = false;
         self.count(slots, |mode| mode == Mode::Turn);
         for (at, slot) in slots.iter().enumerate() {
@@ -265,7 +268,7 @@ impl Turns {
                 continue;
             }
             let runtime = slot.runtime.load(Relaxed);
-            let waits = |(view, other): (&View, &Slot)| {
+            let waits = |(view, other): (&HogView, &PauseSlot)| {
                 view.wants_turn() && other.runtime.load(Relaxed) == runtime
             };
             let over = self.views[at].used() >= clock::nanos(TURN);
@@ -282,10 +285,10 @@ impl Turns {
     }
 
     /// Begins turns, in the order in which the hogs were paused.
-    fn begin_turns(&mut self, slots: &[Slot]) {
+    fn begin_turns(&mut self, slots: &[PauseSlot]) {
         self.count(slots, |mode| mode == Mode::Turn);
         loop {
-            let may = |(_, (view, slot)): &(usize, (&View, &Slot))| {
+            let may = |(_, (view, slot)): &(usize, (&HogView, &PauseSlot))| {
                 view.wants_turn() && self.counts[slot.runtime.load(Relaxed)] < self.limit(slot)
             };
             let waiting = self.views.iter().zip(slots).enumerate().filter(may);
@@ -298,7 +301,7 @@ impl Turns {
         }
     }
 
-    fn pause(&mut self, at: usize, slot: &Slot) {
+    fn pause(&mut self, at: usize, slot: &PauseSlot) {
         let view = &mut self.views[at];
         if slot.gate.hold() {
             (view.mode, view.resent) = (Mode::Paused, 0);
@@ -308,7 +311,7 @@ impl Turns {
         }
     }
 
-    fn next_round(&mut self, slots: &[Slot]) -> Option<Duration> {
+    fn next_round(&mut self, slots: &[PauseSlot]) -> Option<Duration> {
         self.count(slots, |mode| mode != Mode::NoHog);
         let views = || self.views.iter().zip(slots);
         let paused = views().any(|(view, _)| view.mode == Mode::Paused);
