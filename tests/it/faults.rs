@@ -10,7 +10,7 @@ use super::support::{
 use gmp::context::Context;
 use gmp::net::UnixStream;
 use gmp::{chan, go};
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, kill_process, waitpid};
 use std::os::fd::AsRawFd;
 use std::process::Command;
 use std::sync::Arc;
@@ -211,6 +211,29 @@ fn closed_standard_descriptors_are_no_sockets() {
         assert_eq!(gmp::io::stdin().read(&mut [0]).await.unwrap(), 0);
     });
     rounds(&runtime, 5);
+    runtime.shutdown(LONG).unwrap();
+}
+
+/// A sandbox sets the limit of descriptors to 0, and `poll` fails from then on.
+#[test]
+fn messages_are_written_with_a_limit_of_no_descriptors() {
+    let name = "faults::messages_are_written_with_a_limit_of_no_descriptors";
+    if !is_child() {
+        let path = std::env::temp_dir().join(format!("gmp-stderr-{}", std::process::id()));
+        let mut command = child_command(name, &[]);
+        let status = command.stderr(std::fs::File::create(&path).unwrap()).status().unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert!(status.success(), "{status}: {text}");
+        assert!(text.contains("goroutine 1 \"bad\" panicked and nobody joined it: why"), "{text}");
+        return;
+    }
+    let runtime = runtime(2);
+    let none = Rlimit { current: Some(0), maximum: Some(0) };
+    rustix::process::setrlimit(Resource::Nofile, none).unwrap();
+    let bad = runtime.handle().spawn_named("bad", async { panic!("why") });
+    until(|| bad.is_finished());
+    drop(bad);
     runtime.shutdown(LONG).unwrap();
 }
 

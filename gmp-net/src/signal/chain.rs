@@ -7,15 +7,19 @@
 //! listens again. The last call of `sigaction` then puts it before Tokio's handler, which calls it
 //! again.
 //!
-//! So the replaced actions are a list, the last one first. The depth at which the handler runs, in
-//! its own call, is the position of the action that it has to call. Only the handler at depth 0
-//! counts the signal. The chain ends, because each depth uses a later entry.
+//! So the handler has several entry functions, the *layers*. For each signal a layer stands for one
+//! action that was replaced, and it never stands for another one. An entry function thus calls the
+//! same handler whenever it runs: also after gmp has restored that handler, because a thread may be
+//! anywhere between the kernel's choice of the entry function and its first instruction. Nothing
+//! can wait for such a thread. Only the first entry function that a signal runs counts the signal.
+//! A handler that was installed twice may call the layer that calls it. A layer that is being run
+//! calls nothing again, so every chain ends.
 //!
 //! # Invariants
 //!
-//! - I1: a [`Link`] is never freed and never changes, so the handler reads the list without a lock.
-//!   Equal links are made once. So the memory is bounded by the number of handlers that the program
-//!   installs, and not by the number of listeners.
+//! - I1: a [`Link`] is never freed and never changes, so a handler reads the list without a lock.
+//!   Equal actions have one link. So their number is bounded by the number of handlers that the
+//!   program installs, not by the number of listeners, and never exceeds [`LAYERS`].
 //! - I2: the earlier handler is called with the arguments that the kernel would give it, and with
 //!   its own mask at least ([`same_mask`]).
 //! - I3: `sigismember` only reads the set.
@@ -24,98 +28,108 @@
 //!
 //! | id | op | pairs with | makes visible |
 //! |----|----|-----------|----------------|
-//! | O1 | Release store of a head in [`push`], [`pop`] | Acquire load in [`at`] | the link |
+//! | O1 | Release store of a head in [`layer_over`] | Acquire load in [`links`] | the link |
 
 use super::kind::MAX;
 use gmp_rt::prim::Ordering::{Acquire, Release};
-use gmp_rt::prim::fixed::{AtomicPtr, Mutex};
+use gmp_rt::prim::fixed::AtomicPtr;
 use std::cell::Cell;
-use std::{mem, ptr};
+use std::{iter, mem, ptr};
 
-/// An action that was replaced, and those replaced before it.
-pub(super) struct Link {
+/// The number of entry functions: the maximum number of different actions that are replaced for a
+/// signal. Chosen: each part of a program that handles a signal adds one.
+pub(super) const LAYERS: usize = 8;
+
+/// An action that was replaced.
+struct Link {
     action: libc::sigaction,
-    below: *mut Link,
+    /// The layer that stands for it. The layers of a signal are numbered in their order.
+    layer: usize,
+    earlier: *const Link,
 }
 
-// SAFETY: I1 — it is only read, and `below` is another link.
+// SAFETY: I1 — it is only read, and `earlier` is another link.
 unsafe impl Send for Link {}
 // SAFETY: as above.
 unsafe impl Sync for Link {}
 
-/// The last action that was replaced, for each signal. Changed by one thread at a time: the one
-/// that holds the lock of the listeners.
+/// The last link of each signal. Changed by one thread at a time: the one that holds the lock of
+/// the listeners.
 static HEADS: [AtomicPtr<Link>; MAX + 1] = [const { AtomicPtr::new(ptr::null_mut()) }; MAX + 1];
 
-/// All links.
-pub(super) static LINKS: Mutex<Vec<&'static Link>> = Mutex::new(Vec::new());
-
 thread_local! {
-    /// The signal whose handler runs on this thread, and its depth. It needs no destructor and no
-    /// initialisation, so the handler may use it.
-    static DEPTH: Cell<(libc::c_int, usize)> = const { Cell::new((0, 0)) };
+    /// The signal whose handler runs on this thread, and a bit for each layer that runs. It needs no
+    /// destructor and no initialisation, so the handler may use it.
+    static RUNNING: Cell<(libc::c_int, u32)> = const { Cell::new((0, 0)) };
 }
 
-/// Puts `action` before the actions of the signal with this index.
-pub(super) fn push(index: usize, action: &libc::sigaction) {
-    let below = HEADS[index].load(Acquire); // O1
-    let mut links = LINKS.lock();
-    let known = links.iter().find(|link| link.below == below && is_same(&link.action, action));
-    let link = match known {
-        Some(link) => *link,
-        None => {
-            let link: &'static Link = Box::leak(Box::new(Link { action: *action, below }));
-            links.push(link);
-            link
-        }
-    };
-    HEADS[index].store(ptr::from_ref(link).cast_mut(), Release); // O1
+/// The place of a run of an entry function in the chain of its signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// The kernel, or a handler that was installed later, has called it.
+    First,
+    /// It was called through another layer.
+    Later,
+    /// It was called through this layer.
+    Again,
 }
 
-/// Removes the last action of the signal.
-pub(super) fn pop(index: usize) {
-    if let Some(link) = at(index, 0) {
-        HEADS[index].store(link.below, Release); // O1
+/// Returns the layer that stands for `action`, and makes one if there is none. Returns `None` if
+/// all are used.
+pub(super) fn layer_over(index: usize, action: &libc::sigaction) -> Option<usize> {
+    if let Some(known) = links(index).find(|link| is_same(&link.action, action)) {
+        return Some(known.layer);
     }
+    let last = links(index).next();
+    let layer = last.map_or(0, |link| link.layer + 1);
+    if layer == LAYERS {
+        return None;
+    }
+    let earlier = last.map_or(ptr::null(), ptr::from_ref);
+    let link = Box::leak(Box::new(Link { action: *action, layer, earlier }));
+    HEADS[index].store(link, Release); // O1
+    Some(layer)
 }
 
-/// Returns the last action that was replaced.
-pub(super) fn last(index: usize) -> Option<&'static libc::sigaction> {
-    Some(&at(index, 0)?.action)
+/// Returns the action that `layer` stands for.
+pub(super) fn replaced_by(index: usize, layer: usize) -> Option<&'static libc::sigaction> {
+    links(index).find(|link| link.layer == layer).map(|link| &link.action)
 }
 
-fn at(index: usize, depth: usize) -> Option<&'static Link> {
+/// Returns the links of a signal, the last one first.
+fn links(index: usize) -> impl Iterator<Item = &'static Link> {
     // SAFETY: I1 — null or a link.
-    let mut link = unsafe { HEADS[index].load(Acquire).as_ref() }; // O1
-    for _ in 0..depth {
-        // SAFETY: I1 — as above.
-        link = unsafe { link?.below.as_ref() };
-    }
-    link
+    let last = unsafe { HEADS[index].load(Acquire).cast_const().as_ref() }; // O1
+    // SAFETY: I1 — as above.
+    iter::successors(last, |link| unsafe { link.earlier.as_ref() })
 }
 
-/// Runs `f`, the body of the handler, with the depth at which it runs.
-pub(super) fn at_depth(signal: libc::c_int, f: impl FnOnce(usize)) {
+/// Runs `f`, the body of the entry function of `layer`, with its place in the chain.
+pub(super) fn enter(signal: libc::c_int, layer: usize, f: impl FnOnce(Place)) {
     // Another signal may interrupt a handler. The same one is blocked until its handler returns, so
-    // it runs again only if the chain calls it.
-    let outer = DEPTH.get();
-    let depth = if outer.0 == signal { outer.1 + 1 } else { 0 };
-    DEPTH.set((signal, depth));
-    f(depth);
-    DEPTH.set(outer);
+    // an entry function runs again only if the chain calls it.
+    let outer = RUNNING.get();
+    let (place, layers) = match outer {
+        (running, _) if running != signal => (Place::First, 0),
+        (_, layers) if layers & 1 << layer == 0 => (Place::Later, layers),
+        (_, layers) => (Place::Again, layers),
+    };
+    RUNNING.set((signal, layers | 1 << layer));
+    f(place);
+    RUNNING.set(outer);
 }
 
-/// Calls the handler that the handler at this depth has replaced, if there is one. I2.
+/// Calls the handler that `layer` stands for, if it is one. I2.
 pub(super) fn call(
     index: usize,
-    depth: usize,
+    layer: usize,
     signal: libc::c_int,
     info: *mut libc::siginfo_t,
     context: *mut libc::c_void,
 ) {
     type Plain = extern "C" fn(libc::c_int);
     type WithInfo = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
-    let Some(Link { action, .. }) = at(index, depth) else { return };
+    let Some(action) = replaced_by(index, layer) else { return };
     match action.sa_sigaction {
         libc::SIG_DFL | libc::SIG_IGN => {}
         // SAFETY: I2 — the flag says which type the handler has.

@@ -7,7 +7,7 @@
 //! The first listener of a signal installs the handler. The last one restores the previous action:
 //! the default action, "ignored", or another handler, such as gmp's own for SIGQUIT. If another
 //! handler has been installed meanwhile, it stays, and may still call this one. The handler calls a
-//! previous handler, if there is one ([`chain`]).
+//! previous handler, if there is one. So it has several entry functions ([`chain`]).
 //!
 //! A dropped `ctrl_c()` *keeps* the signal: the handler stays without a listener, and the next
 //! `ctrl_c()` receives a signal that came meanwhile. If a second one comes before, its previous
@@ -16,7 +16,7 @@
 //! # Invariants
 //!
 //! - I1: `sigaction` accesses only the structs that it is given.
-//! - I2: [`on_signal`] does only what is allowed in a handler. It accesses atomics, a thread-local
+//! - I2: [`handle`] does only what is allowed in a handler. It accesses atomics, a thread-local
 //!   without a destructor and a cell that was filled before the handler was installed. It calls
 //!   `write`, which changes `errno` only if it fails (see [`Bell`]), `sigaction`, `raise`, and the
 //!   previous handler. In a forked process that has not yet called `exec`, it wakes the listeners
@@ -26,17 +26,17 @@
 //!
 //! | id | op | pairs with | makes visible |
 //! |----|----|-----------|----------------|
-//! | O1 | SeqCst add in [`on_signal`], write | its event, SeqCst load in [`count`] | the signal |
+//! | O1 | SeqCst add in [`handle`], write | its event, SeqCst load in [`count`] | the signal |
 //!
 //! [`INSIST_AT`] is a hint: a signal that comes while it changes counts as before or after.
 
 use super::bell::Bell;
-use super::chain;
+use super::chain::{self, LAYERS, Place};
 use super::kind::{MAX, SignalKind};
 use gmp_rt::prim::Ordering::{Relaxed, SeqCst};
 use gmp_rt::prim::fixed::OnceLock;
 use gmp_rt::prim::fixed::{AtomicU64, Mutex};
-use std::{io, mem, ptr};
+use std::{fmt, io, mem, ptr};
 
 /// The number of times that each signal came.
 static COUNTS: [AtomicU64; MAX + 1] = [const { AtomicU64::new(0) }; MAX + 1];
@@ -177,33 +177,50 @@ fn install(kind: SignalKind, index: usize) -> io::Result<()> {
     let signal = kind.as_raw();
     let named =
         |error: io::Error| io::Error::new(error.kind(), format!("listening to {kind}: {error}"));
-    let expected = sigaction(signal, None).map_err(named)?;
-    if is_ours(&expected) {
-        return Ok(());
+    let mut before = sigaction(signal, None).map_err(named)?;
+    let mut installed = None;
+    while layer_of(&before).is_none() {
+        // Known to the entry function before it can run.
+        let Some(layer) = chain::layer_over(index, &before) else {
+            if installed.is_some() {
+                let _ = sigaction(signal, Some(&before));
+            }
+            return Err(named(io::Error::other(TooManyHandlers)));
+        };
+        let replaced = sigaction(signal, Some(&action_over(layer, &before))).map_err(named)?;
+        let is_expected = match installed {
+            None => chain::is_same(&replaced, &before),
+            Some(_) => layer_of(&replaced) == installed,
+        };
+        if is_expected {
+            return Ok(());
+        }
+        // Another thread has installed a handler since. It is replaced by a layer of its own.
+        (before, installed) = (replaced, Some(layer));
     }
-    // Known to the handler before it can run.
-    chain::push(index, &expected);
-    let before =
-        sigaction(signal, Some(&action_over(&expected))).inspect_err(|_| chain::pop(index));
-    let before = before.map_err(named)?;
-    if !chain::is_same(&before, &expected) {
-        // Another thread has installed a handler since.
-        chain::pop(index);
-        chain::push(index, &before);
+    if installed.is_some() {
+        // Another thread has put this handler back since.
+        sigaction(signal, Some(&before)).map_err(named)?;
     }
     Ok(())
 }
 
-/// Returns the action that installs the handler over `before`.
-fn action_over(before: &libc::sigaction) -> libc::sigaction {
+/// Returns the action that installs the entry function of `layer` over `before`.
+fn action_over(layer: usize, before: &libc::sigaction) -> libc::sigaction {
+    /// What the previous handler has chosen for the whole process: whether system calls are
+    /// restarted, and which events of children raise SIGCHLD and leave zombies.
+    const KEPT: libc::c_int = libc::SA_RESTART | libc::SA_NOCLDSTOP | libc::SA_NOCLDWAIT;
     // SAFETY: a struct of integers, for which zero is a valid value. Its mask is then empty.
     let mut action: libc::sigaction = unsafe { mem::zeroed() };
-    action.sa_sigaction = ours();
-    // Restarts interrupted system calls, and uses the alternate stack of the thread if it has one.
-    action.sa_flags = libc::SA_RESTART | libc::SA_ONSTACK | libc::SA_SIGINFO;
-    if !matches!(before.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN) {
+    action.sa_sigaction = entry(layer);
+    action.sa_flags = libc::SA_ONSTACK | libc::SA_SIGINFO;
+    if matches!(before.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN) {
+        // Without a handler no system call was interrupted.
+        action.sa_flags |= libc::SA_RESTART | before.sa_flags & KEPT;
+    } else {
         // The previous handler runs on the stack, and with the signals blocked, that it expects.
         action.sa_flags &= before.sa_flags | !libc::SA_ONSTACK;
+        action.sa_flags |= before.sa_flags & KEPT;
         action.sa_mask = before.sa_mask;
     }
     action
@@ -211,57 +228,99 @@ fn action_over(before: &libc::sigaction) -> libc::sigaction {
 
 /// Restores the previous action, unless another handler has been installed.
 fn restore(index: usize) {
-    let (Ok(signal), Some(before)) = (libc::c_int::try_from(index), chain::last(index)) else {
-        return;
-    };
-    if !sigaction(signal, None).is_ok_and(|now| is_ours(&now)) {
-        return;
-    }
+    let Ok(signal) = libc::c_int::try_from(index) else { return };
+    let now = sigaction(signal, None).ok().and_then(|now| layer_of(&now));
+    let Some(before) = now.and_then(|layer| chain::replaced_by(index, layer)) else { return };
     // It cannot fail: the OS accepted this action before.
-    match sigaction(signal, Some(before)) {
-        Ok(replaced) if !is_ours(&replaced) => {
-            // Another thread has installed a handler since.
-            let _ = sigaction(signal, Some(&replaced));
-        }
-        _ => chain::pop(index),
+    if let Ok(replaced) = sigaction(signal, Some(before))
+        && layer_of(&replaced).is_none()
+    {
+        // Another thread has installed a handler since.
+        let _ = sigaction(signal, Some(&replaced));
     }
 }
 
-fn is_ours(action: &libc::sigaction) -> bool {
-    action.sa_sigaction == ours()
+/// Too many handlers of a signal were installed below listeners of gmp.
+#[derive(Debug)]
+struct TooManyHandlers;
+
+impl fmt::Display for TooManyHandlers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{LAYERS} different handlers were replaced already; keep one listener for the whole \
+             time of the program"
+        )
+    }
 }
 
-/// Returns the handler as `sigaction` represents it.
-fn ours() -> libc::sighandler_t {
-    on_signal as *const () as libc::sighandler_t
+impl std::error::Error for TooManyHandlers {}
+
+/// The type of a handler that gets all arguments.
+type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
+
+/// The entry functions, by their layers. One static, because the address of a generic function may
+/// differ between the places that take it.
+static ENTRIES: [Handler; LAYERS] = [
+    on_signal::<0>,
+    on_signal::<1>,
+    on_signal::<2>,
+    on_signal::<3>,
+    on_signal::<4>,
+    on_signal::<5>,
+    on_signal::<6>,
+    on_signal::<7>,
+];
+
+/// Returns the entry function of `layer` as `sigaction` represents it.
+fn entry(layer: usize) -> libc::sighandler_t {
+    ENTRIES[layer] as libc::sighandler_t
+}
+
+/// Returns the layer whose entry function the action calls, if it is one of this module.
+fn layer_of(action: &libc::sigaction) -> Option<usize> {
+    (0..LAYERS).find(|layer| entry(*layer) == action.sa_sigaction)
+}
+
+/// The entry function of a layer. I2.
+extern "C" fn on_signal<const LAYER: usize>(
+    signal: libc::c_int,
+    info: *mut libc::siginfo_t,
+    context: *mut libc::c_void,
+) {
+    handle(LAYER, signal, info, context);
 }
 
 /// The handler. I2.
-extern "C" fn on_signal(
+fn handle(
+    layer: usize,
     signal: libc::c_int,
     info: *mut libc::siginfo_t,
     context: *mut libc::c_void,
 ) {
     let index = usize::try_from(signal).unwrap_or(0).min(MAX);
-    chain::at_depth(signal, |depth| {
-        if depth == 0 {
+    chain::enter(signal, layer, |place| {
+        if place == Place::First {
             let before = COUNTS[index].fetch_add(1, SeqCst); // O1
             if let Some(bell) = BELL.get() {
                 bell.ring();
             }
             if before >= INSIST_AT[index].load(Relaxed) {
-                insist(signal, index);
+                insist(signal, index, layer);
             }
         }
-        chain::call(index, depth, signal, info, context);
+        if place != Place::Again {
+            chain::call(index, layer, signal, info, context);
+        }
     });
 }
 
 /// Makes the default action take place when the handler returns, if it is the previous one.
-fn insist(signal: libc::c_int, index: usize) {
-    let default = chain::last(index).filter(|before| before.sa_sigaction == libc::SIG_DFL);
+fn insist(signal: libc::c_int, index: usize, layer: usize) {
+    let before = chain::replaced_by(index, layer);
+    let default = before.filter(|before| before.sa_sigaction == libc::SIG_DFL);
     if let Some(default) = default
-        && sigaction(signal, None).is_ok_and(|now| is_ours(&now))
+        && sigaction(signal, None).is_ok_and(|now| layer_of(&now) == Some(layer))
         && sigaction(signal, Some(default)).is_ok()
     {
         // SAFETY: takes no memory. The signal is pending until the handler returns.

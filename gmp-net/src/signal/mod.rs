@@ -14,7 +14,9 @@
 //!
 //! If the program has a handler of the signal already, that handler still runs. Tokio and
 //! `signal-hook` do the same. So listeners of all of them receive the signal, in whatever order
-//! they are created and dropped.
+//! they are created and dropped. Its mask and its flags stay in effect: whether it interrupts
+//! system calls (`SA_RESTART`), its stack, and which events of children raise SIGCHLD. Its
+//! `SA_NODEFER` and `SA_RESETHAND` have no effect while a listener exists.
 //!
 //! Signals belong to the process, not to a runtime. A library should leave them to the program.
 //!
@@ -79,7 +81,8 @@ pub struct Signal {
 ///
 /// `InvalidInput` for signals that no process can handle (SIGKILL, SIGSTOP), for faults (SIGSEGV,
 /// SIGBUS, SIGFPE, SIGILL), and for numbers that are not signals. Other errors if the OS is out of
-/// descriptors or the runtime is ending.
+/// descriptors, if the runtime is ending, and if listeners have replaced eight different handlers
+/// of the signal before.
 ///
 /// # Examples
 ///

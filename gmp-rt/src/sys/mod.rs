@@ -44,6 +44,7 @@ pub(crate) mod sigquit;
 pub(crate) mod own_threads;
 
 #[cfg(unix)]
+#[expect(unsafe_code, reason = "select, I1 of the module")]
 pub(crate) mod stderr;
 
 #[cfg(not(unix))]

@@ -19,6 +19,11 @@
 //!   take the room between `poll` and the write. The write then waits for the reader.
 //! - A terminal or a file on a file system that hangs. `poll` reports room for a file at any time.
 //! - SIGPIPE, if the program has restored its default action. std's stderr would raise it too.
+//!
+//! # Invariants
+//!
+//! - I1: `select` accesses no memory but the set that it gets, and no descriptor but the one in the
+//!   set, which is borrowed.
 
 #[cfg(target_os = "linux")]
 #[path = "stderr_now_linux.rs"]
@@ -28,9 +33,11 @@ mod now;
 mod now;
 
 use crate::prim::fixed::Mutex;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{
+    PollFd, PollFlags, Timespec, fd_set_insert, fd_set_num_elements, poll, select,
+};
 use rustix::io::Errno;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 /// Maximum length of one write. A pipe takes a piece as a whole.
@@ -108,8 +115,7 @@ fn write(fd: BorrowedFd<'_>, text: &[u8], patience: Duration) -> Wrote {
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN) => {
                 refused += 1;
-                let wait = deadline.saturating_duration_since(Instant::now());
-                if refused > TRIES || !has_room(fd, wait) {
+                if refused > TRIES || !has_room(fd, deadline) {
                     return Wrote::Until(at);
                 }
             }
@@ -119,12 +125,36 @@ fn write(fd: BorrowedFd<'_>, text: &[u8], patience: Duration) -> Wrote {
     Wrote::All
 }
 
-/// Whether `fd` has room for a write, or is closed, within `wait`.
-fn has_room(fd: BorrowedFd<'_>, wait: Duration) -> bool {
-    let wait = Timespec::try_from(wait).unwrap_or_default();
-    let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::OUT)];
-    // An interrupted wait counts as no room.
-    matches!(poll(&mut fds, Some(&wait)), Ok(n) if n > 0)
+/// Whether `fd` has room for a write, or is closed, before `deadline`.
+fn has_room(fd: BorrowedFd<'_>, deadline: Instant) -> bool {
+    loop {
+        let wait = deadline.saturating_duration_since(Instant::now());
+        let wait = Timespec::try_from(wait).unwrap_or_default();
+        let ready = match poll_room(fd, &wait) {
+            // Linux checks the number of descriptors against their limit, which may be 0.
+            Err(Errno::INVAL) => select_room(fd, &wait),
+            ready => ready,
+        };
+        // A signal ends a wait before its time.
+        if ready != Err(Errno::INTR) {
+            return ready.is_ok_and(|n| n > 0);
+        }
+    }
+}
+
+/// Waits for room by `poll`. Returns 0 if there is none.
+fn poll_room(fd: BorrowedFd<'_>, wait: &Timespec) -> Result<usize, Errno> {
+    poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::OUT)], Some(wait))
+}
+
+/// Waits for room by `select`. Returns 0 if there is none.
+fn select_room(fd: BorrowedFd<'_>, wait: &Timespec) -> Result<usize, Errno> {
+    let fd = fd.as_raw_fd();
+    let mut set = vec![Default::default(); fd_set_num_elements(1, fd + 1)];
+    fd_set_insert(&mut set, fd);
+    // SAFETY: I1.
+    let ready = unsafe { select(fd + 1, None, Some(&mut set), None, Some(wait))? };
+    Ok(ready.unsigned_abs() as usize)
 }
 
 /// The way to write without waiting.
@@ -144,7 +174,7 @@ impl Way {
                 Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Self::Poll.write(fd, piece),
                 wrote => wrote,
             },
-            Self::Poll if has_room(fd, Duration::ZERO) => rustix::io::write(fd, piece),
+            Self::Poll if has_room(fd, Instant::now()) => rustix::io::write(fd, piece),
             Self::Poll => Err(Errno::AGAIN),
         }
     }
@@ -156,6 +186,11 @@ mod tests {
     use std::io::Read;
     use std::os::fd::AsFd;
     use std::os::unix::net::UnixStream;
+    use std::os::unix::thread::JoinHandleExt;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    /// More bytes than a pipe holds.
+    const LONG: usize = 1 << 20;
 
     fn none_lost() -> Mutex<Lost> {
         Mutex::new(Lost { messages: 0, is_cut: false })
@@ -205,7 +240,7 @@ mod tests {
     fn a_message_that_is_cut_ends_before_the_next_one() {
         let (mut reader, writer) = std::io::pipe().unwrap();
         let lost = none_lost();
-        write_line_to(writer.as_fd(), &lost, &"x".repeat(1 << 20), Duration::ZERO);
+        write_line_to(writer.as_fd(), &lost, &"x".repeat(LONG), Duration::ZERO);
         assert!(lost.lock().is_cut);
         reader.read_exact(&mut [0; 2 * PIECE]).unwrap();
         write_line_to(writer.as_fd(), &lost, "next", Duration::ZERO);
@@ -219,11 +254,53 @@ mod tests {
     #[test]
     fn a_patient_write_is_complete() {
         let (reader, writer) = std::io::pipe().unwrap();
-        let (lost, long) = (none_lost(), "x".repeat(1 << 20));
+        let (lost, long) = (none_lost(), "x".repeat(LONG));
         let reads = std::thread::spawn(|| rest(reader, ()));
         write_line_to(writer.as_fd(), &lost, &long, Duration::from_secs(600));
         drop(writer);
         assert_eq!(reads.join().unwrap(), format!("{long}\n"));
+    }
+
+    /// A signal ends a wait for room before its time. The wait is resumed.
+    #[test]
+    fn a_patient_write_is_complete_although_signals_interrupt_it() {
+        static SIGNALS: AtomicUsize = AtomicUsize::new(0);
+        extern "C" fn count(_: libc::c_int) {
+            SIGNALS.fetch_add(1, Relaxed);
+        }
+        let signal = libc::SIGRTMIN() + 1;
+        // SAFETY: the struct consists of integers, and a zeroed mask is empty. The handler only
+        // writes an atomic.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = count as *const () as usize;
+            assert_eq!(libc::sigaction(signal, &raw const action, std::ptr::null_mut()), 0);
+        }
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let writes = std::thread::spawn(move || {
+            let lost = none_lost();
+            write_line_to(writer.as_fd(), &lost, &"x".repeat(LONG), Duration::from_secs(600));
+            lost.into_inner().messages
+        });
+        reader.read_exact(&mut [0]).unwrap();
+        while SIGNALS.load(Relaxed) < 200 && !writes.is_finished() {
+            // SAFETY: takes no memory. The thread has not been joined.
+            unsafe { libc::pthread_kill(writes.as_pthread_t(), signal) };
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(rest(reader, ()).len(), LONG);
+        assert_eq!(writes.join().unwrap(), 0);
+    }
+
+    #[test]
+    fn select_reports_room_as_poll_does() {
+        let (reader, writer) = std::io::pipe().unwrap();
+        let none = Timespec::default();
+        assert_eq!(select_room(writer.as_fd(), &none), Ok(1));
+        fill(writer.as_fd(), &none_lost());
+        assert_eq!(select_room(writer.as_fd(), &none), Ok(0));
+        drop(reader);
+        assert_eq!(select_room(writer.as_fd(), &none), Ok(1));
     }
 
     #[test]
