@@ -14,6 +14,7 @@ pub(crate) mod forked;
 mod gate;
 pub(crate) mod globq;
 pub(crate) mod goid;
+pub(crate) mod guest;
 pub(crate) mod handoff;
 pub(crate) mod idle;
 pub(crate) mod inbox;
@@ -46,6 +47,7 @@ pub(crate) mod stats;
 mod stuck;
 mod sysmon;
 pub(crate) mod thread_budget;
+pub(crate) mod thread_hooks;
 pub(crate) mod trace;
 mod wake;
 mod width;
@@ -108,6 +110,7 @@ pub(crate) struct Config {
     pub(crate) pause: bool,
     pub(crate) trace: trace::TraceConfig,
     pub(crate) on_deadlock: dead::OnDeadlock,
+    pub(crate) hooks: thread_hooks::ThreadHooks,
 }
 
 impl Default for Config {
@@ -128,6 +131,7 @@ impl Default for Config {
             pause: true,
             trace: trace::TraceConfig::default(),
             on_deadlock: dead::OnDeadlock::default(),
+            hooks: thread_hooks::ThreadHooks::default(),
         }
     }
 }
@@ -152,6 +156,7 @@ pub(crate) struct Sched {
     pub(crate) net: CachePadded<Net>,
     /// The name lookups, whose type only the crate that has the network knows.
     lookups: OnceLock<Arc<dyn Any + Send + Sync>>,
+    pub(crate) guest: guest::GuestSlot,
     pub(crate) exit: shutdown::Exit,
     stalls: stall::Stalls,
     main: dead::MainGoroutine,
@@ -173,6 +178,7 @@ impl Sched {
             live: CachePadded(Live::new()),
             net: CachePadded(Net::default()),
             lookups: OnceLock::new(),
+            guest: guest::GuestSlot::default(),
             exit: shutdown::Exit::default(),
             stalls: stall::Stalls::default(),
             main: dead::MainGoroutine::default(),
@@ -226,6 +232,10 @@ impl Sched {
 
 impl Drop for Sched {
     fn drop(&mut self) {
+        if self.is_forked() {
+            // Its threads are those of the parent, and one of them may have held a lock of it.
+            std::mem::forget(self.guest.take());
+        }
         // The caches of the Ps give back their cells when they are dropped, after this. Cells in
         // transfer are given back here.
         crate::g::heap::trim(|| true);
