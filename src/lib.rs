@@ -52,6 +52,8 @@
 //!   used.
 //! - `hyper`: sockets implement hyper's `Read` and `Write`. `net::hyper` has an executor, a timer,
 //!   and an adapter for wrapped sockets.
+//! - `tokio`: a Tokio runtime beside the goroutines, for libraries that need one. See
+//!   `compat::tokio`.
 //!
 //! # Environment
 //!
@@ -89,6 +91,12 @@ pub use gmp_rt::{
 #[doc(hidden)]
 pub use gmp_rt::{entry as __entry, preempt as __preempt};
 pub use gmp_sync::{WaitGroup, chan, select, unbounded_chan};
+
+/// Other projects' libraries in goroutines.
+#[cfg(feature = "tokio")]
+pub mod compat {
+    pub use gmp_tokio as tokio;
+}
 
 /// Copying in the kernel, files, standard input and output.
 #[cfg(unix)]
