@@ -53,7 +53,7 @@
 //! - `hyper`: sockets implement hyper's `Read` and `Write`. `net::hyper` has an executor, a timer,
 //!   and an adapter for wrapped sockets.
 //! - `tokio`: a Tokio runtime beside the goroutines, for libraries that need one. See
-//!   `compat::tokio`.
+//!   `compat::tokio` and `#[gmp::main(tokio)]`.
 //!
 //! # Environment
 //!
@@ -80,6 +80,9 @@
 //! of [`runtime::on_event`].
 #![forbid(unsafe_code)]
 
+#[cfg(not(feature = "tokio"))]
+#[doc(hidden)]
+pub use gmp_macros::without_tokio as __with_tokio;
 pub use gmp_macros::{main, preemptible, test};
 pub use gmp_rt::{
     AfterFunc, BuildError, Builder, Cancelled, Checkpoint, Elapsed, Handle, JoinError, JoinHandle,
@@ -91,6 +94,9 @@ pub use gmp_rt::{
 #[doc(hidden)]
 pub use gmp_rt::{entry as __entry, preempt as __preempt};
 pub use gmp_sync::{WaitGroup, chan, select, unbounded_chan};
+#[cfg(feature = "tokio")]
+#[doc(hidden)]
+pub use gmp_tokio::__with_tokio;
 
 /// Other projects' libraries in goroutines.
 #[cfg(feature = "tokio")]

@@ -4,7 +4,7 @@
 //! redis and others. [`BuilderExt::tokio`] starts a Tokio runtime together with the gmp runtime.
 //! Each worker thread of gmp enters its context once, when the thread starts. So Tokio's sockets,
 //! timers, files, processes, `spawn` and `spawn_blocking` work in every goroutine, without a
-//! wrapper.
+//! wrapper. With `#[gmp::main(tokio)]` and `#[gmp::test(tokio)]` nothing else is necessary.
 //!
 //! ```
 //! # use gmp_rt as gmp;
@@ -101,3 +101,12 @@ mod builder_ext;
 mod guest;
 
 pub use self::builder_ext::BuilderExt;
+
+/// The expansion of the option `tokio` of `#[gmp::main]` and `#[gmp::test]`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __with_tokio {
+    ($tokio:ident $builder:expr) => {
+        $crate::BuilderExt::$tokio($builder)
+    };
+}
