@@ -353,6 +353,8 @@ fn a_guest_outlives_a_shutdown_that_gives_up() {
         let _ = released.recv();
     });
     runs.recv_timeout(LONG).unwrap();
+    // It keeps the scheduler alive, which would end the guest too.
+    let _handle = runtime.handle().clone();
     let left = runtime.shutdown(Duration::from_millis(1)).unwrap_err();
     assert_eq!(left.stuck().len(), 1, "{left}");
     assert_eq!((log.count("shutdown"), log.count("drop")), (0, 0));

@@ -112,7 +112,11 @@ fn a_runtime_can_be_dropped_by_its_own_goroutine_and_its_own_task() {
     let second = runtime();
     second.block_on(async { drop(tokio::spawn(waits_for_ever(counts()))) });
     let handle = second.handle().clone();
-    handle.block_on(async move { drop(tokio::spawn(async move { drop(second) })) });
+    // It would wait for itself.
+    let (tx, ended) = mpsc::channel();
+    let ends = async move { tx.send(second.shutdown(60 * LONG)) };
+    handle.block_on(async move { drop(tokio::spawn(ends)) });
+    ended.recv_timeout(LONG).expect("it has not waited").unwrap();
     is_dropped(2);
 }
 
@@ -132,9 +136,21 @@ fn a_runtime_can_be_dropped_by_a_task_of_another_tokio_runtime() {
 
 #[test]
 fn shutdown_accepts_any_limit() {
-    runtime().shutdown(Duration::MAX).unwrap();
-    let runtime = runtime();
-    let _ = runtime.shutdown(Duration::ZERO);
+    let (first, second) = (runtime(), runtime());
+    let ended = Arc::new(AtomicBool::new(false));
+    first.block_on(async {
+        let ended = ended.clone();
+        let (running, runs) = tokio::sync::oneshot::channel();
+        tokio::task::spawn_blocking(move || {
+            running.send(()).unwrap();
+            std::thread::sleep(Duration::from_millis(200));
+            ended.store(true, SeqCst);
+        });
+        runs.await.unwrap();
+    });
+    first.shutdown(Duration::MAX).unwrap();
+    assert!(ended.load(SeqCst));
+    let _ = second.shutdown(Duration::ZERO);
 }
 
 #[test]
