@@ -54,6 +54,7 @@
 //!   and an adapter for wrapped sockets.
 //! - `tokio`: a Tokio runtime beside the goroutines, for libraries that need one. See
 //!   `compat::tokio` and `#[gmp::main(tokio)]`.
+//! - `axum`: `compat::tokio::axum::serve`, a server for axum whose connections are goroutines.
 //!
 //! # Environment
 //!

@@ -97,6 +97,8 @@
 //! connections, so a `static` one cannot be shared by several tests.
 #![forbid(unsafe_code)]
 
+#[cfg(all(unix, feature = "axum"))]
+pub mod axum;
 mod builder_ext;
 mod guest;
 
