@@ -333,6 +333,7 @@ fn every_crate_takes_the_common_lints() {
         "gmp-tokio/Cargo.toml",
         "benches/Cargo.toml",
         "examples/ecosystem/Cargo.toml",
+        "examples/ecosystem-tokio/Cargo.toml",
     ] {
         let text = fs::read_to_string(root().join(manifest)).unwrap();
         assert!(text.contains("[lints]\nworkspace = true"), "{manifest}");
