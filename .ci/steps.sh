@@ -25,6 +25,7 @@ env coreutils
 faketime faketime
 ip iproute2
 redis-benchmark redis-tools
+redis-server redis-server
 strace strace
 END
 }

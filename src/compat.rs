@@ -4,3 +4,5 @@
 
 #[cfg(feature = "hyper")]
 pub use gmp_net::compat::hyper;
+#[cfg(feature = "tokio")]
+pub use gmp_tokio as tokio;

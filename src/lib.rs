@@ -57,6 +57,9 @@
 //!   used.
 //! - `hyper`: sockets implement hyper's `Read` and `Write`. `compat::hyper` has an executor, a timer,
 //!   and an adapter for wrapped sockets.
+//! - `tokio`: a Tokio runtime beside the goroutines, for libraries that need one. See
+//!   `compat::tokio` and `#[gmp::main(tokio)]`.
+//! - `axum`: `compat::tokio::axum::serve`, a server for axum whose connections are goroutines.
 //!
 //! # Environment
 //!
@@ -101,6 +104,9 @@ pub mod sync;
 pub mod task;
 pub mod time;
 
+#[cfg(not(feature = "tokio"))]
+#[doc(hidden)]
+pub use gmp_macros::without_tokio as __with_tokio;
 pub use gmp_macros::{main, preemptible, test};
 pub use gmp_rt::{
     JoinError, JoinHandle, Runtime, Ticker, Timer, after, after_func, block_in_place, block_on,
@@ -111,3 +117,6 @@ pub use gmp_rt::{
 pub use gmp_rt::{entry as __entry, preempt as __preempt};
 pub use gmp_sync::chan::chan;
 pub use gmp_sync::{WaitGroup, select};
+#[cfg(feature = "tokio")]
+#[doc(hidden)]
+pub use gmp_tokio::__with_tokio;

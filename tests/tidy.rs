@@ -116,7 +116,9 @@ fn root() -> PathBuf {
 
 fn sources() -> Vec<Source> {
     let mut files = Vec::new();
-    for folder in ["src", "gmp-rt/src", "gmp-macros/src", "gmp-net/src", "gmp-sync/src"] {
+    for folder in
+        ["src", "gmp-rt/src", "gmp-macros/src", "gmp-net/src", "gmp-sync/src", "gmp-tokio/src"]
+    {
         collect(&root().join(folder), &mut files);
     }
     assert!(files.len() > 40, "only {} files found", files.len());
@@ -318,8 +320,10 @@ fn every_crate_takes_the_common_lints() {
         "gmp-macros/Cargo.toml",
         "gmp-net/Cargo.toml",
         "gmp-sync/Cargo.toml",
+        "gmp-tokio/Cargo.toml",
         "benches/Cargo.toml",
         "examples/ecosystem/Cargo.toml",
+        "examples/ecosystem-tokio/Cargo.toml",
     ] {
         let text = fs::read_to_string(root().join(manifest)).unwrap();
         assert!(text.contains("[lints]\nworkspace = true"), "{manifest}");

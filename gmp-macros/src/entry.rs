@@ -1,7 +1,7 @@
 //! `#[main]` and `#[test]`: the options, and the expansion.
 
 use crate::preempt;
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
 use std::time::Duration;
 use syn::parse::{Parse, ParseStream, Parser};
@@ -107,24 +107,35 @@ struct Options {
     name: Option<String>,
     /// For a test only.
     deadlock_after: Option<Duration>,
+    /// The word `tokio`.
+    tokio: Option<Ident>,
     krate: Option<Path>,
 }
 
-/// `key = value`.
+/// `key = value`, or the word `tokio`.
 struct Pair {
     key: Ident,
-    value: Expr,
+    value: Option<Expr>,
 }
+
+/// The option that has no value.
+const TOKIO: &str = "tokio";
 
 impl Parse for Pair {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let key = input.call(<Ident as syn::ext::IdentExt>::parse_any)?;
         let equals = input.parse::<Option<Token![=]>>()?;
+        if key == TOKIO {
+            return match equals {
+                None => Ok(Self { key, value: None }),
+                Some(_) => Err(Error::new(key.span(), "`tokio` takes no value")),
+            };
+        }
         if equals.is_none() || input.is_empty() {
             let message = format!("expected a value: `{key} = …`");
             return Err(Error::new(key.span(), message));
         }
-        Ok(Self { key, value: input.parse()? })
+        Ok(Self { key, value: Some(input.parse()?) })
     }
 }
 
@@ -137,7 +148,10 @@ impl Options {
             if seen.contains(&key) {
                 return Err(Error::new(key.span(), format!("option `{key}` is given twice")));
             }
-            options.set(entry, &key, value)?;
+            match value {
+                Some(value) => options.set(entry, &key, value)?,
+                None => options.tokio = Some(key.clone()),
+            }
             seen.push(key);
         }
         Ok(options)
@@ -154,8 +168,10 @@ impl Options {
             "crate" => self.krate = Some(syn::parse_str(&text(&value, "crate")?)?),
             _ => {
                 let options = match entry {
-                    Entry::Main => "`max_procs`, `panic`, `name` and `crate`",
-                    Entry::Test => "`max_procs`, `panic`, `name`, `deadlock_after` and `crate`",
+                    Entry::Main => "`max_procs`, `panic`, `name`, `tokio` and `crate`",
+                    Entry::Test => {
+                        "`max_procs`, `panic`, `name`, `tokio`, `deadlock_after` and `crate`"
+                    }
                 };
                 let message = format!("unknown option `{key}`; the options are {options}");
                 return Err(Error::new(key.span(), message));
@@ -170,7 +186,11 @@ impl Options {
         let name = self.name.as_ref().map(|name| quote!(.name(#name)));
         let panic =
             self.panic.as_ref().map(|it| quote!(.panic_policy(#gmp::runtime::PanicPolicy::#it)));
-        quote!(#gmp::runtime::Builder::new()#procs #name #panic)
+        let builder = quote!(#gmp::runtime::Builder::new()#procs #name #panic);
+        match &self.tokio {
+            Some(tokio) => quote!(#gmp::__with_tokio!(#tokio #builder)),
+            None => builder,
+        }
     }
 
     /// Returns the expression for the time after which a test fails whose goroutines are parked.
@@ -228,4 +248,11 @@ fn text(value: &Expr, key: &str) -> Result<String> {
         Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Ok(text.value()),
         _ => Err(Error::new(value.span(), format!("`{key}` must be a string literal"))),
     }
+}
+
+/// Returns the compile error for the option `tokio` if the feature is off. The first token is the
+/// option.
+pub(crate) fn without_tokio(option: TokenStream) -> TokenStream {
+    let span = option.into_iter().next().map_or_else(Span::call_site, |option| option.span());
+    Error::new(span, "enable feature `tokio` of gmp to use `tokio`").to_compile_error()
 }

@@ -19,6 +19,7 @@ use proc_macro::TokenStream;
 /// | `max_procs = 4` | how many goroutines run in parallel |
 /// | `panic = "abort"` | a panic in any goroutine ends the process with status 2, as in Go |
 /// | `name = "web"` | the prefix of the names of the threads |
+/// | `tokio` | a Tokio runtime for the goroutines: `gmp::compat::tokio` (feature `tokio` of gmp) |
 /// | `crate = "path"` | the path of the gmp crate, if it was renamed |
 ///
 /// # SIGQUIT
@@ -159,6 +160,13 @@ pub fn preemptible(options: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro]
 pub fn preemptible_block(block: TokenStream) -> TokenStream {
     preempt::expand_block(block.into()).into()
+}
+
+/// The expansion of the option `tokio` if the feature `tokio` of gmp is off.
+#[doc(hidden)]
+#[proc_macro]
+pub fn without_tokio(option: TokenStream) -> TokenStream {
+    entry::without_tokio(option.into()).into()
 }
 
 /// The expansion of `gmp::go!`, which documents the syntax and passes the path of its crate first.

@@ -231,7 +231,8 @@ fn messages_are_written_with_a_limit_of_no_descriptors() {
     let runtime = runtime(2);
     let none = Rlimit { current: Some(0), maximum: Some(0) };
     rustix::process::setrlimit(Resource::Nofile, none).unwrap();
-    let bad = runtime.handle().spawn_named("bad", async { panic!("why") });
+    let bad =
+        gmp::task::Builder::new().name("bad").on(runtime.handle()).spawn(async { panic!("why") });
     until(|| bad.is_finished());
     drop(bad);
     runtime.shutdown(LONG).unwrap();

@@ -1,5 +1,6 @@
 //! The configuration of a runtime.
 
+use super::thread_hooks::ThreadHooks;
 use crate::limits::{KEEP_ALIVE, MAX_BLOCKING_THREADS, THREAD_LIMIT};
 use crate::sys::cpu_limit::Machine;
 use std::time::Duration;
@@ -41,6 +42,7 @@ pub(crate) struct Config {
     pub(crate) pause: bool,
     pub(crate) trace: TraceConfig,
     pub(crate) on_deadlock: OnDeadlock,
+    pub(crate) hooks: ThreadHooks,
 }
 
 impl Default for Config {
@@ -61,6 +63,7 @@ impl Default for Config {
             pause: true,
             trace: TraceConfig::default(),
             on_deadlock: OnDeadlock::default(),
+            hooks: ThreadHooks::default(),
         }
     }
 }

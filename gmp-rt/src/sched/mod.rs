@@ -11,6 +11,7 @@ pub(crate) mod forked;
 mod gate;
 pub(crate) mod globq;
 pub(crate) mod goid;
+pub(crate) mod guest;
 pub(crate) mod handoff;
 pub(crate) mod idle;
 pub(crate) mod inbox;
@@ -38,6 +39,7 @@ pub(crate) mod steal;
 pub(crate) mod stopm;
 pub(crate) mod submit;
 pub(crate) mod thread_budget;
+pub(crate) mod thread_hooks;
 pub(crate) mod threads;
 pub(crate) mod wake;
 mod wake_sysmon;
@@ -85,6 +87,7 @@ pub(crate) struct Sched {
     pub(crate) net: CachePadded<Net>,
     /// The name lookups, whose type only the crate that has the network knows.
     lookups: OnceLock<Arc<dyn Any + Send + Sync>>,
+    pub(crate) guest: guest::GuestSlot,
     pub(crate) exit: shutdown::Shutdown,
     pub(crate) stalls: Stalls,
     /// The goroutine of `#[gmp::main]`, if the runtime has one.
@@ -107,6 +110,7 @@ impl Sched {
             live: CachePadded(Live::new()),
             net: CachePadded(Net::default()),
             lookups: OnceLock::new(),
+            guest: guest::GuestSlot::default(),
             exit: shutdown::Shutdown::default(),
             stalls: Stalls::new(config.print_stalls),
             main: Mutex::default(),
@@ -170,6 +174,10 @@ impl Sched {
 
 impl Drop for Sched {
     fn drop(&mut self) {
+        if self.is_forked() {
+            // Its threads are those of the parent, and one of them may have held a lock of it.
+            std::mem::forget(self.guest.take());
+        }
         // The caches of the Ps give back their cells when they are dropped, after this. Cells in
         // transfer are given back here.
         crate::g::heap::trim(|| true);

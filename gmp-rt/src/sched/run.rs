@@ -26,10 +26,12 @@ pub(super) fn m_main(sched: Arc<Sched>, id: MId, grant: Grant) {
     local.enter(|| {
         local.acquire_p(grant.p);
         let mut worker = Worker::new(&local, Some(grant.token));
+        worker.call_start_hook();
         while let Step::Run(found) = worker.schedule() {
             worker.local.execute(found);
         }
     });
+    local.sched.config.hooks.call_stop();
     local.sched.thread_exits(id);
 }
 

@@ -11,6 +11,7 @@
 //!    reaps again ([`LateReaps`]).
 //! 3. *Stop*: the thread that ends the last goroutine makes all Ms exit. Sysmon exits after them,
 //!    because the destructor of an output may still wait for a timer.
+//! 4. The [guest](super::guest) of the runtime, if there is one, ends after the Ms.
 //!
 //! No thread has to wait for that. [`Sched::shutdown`] waits up to a limit, also for the ends of
 //! the threads. Goroutines that are left then are inside a poll that has not returned. Their
@@ -33,9 +34,41 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Default)]
 pub(crate) struct Shutdown {
     closing: AtomicBool,
-    /// Whether all threads have ended.
-    gone: Mutex<bool>,
+    end: Mutex<ThreadsEnd>,
     changed: Condvar,
+}
+
+/// The end of the threads.
+#[derive(Debug, Default)]
+struct ThreadsEnd {
+    /// Whether all threads have ended.
+    gone: bool,
+    /// Whether a thread waits for that. It ends the guest then.
+    attended: bool,
+}
+
+/// The thread that waits for the end of a runtime. If it gives up too early to end the guest, its
+/// drop or the last M does that.
+#[derive(Debug)]
+struct Attendant<'a>(&'a Sched);
+
+impl<'a> Attendant<'a> {
+    fn new(sched: &'a Sched) -> Self {
+        sched.exit.end.lock().attended = true;
+        Self(sched)
+    }
+}
+
+impl Drop for Attendant<'_> {
+    fn drop(&mut self) {
+        let mut end = self.0.exit.end.lock();
+        end.attended = false;
+        let gone = end.gone;
+        drop(end);
+        if gone {
+            drop(self.0.guest.take());
+        }
+    }
 }
 
 impl Sched {
@@ -65,9 +98,11 @@ impl Sched {
         self.inbox.take(usize::MAX, &BatchQueue::new_fifo(), |gp| {
             let _ = gp.status.abort();
             let _ = gp.status.to_running();
-            let output = cell::cancel(&gp);
-            self.live.add_finished();
-            cell::complete(gp, output);
+            self.in_guest(|| {
+                let output = cell::cancel(&gp);
+                self.live.add_finished();
+                cell::complete(gp, output);
+            });
         });
     }
 
@@ -122,8 +157,14 @@ impl Sched {
     pub(super) fn tell_gone(&self) {
         self.ps.all_timers().for_each(|timers| timers.end());
         self.net.shut();
-        *self.exit.gone.lock() = true;
+        let mut end = self.exit.end.lock();
+        end.gone = true;
+        let attended = end.attended;
+        drop(end);
         self.exit.changed.notify_all();
+        if !attended {
+            drop(self.guest.take());
+        }
     }
 
     /// Closes the runtime and waits for its end, at most for `limit`.
@@ -132,12 +173,14 @@ impl Sched {
     /// cannot wait for itself.
     pub(crate) fn shutdown(self: &Arc<Self>, limit: Duration) -> Result<(), Leftovers> {
         let deadline = Instant::now().checked_add(limit);
+        if self.is_own_thread() {
+            self.close();
+            return handoff::syscall_block(|| self.wait_alone(deadline));
+        }
+        let attendant = Attendant::new(self);
         self.close();
-        // Hands off the P of a goroutine, which may be one of another runtime.
-        handoff::syscall_block(|| match self.is_own_thread() {
-            true => self.wait_alone(deadline),
-            false => self.wait_joined(deadline),
-        })
+        // Hands off the P of a goroutine of another runtime.
+        handoff::syscall_block(move || self.wait_joined(deadline, attendant))
     }
 
     /// Whether the calling thread is a worker thread of this runtime.
@@ -158,24 +201,35 @@ impl Sched {
         Ok(())
     }
 
-    /// Waits until all goroutines and threads have ended.
-    fn wait_joined(&self, deadline: Option<Instant>) -> Result<(), Leftovers> {
+    /// Waits until all goroutines and threads have ended, then ends the guest.
+    fn wait_joined(
+        &self,
+        deadline: Option<Instant>,
+        _attendant: Attendant<'_>,
+    ) -> Result<(), Leftovers> {
         if !self.wait_gone(deadline) {
             return Err(self.left());
         }
         let threads = self.threads.join_until(deadline);
-        if threads.is_empty() { Ok(()) } else { Err(Leftovers { threads, ..Leftovers::default() }) }
+        if !threads.is_empty() {
+            return Err(Leftovers { threads, ..Leftovers::default() });
+        }
+        if let Some(guest) = self.guest.take() {
+            let rest = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
+            guest.shutdown(deadline.map_or(Duration::MAX, rest));
+        }
+        Ok(())
     }
 
     fn wait_gone(&self, deadline: Option<Instant>) -> bool {
-        let mut gone = self.exit.gone.lock();
-        while !*gone {
+        let mut end = self.exit.end.lock();
+        while !end.gone {
             match deadline {
-                Some(deadline) if self.exit.changed.wait_until(&mut gone, deadline).timed_out() => {
-                    return *gone;
+                Some(deadline) if self.exit.changed.wait_until(&mut end, deadline).timed_out() => {
+                    return end.gone;
                 }
                 Some(_) => {}
-                None => self.exit.changed.wait(&mut gone),
+                None => self.exit.changed.wait(&mut end),
             }
         }
         true

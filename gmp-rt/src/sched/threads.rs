@@ -2,6 +2,7 @@
 
 use super::Sched;
 use super::forked;
+use super::guest::in_context;
 use super::idle::IdleLists;
 use super::join_threads;
 use super::run::m_main;
@@ -137,7 +138,8 @@ impl Sched {
             let grant = for_thread.lock().take();
             drop(for_thread);
             if let Some(grant) = grant {
-                m_main(sched, id, grant);
+                let guest = sched.guest.get();
+                in_context(guest.as_deref(), || m_main(sched, id, grant));
             }
         });
         if started.is_ok() {

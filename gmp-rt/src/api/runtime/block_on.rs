@@ -1,5 +1,6 @@
 //! `block_on`: runs a future on the calling thread.
 
+use super::context;
 use crate::m::note::Note;
 use crate::prim::debug_assert_no_lock_held;
 use crate::sched::{budget, handoff, thread_budget};
@@ -42,7 +43,7 @@ impl Wake for ThreadWaker {
 /// assert_eq!(len, 8);
 /// ```
 pub fn block_on<F: Future>(future: F) -> F::Output {
-    box_future!(future: F => block_on_owned(future))
+    box_future!(future: F => context::in_default_guest(|| block_on_owned(future)))
 }
 
 /// [`block_on`] for a future that is not large.

@@ -2,12 +2,14 @@
 
 use super::Runtime;
 use super::env::{self, Env};
+use super::guest::{Guest, Host, StartGuest};
 use crate::limits::{MAX_BLOCKING_THREADS, MAX_LOOKUPS};
 use crate::sched::config::OnDeadlock;
 use crate::sched::{Config, PanicPolicy, Sched, procs, registry};
 use crate::sysmon::sysmon_main;
 use std::fmt;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Configures and builds a [`Runtime`].
@@ -28,6 +30,8 @@ use std::time::Duration;
 /// | [`name`](Self::name) | | `gmp` |
 /// | report of a deadlock | `GMPDEBUG=deadlock=…` | `report` for `#[gmp::main]`, else `off` |
 /// | report of stalls | `GMPDEBUG=stall=0` or `1` | off |
+/// | [`on_thread_start`](Self::on_thread_start) | | none |
+/// | [`on_thread_stop`](Self::on_thread_stop) | | none |
 /// | trace of the scheduler | `GMPDEBUG=schedtrace=N,scheddetail=1` | off |
 ///
 /// # Examples
@@ -46,6 +50,7 @@ pub struct Builder {
     adaptive: Option<bool>,
     pause: Option<bool>,
     panic_policy: Option<PanicPolicy>,
+    guest: Option<StartGuest>,
     /// The settings above are in it only after [`resolve`](Self::resolve).
     pub(super) config: Config,
 }
@@ -67,6 +72,7 @@ impl Builder {
             adaptive: None,
             pause: None,
             panic_policy: None,
+            guest: None,
             config: Config::default(),
         }
     }
@@ -260,6 +266,99 @@ impl Builder {
         self
     }
 
+    /// Sets a function that each worker thread calls when it starts.
+    ///
+    /// It runs before the first goroutine of the thread. Worker threads come and go: besides those
+    /// for `max_procs` goroutines there is one for each goroutine that blocks its thread, until
+    /// [`thread_keep_alive`](Self::thread_keep_alive) after the call. All goroutines and the
+    /// closures of [`spawn_blocking`](crate::spawn_blocking) run on worker threads, and their
+    /// futures are dropped there.
+    ///
+    /// A second call replaces the function.
+    ///
+    /// # What the function may do
+    ///
+    /// - It may set thread-locals, for example enter a context for the life of the thread. That
+    ///   costs nothing per goroutine or poll.
+    /// - It may block. Other threads run the goroutines meanwhile.
+    /// - It may spawn goroutines, on this runtime.
+    /// - If it panics, the panic hook reports the panic. The thread then runs goroutines as usual.
+    ///
+    /// # Other threads
+    ///
+    /// It does not run on the threads of a `block_on`, which are not worker threads, nor on
+    /// threads that run no goroutines: sysmon and the thread of [`on_stall`] and [`on_event`].
+    ///
+    /// [`on_stall`]: crate::runtime::on_stall
+    /// [`on_event`]: crate::runtime::on_event
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use gmp_rt as gmp;
+    /// use std::cell::Cell;
+    ///
+    /// thread_local!(static LANE: Cell<u32> = const { Cell::new(0) });
+    ///
+    /// let runtime = gmp::Builder::new().on_thread_start(|| LANE.set(7)).build()?;
+    /// let lane = runtime.spawn(async { LANE.get() });
+    /// assert_eq!(gmp::block_on(lane)?, 7);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn on_thread_start(mut self, f: impl Fn() + Send + Sync + 'static) -> Self {
+        self.config.hooks.start = Some(Arc::new(f));
+        self
+    }
+
+    /// Sets a function that each worker thread calls before it ends.
+    ///
+    /// It runs after the last goroutine of the thread and before the destructors of its
+    /// thread-locals. It runs once for each start, also if the function of
+    /// [`on_thread_start`](Self::on_thread_start) panicked. A second call replaces the function.
+    ///
+    /// At the end of a runtime each worker thread calls it when all goroutines have been dropped.
+    /// [`Runtime::shutdown`] and the drop of the runtime wait for it within their limits. The
+    /// process may end earlier: `#[gmp::main]` does not wait for worker threads.
+    ///
+    /// The thread is not a worker thread any more. Functions without a handle, such as
+    /// [`spawn`](crate::spawn()), use the default runtime. If the function panics, the panic hook
+    /// reports the panic.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use gmp_rt as gmp;
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    /// use std::time::Duration;
+    ///
+    /// let (threads, ended) = <(Arc<AtomicUsize>, Arc<AtomicUsize>)>::default();
+    /// let (start, stop) = (threads.clone(), ended.clone());
+    /// let runtime = gmp::Builder::new()
+    ///     .on_thread_start(move || _ = start.fetch_add(1, Relaxed))
+    ///     .on_thread_stop(move || _ = stop.fetch_add(1, Relaxed))
+    ///     .build()?;
+    /// runtime.block_on(async { gmp::spawn(async {}).await })?;
+    /// runtime.shutdown(Duration::from_secs(10))?;
+    /// assert_eq!(threads.load(Relaxed), ended.load(Relaxed));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn on_thread_stop(mut self, f: impl Fn() + Send + Sync + 'static) -> Self {
+        self.config.hooks.stop = Some(Arc::new(f));
+        self
+    }
+
+    /// Sets how the [guest](crate::runtime::guest) of the runtime starts. A second call replaces
+    /// the function.
+    #[doc(hidden)]
+    pub fn guest(
+        mut self,
+        start: impl Fn(Host) -> io::Result<Arc<dyn Guest>> + Send + Sync + 'static,
+    ) -> Self {
+        self.guest = Some(StartGuest(Arc::new(start)));
+        self
+    }
+
     /// Reports a deadlock by default: all goroutines wait. For a runtime whose `main` is a
     /// goroutine.
     pub(crate) fn report_deadlock(mut self) -> Self {
@@ -272,17 +371,25 @@ impl Builder {
     /// # Errors
     ///
     /// [`BuildError`] if the number of procs, threads or lookups is out of range, the name contains
-    /// a zero byte, the OS refuses a thread, or 4096 runtimes are alive.
+    /// a zero byte, the OS refuses a thread or a descriptor, or 4096 runtimes are alive.
     pub fn build(self) -> Result<Runtime, BuildError> {
         self.build_with(env::get())
     }
 
     /// [`build`](Self::build) with `env` in place of the environment.
-    pub(super) fn build_with(self, env: &Env) -> Result<Runtime, BuildError> {
+    pub(super) fn build_with(mut self, env: &Env) -> Result<Runtime, BuildError> {
+        let guest = self.guest.take();
         let config = self.resolve(env)?;
         let sched = registry::register(|id| Sched::new(id, config))
             .map_err(|_| BuildError(Kind::Runtimes))?;
-        sched.start_first(sysmon_main).map_err(|error| BuildError(Kind::Start(error)))?;
+        if let Some(StartGuest(start)) = guest {
+            let host = Host::new(&sched);
+            sched.guest.put(start(host).map_err(|error| BuildError(Kind::Guest(error)))?);
+        }
+        if let Err(error) = sched.start_first(sysmon_main) {
+            drop(sched.guest.take());
+            return Err(BuildError(Kind::Start(error)));
+        }
         Ok(Runtime::from_sched(sched))
     }
 
@@ -328,6 +435,7 @@ enum Kind {
     Lookups,
     Name,
     Runtimes,
+    Guest(io::Error),
     Start(io::Error),
 }
 
@@ -339,6 +447,7 @@ impl fmt::Display for BuildError {
             Kind::Lookups => f.write_str("max_lookups must be at least 1"),
             Kind::Name => f.write_str("a thread name cannot contain a zero byte"),
             Kind::Runtimes => f.write_str("4096 runtimes are alive already; drop some"),
+            Kind::Guest(error) => error.fmt(f),
             Kind::Start(error) => {
                 write!(f, "cannot start a thread: {error}; check the stack size and `ulimit -u`")
             }
@@ -352,7 +461,7 @@ impl std::error::Error for BuildError {}
 impl From<BuildError> for io::Error {
     fn from(error: BuildError) -> Self {
         match error.0 {
-            Kind::Start(error) => error,
+            Kind::Guest(error) | Kind::Start(error) => error,
             _ => Self::new(io::ErrorKind::InvalidInput, error),
         }
     }

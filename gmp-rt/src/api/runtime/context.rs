@@ -9,6 +9,7 @@ use super::builder::Builder;
 use crate::prim::fixed::OnceLock;
 use crate::prim::thread_wide;
 use crate::sched::Sched;
+use crate::sched::guest::in_context;
 use crate::sched::local;
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;
@@ -41,7 +42,7 @@ fn entered() -> Option<Arc<Sched>> {
     ENTERED.with(|entered| entered.borrow().clone())
 }
 
-/// Runs `f` on this thread as if inside the runtime of `sched`.
+/// Runs `f` on this thread as if inside the runtime of `sched`, in the context of its guest.
 #[track_caller]
 pub(crate) fn enter<R>(sched: &Arc<Sched>, f: impl FnOnce() -> R) -> R {
     /// Restores the runtime of the `block_on` around this one.
@@ -56,7 +57,30 @@ pub(crate) fn enter<R>(sched: &Arc<Sched>, f: impl FnOnce() -> R) -> R {
     let outer = ENTERED.with(|entered| entered.replace(Some(sched.clone())));
     count_elsewhere(u32::wrapping_add);
     let _leave = LeaveRuntime(outer);
-    f()
+    sched.in_guest(f)
+}
+
+/// Makes `sched` the runtime of this external thread, which is in no `block_on`, until
+/// [`leave_thread`].
+pub(super) fn enter_thread(sched: Arc<Sched>) {
+    ENTERED.with(|entered| entered.replace(Some(sched)));
+}
+
+/// Ends what [`enter_thread`] began.
+pub(super) fn leave_thread() {
+    let left = ENTERED.with(|entered| entered.replace(None));
+    drop(left);
+}
+
+/// Runs `f`, a `block_on` that names no runtime.
+///
+/// If the calls inside mean the default runtime, and it runs and has a guest, they are in the
+/// context of the guest. A context of the same kind that this thread has entered comes first.
+pub(super) fn in_default_guest<R>(f: impl FnOnce() -> R) -> R {
+    let is_external = local::with(|local| local.is_none());
+    let default = DEFAULT.get().filter(|_| is_external && entered().is_none());
+    let guest = default.and_then(|runtime| runtime.sched().guest.get());
+    in_context(guest.as_deref().filter(|guest| !guest.is_entered()), f)
 }
 
 /// Changes by one how many `block_on` calls this worker thread is in. Does nothing on an external

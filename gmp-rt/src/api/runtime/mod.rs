@@ -7,9 +7,13 @@ pub(crate) mod block_on;
 mod builder;
 pub(crate) mod context;
 mod env;
+#[doc(hidden)]
+pub mod guest;
 mod handle;
 #[cfg(all(test, target_os = "linux", not(gmp_loom)))]
 mod machine_tests;
+#[cfg(all(test, not(gmp_loom)))]
+mod threads_tests;
 
 pub use self::block_on::block_on;
 pub use self::builder::{BuildError, Builder};
@@ -206,6 +210,8 @@ impl Runtime {
     }
 
     /// Runs a future on this thread. Goroutines that it starts run on this runtime.
+    ///
+    /// The hooks of [`Builder::on_thread_start`] do not run here: this is no worker thread.
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         box_future!(future: F => self.handle.block_on(future))
     }
@@ -223,7 +229,8 @@ impl Runtime {
     /// No new goroutine starts: [`Handle::spawn`] says what happens instead. A goroutine that waits
     /// or is queued is dropped, and one that runs is dropped at its next await. Then the threads
     /// exit. Pending calls of [`after_func`](crate::after_func()) are dropped. The limit covers all
-    /// of that, also destructors of thread-locals and a stall hook that runs.
+    /// of that, also the hooks of [`Builder::on_thread_stop`], destructors of thread-locals and a
+    /// stall hook that runs.
     ///
     /// In a goroutine of this runtime the call is a blocking call and waits only until all other
     /// goroutines have ended. The calling goroutine is dropped at its next await, and then the

@@ -1,0 +1,2 @@
+#[gmp::main(tokio = true)]
+async fn main() {}

@@ -1,0 +1,2 @@
+#[gmp::main(tokio)]
+async fn main() {}
