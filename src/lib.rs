@@ -55,8 +55,8 @@
 //!
 //! - `tokio-io`: sockets implement tokio's `AsyncRead` and `AsyncWrite`. tokio's runtime is not
 //!   used.
-//! - `hyper`: sockets implement hyper's `Read` and `Write`. `compat::hyper` has an executor, a timer,
-//!   and an adapter for wrapped sockets.
+//! - `hyper`: sockets implement hyper's `Read` and `Write`. `compat::hyper` has an executor, a
+//!   timer, and an adapter for wrapped sockets.
 //!
 //! # Environment
 //!
