@@ -55,8 +55,8 @@
 //!
 //! - `tokio-io`: sockets implement tokio's `AsyncRead` and `AsyncWrite`. tokio's runtime is not
 //!   used.
-//! - `hyper`: sockets implement hyper's `Read` and `Write`. `compat::hyper` has an executor, a timer,
-//!   and an adapter for wrapped sockets.
+//! - `hyper`: sockets implement hyper's `Read` and `Write`. `compat::hyper` has an executor, a
+//!   timer, and an adapter for wrapped sockets.
 //! - `tokio`: a Tokio runtime beside the goroutines, for libraries that need one. See
 //!   `compat::tokio` and `#[gmp::main(tokio)]`.
 //! - `axum`: `compat::tokio::axum::serve`, a server for axum whose connections are goroutines.

@@ -3,9 +3,9 @@
 //! Every file in `tests/ui/fail` must fail to compile with the messages in the `.stderr` file
 //! beside it; every file in `tests/ui/pass` must compile without a warning and run.
 //!
-//! The files in `tests/ui/guess` are what a newcomer types first who knows Go, Tokio or std. The
-//! compiler must say to each exactly what its `.stderr` file holds, errors or warnings, and nothing
-//! to a file without one. The first line of a file is its target: what the compiler shall say.
+//! The files in `tests/ui/guess` are the first guesses of users of Go, Tokio and std. The messages
+//! for each, errors or warnings, must be those in its `.stderr` file, and none without that file.
+//! The first line of a file is its target: what the compiler shall say.
 //!
 //! `GMP_UI_BLESS=1` rewrites the `.stderr` files.
 //!

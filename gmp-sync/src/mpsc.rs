@@ -1,4 +1,5 @@
-//! A signpost for programs that were written for another runtime: it leads to [`chan`](mod@crate::chan).
+//! A signpost for programs that were written for another runtime: it leads to
+//! [`chan`](mod@crate::chan).
 //!
 //! Without it rustc recommends `std::sync::mpsc`, whose receiver blocks its thread.
 

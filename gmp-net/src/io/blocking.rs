@@ -1,8 +1,8 @@
 //! Wraps a reader or writer of the standard library for goroutines.
 //!
-//! Each call runs in place, inside [`gmp_rt::block_in_place`]. If it takes long, the scheduler hands off
-//! the P of its thread. There is no buffer and no other thread. So no call is in progress when a
-//! future is dropped, and no bytes are lost.
+//! Each call runs in place, inside [`gmp_rt::block_in_place`]. If it takes long, the scheduler
+//! hands off the P of its thread. There is no buffer and no other thread. So no call is in progress
+//! when a future is dropped, and no bytes are lost.
 
 use futures::io::{AsyncRead, AsyncSeek, AsyncWrite};
 use gmp_rt::task::park::poll_proceed;
@@ -13,9 +13,9 @@ use std::task::{Context, Poll, ready};
 /// A blocking reader or writer of the standard library, such as a [`File`](std::fs::File), for use
 /// in goroutines.
 ///
-/// Each call runs inside [`gmp::block_in_place`](gmp_rt::block_in_place): other goroutines run meanwhile. A
-/// call that has begun cannot be cancelled. So use it for files, whose calls end. Wrap pipes and
-/// sockets, which can be waited for, in [`Async`](crate::Async).
+/// Each call runs inside [`gmp::block_in_place`](gmp_rt::block_in_place): other goroutines run
+/// meanwhile. A call that has begun cannot be cancelled. So use it for files, whose calls end. Wrap
+/// pipes and sockets, which can be waited for, in [`Async`](crate::Async).
 ///
 /// # Examples
 ///

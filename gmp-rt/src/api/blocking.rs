@@ -37,9 +37,9 @@ pub fn block_in_place<R>(f: impl FnOnce() -> R) -> R {
 ///
 /// Use it for work that is known to take long. There is no separate thread pool: the runtime
 /// replaces a blocked worker thread, and reuses it when `f` returns. At most
-/// [`max_blocking_threads`](crate::runtime::Builder::max_blocking_threads) closures run at a time. Further
-/// ones wait in the order of their calls, without a thread. An abort takes effect only before `f`
-/// begins.
+/// [`max_blocking_threads`](crate::runtime::Builder::max_blocking_threads) closures run at a time.
+/// Further ones wait in the order of their calls, without a thread. An abort takes effect only
+/// before `f` begins.
 ///
 /// # Examples
 ///

@@ -92,10 +92,10 @@ pub fn max_procs() -> usize {
 /// Sets how many goroutines of this runtime run in parallel and returns the previous number (Go:
 /// `GOMAXPROCS(n)`).
 ///
-/// [`Builder::max_procs`](crate::runtime::Builder::max_procs) describes what this bounds. A larger number
-/// takes effect at once, a smaller one as running goroutines reach their next await. No goroutine
-/// is lost or stopped. From then on the number does not follow the CPU quota any more, also if it
-/// was set to its previous value.
+/// [`Builder::max_procs`](crate::runtime::Builder::max_procs) describes what this bounds. A larger
+/// number takes effect at once, a smaller one as running goroutines reach their next await. No
+/// goroutine is lost or stopped. From then on the number does not follow the CPU quota any more,
+/// also if it was set to its previous value.
 ///
 /// # Errors
 ///

@@ -43,9 +43,9 @@ const IDLE: Duration = Duration::from_secs(10);
 /// thread and is fastest in goroutines. Clones share one pool.
 ///
 /// An item may be dropped at any time. Go drops unused items at garbage collections. Here an item
-/// is dropped after 10 to 20 seconds without use; [`with_idle_timeout`](Self::with_idle_timeout) sets another time.
-/// If only external threads put items into a pool, it keeps them until [`drop_idle`](Self::drop_idle) is
-/// called.
+/// is dropped after 10 to 20 seconds without use; [`with_idle_timeout`](Self::with_idle_timeout)
+/// sets another time. If only external threads put items into a pool, it keeps them until
+/// [`drop_idle`](Self::drop_idle) is called.
 ///
 /// The pool does not change items. Clear an item before you put it back, or after you get it.
 ///

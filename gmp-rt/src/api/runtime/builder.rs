@@ -93,8 +93,9 @@ impl Builder {
     ///   ([`pause_cpu_bound`](Self::pause_cpu_bound)). So at most twice `max_procs` threads
     ///   compute.
     /// - Each such goroutine keeps its thread, and so does a goroutine in a blocking call
-    ///   (`block_in_place`, `block_on`, or a system call). These threads never keep the other goroutines
-    ///   from running. A runtime starts up to 10,000 threads, or as many as the OS allows.
+    ///   (`block_in_place`, `block_on`, or a system call). These threads never keep the other
+    ///   goroutines from running. A runtime starts up to 10,000 threads, or as many as the OS
+    ///   allows.
     /// - [`max_blocking_threads`](Self::max_blocking_threads) bounds the closures of
     ///   `spawn_blocking`.
     #[doc(alias = "worker_threads")]
@@ -110,14 +111,15 @@ impl Builder {
     ///
     /// Goroutines that do little between two operations on the same channel or lock run faster on
     /// one thread than on two. The runtime detects this by trials. It returns to `max_procs` when a
-    /// goroutine computes or blocks its thread. [`Metrics::active_procs`](crate::runtime::Metrics::active_procs) is
-    /// the present number.
+    /// goroutine computes or blocks its thread.
+    /// [`Metrics::active_procs`](crate::runtime::Metrics::active_procs) is the present number.
     ///
     /// # Examples
     ///
     /// ```
     /// # use gmp_rt as gmp;
-    /// let runtime = gmp::runtime::Builder::new().max_procs(2).adaptive_procs(false).build().unwrap();
+    /// let builder = gmp::runtime::Builder::new().max_procs(2).adaptive_procs(false);
+    /// let runtime = builder.build().unwrap();
     /// assert_eq!(runtime.handle().metrics().active_procs, 2); // always
     /// ```
     pub fn adaptive_procs(mut self, adaptive: bool) -> Self {
@@ -137,7 +139,8 @@ impl Builder {
     /// the signal interrupts. The exceptions are calls that it never restarts, such as `poll` and
     /// `nanosleep`. They can return `EINTR`.
     ///
-    /// [`Metrics::paused_threads`](crate::runtime::Metrics::paused_threads) counts the paused threads.
+    /// [`Metrics::paused_threads`](crate::runtime::Metrics::paused_threads) counts the paused
+    /// threads.
     ///
     /// # Examples
     ///
@@ -210,7 +213,8 @@ impl Builder {
     /// # use gmp_rt as gmp;
     /// use std::time::Duration;
     ///
-    /// let runtime = gmp::runtime::Builder::new().thread_keep_alive(Duration::from_secs(60)).build().unwrap();
+    /// let builder = gmp::runtime::Builder::new().thread_keep_alive(Duration::from_secs(60));
+    /// let runtime = builder.build().unwrap();
     /// # drop(runtime);
     /// ```
     pub fn thread_keep_alive(mut self, span: Duration) -> Self {

@@ -97,8 +97,9 @@ impl Handle {
 
     /// Sets how many goroutines run in parallel and returns the previous number.
     ///
-    /// [`Builder::max_procs`](crate::runtime::Builder::max_procs) describes what this bounds. A larger
-    /// number takes effect at once, a smaller one as running goroutines reach their next await.
+    /// [`Builder::max_procs`](crate::runtime::Builder::max_procs) describes what this bounds. A
+    /// larger number takes effect at once, a smaller one as running goroutines reach their next
+    /// await.
     ///
     /// # Errors
     ///

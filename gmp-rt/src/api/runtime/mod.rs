@@ -72,14 +72,14 @@ pub fn dump() -> String {
 ///
 /// That is the case if all of these hold:
 ///
-/// - The goroutine blocks its thread outside of [`block_in_place`](crate::block_in_place), or it computes
-///   without an await for a time slice of 10 ms.
+/// - The goroutine blocks its thread outside of [`block_in_place`](crate::block_in_place), or it
+///   computes without an await for a time slice of 10 ms.
 /// - No P is idle, and a goroutine or a timer that is due waits for this P.
 /// - So the runtime hands off the P to another thread.
 ///
 /// A goroutine that sleeps in a system call while nothing else has to run is no stall.
-/// [`Metrics::handoffs`] counts all hand-offs, [`Metrics::stalls`] counts the stalls. Only Linux shows
-/// whether a thread sleeps, so elsewhere every stall counts as a computation.
+/// [`Metrics::handoffs`] counts all hand-offs, [`Metrics::stalls`] counts the stalls. Only Linux
+/// shows whether a thread sleeps, so elsewhere every stall counts as a computation.
 ///
 /// The hook runs on its own thread, as that of [`on_event`]. A new hook replaces the previous one.
 ///

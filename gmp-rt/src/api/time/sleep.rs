@@ -55,7 +55,8 @@ pub fn sleep_until(deadline: Instant) -> Sleep {
 
 /// The future of [`sleep`] and [`sleep_until`].
 ///
-/// It is `Unpin`: it can be polled by `&mut`, moved between polls, and [`reset_at`](Sleep::reset_at).
+/// It is `Unpin`: it can be polled by `&mut`, moved between polls, and
+/// [`reset_at`](Sleep::reset_at).
 #[derive(Debug)]
 #[must_use = "futures do nothing unless awaited"]
 pub struct Sleep {
