@@ -144,4 +144,27 @@ pub mod sync {
     };
     pub use gmp_sync::{Pool, PoolGuard};
     pub use gmp_sync::{Wait, WaitGroup};
+
+    /// A channel for one value: the result of one operation for one waiting goroutine.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use gmp::sync::oneshot;
+    ///
+    /// #[gmp::main]
+    /// async fn main() {
+    ///     let (tx, rx) = oneshot::channel();
+    ///     gmp::go!(async move { tx.send("done") });
+    ///     assert_eq!(rx.await, Ok("done"));
+    /// }
+    /// ```
+    pub mod oneshot {
+        pub use gmp_sync::oneshot::{Receiver, RecvError, Sender, TryRecvError, channel};
+    }
+
+    /// The futures of the types in [`sync`](crate::sync), to be named in a struct or a signature.
+    pub mod futures {
+        pub use gmp_sync::oneshot::{OneshotClosed, OneshotRecv};
+    }
 }

@@ -57,10 +57,14 @@ pub enum WaitReason {
     BlockingLimit,
     /// The resolution of a host name: `name lookup`.
     NameLookup,
+    /// The value of a oneshot channel: `oneshot receive`.
+    OneshotReceive,
+    /// The end of a oneshot receiver: `oneshot closed`.
+    OneshotClosed,
 }
 
 /// All reasons in the order of their numbers.
-const ALL: [WaitReason; 20] = {
+const ALL: [WaitReason; 22] = {
     use WaitReason::*;
     [
         Await,
@@ -83,6 +87,8 @@ const ALL: [WaitReason; 20] = {
         Signal,
         BlockingLimit,
         NameLookup,
+        OneshotReceive,
+        OneshotClosed,
     ]
 };
 
@@ -111,6 +117,8 @@ impl WaitReason {
             Self::Signal => "signal wait",
             Self::BlockingLimit => "blocking limit",
             Self::NameLookup => "name lookup",
+            Self::OneshotReceive => "oneshot receive",
+            Self::OneshotClosed => "oneshot closed",
         }
     }
 
@@ -137,7 +145,9 @@ impl WaitReason {
             | Self::WaitGroupWait
             | Self::BarrierWait
             | Self::OnceDo
-            | Self::ContextDone => true,
+            | Self::ContextDone
+            | Self::OneshotReceive
+            | Self::OneshotClosed => true,
         }
     }
 

@@ -29,6 +29,8 @@ mod mutex_guard;
 mod once;
 #[expect(unsafe_code, reason = "a value that is set once")]
 mod once_cell;
+/// A channel for one value. See [`channel`](oneshot::channel).
+pub mod oneshot;
 mod permit;
 mod pool;
 #[expect(unsafe_code, reason = "is the home of waiters")]
