@@ -128,6 +128,7 @@ pub mod net {
 
 /// Synchronisation primitives for goroutines.
 pub mod sync {
+    pub use gmp_sync::Notify;
     pub use gmp_sync::{
         Acquire, AcquireOwned, Barrier, BarrierWait, BarrierWaitResult, Cond, CondWait, Lazy, Lock,
         LockOwned, MappedMutexGuard, Mutex, MutexGuard, Once, OnceCell, OwnedMutexGuard,
@@ -166,5 +167,6 @@ pub mod sync {
     /// The futures of the types in [`sync`](crate::sync), to be named in a struct or a signature.
     pub mod futures {
         pub use gmp_sync::oneshot::{OneshotClosed, OneshotRecv};
+        pub use gmp_sync::{Notified, OwnedNotified};
     }
 }

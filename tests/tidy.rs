@@ -97,6 +97,7 @@ const MODELS: &[(&str, &str)] = &[
     ("gmp-sync/src/claim.rs", "gmp-sync/src/select/loom.rs"),
     ("gmp-sync/src/context/scope.rs", "gmp-sync/src/context/loom.rs"),
     ("gmp-sync/src/init.rs", "gmp-sync/src/init_loom.rs"),
+    ("gmp-sync/src/notify.rs", "gmp-sync/src/notify_loom.rs"),
     ("gmp-sync/src/oneshot/cell.rs", "gmp-sync/src/oneshot/loom.rs"),
     ("gmp-sync/src/pool/aging.rs", "gmp-sync/src/pool/loom.rs"),
     ("gmp-sync/src/pool/mod.rs", "gmp-sync/src/pool/loom.rs"),

@@ -61,10 +61,12 @@ pub enum WaitReason {
     OneshotReceive,
     /// The end of a oneshot receiver: `oneshot closed`.
     OneshotClosed,
+    /// A notification: `notify wait`.
+    NotifyWait,
 }
 
 /// All reasons in the order of their numbers.
-const ALL: [WaitReason; 22] = {
+const ALL: [WaitReason; 23] = {
     use WaitReason::*;
     [
         Await,
@@ -89,6 +91,7 @@ const ALL: [WaitReason; 22] = {
         NameLookup,
         OneshotReceive,
         OneshotClosed,
+        NotifyWait,
     ]
 };
 
@@ -119,6 +122,7 @@ impl WaitReason {
             Self::NameLookup => "name lookup",
             Self::OneshotReceive => "oneshot receive",
             Self::OneshotClosed => "oneshot closed",
+            Self::NotifyWait => "notify wait",
         }
     }
 
@@ -147,7 +151,8 @@ impl WaitReason {
             | Self::OnceDo
             | Self::ContextDone
             | Self::OneshotReceive
-            | Self::OneshotClosed => true,
+            | Self::OneshotClosed
+            | Self::NotifyWait => true,
         }
     }
 

@@ -26,6 +26,8 @@ mod lazy;
 mod mutex;
 #[expect(unsafe_code, reason = "has the value while it has the lock")]
 mod mutex_guard;
+#[expect(unsafe_code, reason = "is the home of waiters")]
+mod notify;
 mod once;
 #[expect(unsafe_code, reason = "a value that is set once")]
 mod once_cell;
@@ -66,6 +68,7 @@ pub use crate::err_group::{ErrGroup, GroupError, GroupWait, Start};
 pub use crate::lazy::Lazy;
 pub use crate::mutex::{Lock, LockOwned, Mutex};
 pub use crate::mutex_guard::{MappedMutexGuard, MutexGuard, OwnedMutexGuard};
+pub use crate::notify::{Notified, Notify, OwnedNotified};
 pub use crate::once::Once;
 pub use crate::once_cell::{OnceCell, SetError};
 pub use crate::permit::{OwnedPermit, Permit};

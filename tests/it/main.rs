@@ -70,6 +70,7 @@ mod sync_cancel;
 mod sync_cond;
 mod sync_inside;
 mod sync_mutex;
+mod sync_notify;
 mod sync_once;
 mod sync_oneshot;
 mod sync_rw_lock;
