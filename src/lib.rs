@@ -164,9 +164,29 @@ pub mod sync {
         pub use gmp_sync::oneshot::{Receiver, RecvError, Sender, TryRecvError, channel};
     }
 
+    /// A channel that keeps the newest value, for state that many goroutines read.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use gmp::sync::watch;
+    ///
+    /// #[gmp::main]
+    /// async fn main() {
+    ///     let (stop, mut stopped) = watch::channel(false);
+    ///     let works = gmp::go!(async move { stopped.wait_for(|stop| *stop).await.is_ok() });
+    ///     stop.send_replace(true);
+    ///     assert!(works.await.unwrap());
+    /// }
+    /// ```
+    pub mod watch {
+        pub use gmp_sync::watch::{Receiver, RecvError, SendError, Sender, WatchStream, channel};
+    }
+
     /// The futures of the types in [`sync`](crate::sync), to be named in a struct or a signature.
     pub mod futures {
         pub use gmp_sync::oneshot::{OneshotClosed, OneshotRecv};
+        pub use gmp_sync::watch::{WatchChanged, WatchClosed};
         pub use gmp_sync::{Notified, OwnedNotified};
     }
 }

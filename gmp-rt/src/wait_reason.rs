@@ -63,10 +63,14 @@ pub enum WaitReason {
     OneshotClosed,
     /// A notification: `notify wait`.
     NotifyWait,
+    /// A new value of a watch channel: `watch changed`.
+    WatchChanged,
+    /// The end of all receivers of a watch channel: `watch closed`.
+    WatchClosed,
 }
 
 /// All reasons in the order of their numbers.
-const ALL: [WaitReason; 23] = {
+const ALL: [WaitReason; 25] = {
     use WaitReason::*;
     [
         Await,
@@ -92,6 +96,8 @@ const ALL: [WaitReason; 23] = {
         OneshotReceive,
         OneshotClosed,
         NotifyWait,
+        WatchChanged,
+        WatchClosed,
     ]
 };
 
@@ -123,6 +129,8 @@ impl WaitReason {
             Self::OneshotReceive => "oneshot receive",
             Self::OneshotClosed => "oneshot closed",
             Self::NotifyWait => "notify wait",
+            Self::WatchChanged => "watch changed",
+            Self::WatchClosed => "watch closed",
         }
     }
 
@@ -152,7 +160,9 @@ impl WaitReason {
             | Self::ContextDone
             | Self::OneshotReceive
             | Self::OneshotClosed
-            | Self::NotifyWait => true,
+            | Self::NotifyWait
+            | Self::WatchChanged
+            | Self::WatchClosed => true,
         }
     }
 

@@ -56,6 +56,8 @@ mod waiter;
 #[expect(unsafe_code, reason = "an intrusive queue")]
 mod waitq;
 mod wakers;
+/// A channel that keeps the newest value. See [`channel`](watch::channel).
+pub mod watch;
 
 pub use crate::barrier::{Barrier, BarrierWait, BarrierWaitResult};
 pub use crate::chan::{

@@ -75,6 +75,7 @@ mod sync_once;
 mod sync_oneshot;
 mod sync_rw_lock;
 mod sync_semaphore;
+mod sync_watch;
 mod time;
 mod user_code;
 mod user_wakers;

@@ -2,13 +2,14 @@
 
 use super::cancel::Polled;
 use super::explore::{Choices, Home, Lent, every_story, home};
-use super::support::{runtime, waiting};
+use super::support::{Mutex, runtime, waiting};
 use futures::future::FusedFuture;
 use gmp::sync::oneshot::{Receiver, RecvError, Sender, TryRecvError, channel};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Waker};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 #[test]
@@ -304,18 +305,48 @@ fn every_sequence_agrees_with_the_model() {
     every_story(|choices| story(choices, 6));
 }
 
-/// A future that was polled with a waker, and is polled with a noop waker later, drops the first.
 #[test]
-fn a_dropped_receive_leaves_no_waker() {
-    let (tx, mut rx) = channel::<u32>();
-    let kept = Arc::default();
-    let waker = super::lock_rule::checked_waker(&kept);
-    let mut recv = Box::pin(rx.recv());
-    assert!(recv.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
-    drop((recv, waker));
-    assert_eq!(Arc::strong_count(&kept), 1);
-    assert!(
-        Box::pin(rx.recv()).as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending()
-    );
-    drop(tx);
+fn a_dropped_wait_leaves_no_waker() {
+    let (mut tx, mut rx) = channel::<u32>();
+    let seen = Arc::default();
+    let waker = super::lock_rule::checked_waker(&seen);
+    let mut cx = Context::from_waker(&waker);
+    let (mut recv, mut closed) = (Box::pin(rx.recv()), Box::pin(tx.closed()));
+    assert!(recv.as_mut().poll(&mut cx).is_pending());
+    assert!(closed.as_mut().poll(&mut cx).is_pending());
+    drop(recv);
+    drop(closed);
+    drop(waker);
+    assert_eq!(Arc::strong_count(&seen), 1);
+}
+
+/// Drops a receiver when it is woken, and notes whether the value was dropped with it.
+struct DropsReceiver {
+    receiver: Mutex<Option<Receiver<Arc<()>>>>,
+    value: Weak<()>,
+    dropped: AtomicBool,
+}
+
+impl Wake for DropsReceiver {
+    fn wake(self: Arc<Self>) {
+        drop(self.receiver.lock().unwrap().take());
+        self.dropped.store(self.value.strong_count() == 0, Ordering::Relaxed);
+    }
+}
+
+/// The send has not returned, so the sender still holds the cell.
+#[test]
+fn a_value_is_dropped_with_its_receiver() {
+    let (tx, mut rx) = channel();
+    let value = Arc::new(());
+    let drops = Arc::new(DropsReceiver {
+        receiver: Mutex::new(None),
+        value: Arc::downgrade(&value),
+        dropped: AtomicBool::new(false),
+    });
+    let waker = Waker::from(drops.clone());
+    assert!(Pin::new(&mut rx).poll(&mut Context::from_waker(&waker)).is_pending());
+    *drops.receiver.lock().unwrap() = Some(rx);
+    tx.send(value).unwrap();
+    assert!(drops.dropped.load(Ordering::Relaxed));
 }
