@@ -146,6 +146,28 @@ pub mod sync {
     pub use gmp_sync::{Pool, PoolGuard};
     pub use gmp_sync::{Wait, WaitGroup};
 
+    /// A channel that gives each value to every receiver, for events that several goroutines follow.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use gmp::sync::broadcast;
+    ///
+    /// #[gmp::main]
+    /// async fn main() {
+    ///     let (tx, mut first) = broadcast::channel(16);
+    ///     let mut second = tx.subscribe();
+    ///     gmp::go!(async move { tx.send("event").unwrap() });
+    ///     assert_eq!(first.recv().await, Ok("event"));
+    ///     assert_eq!(second.recv().await, Ok("event"));
+    /// }
+    /// ```
+    pub mod broadcast {
+        pub use gmp_sync::broadcast::{
+            Lagged, Receiver, RecvError, SendError, Sender, TryRecvError, channel,
+        };
+    }
+
     /// A channel for one value: the result of one operation for one waiting goroutine.
     ///
     /// # Examples
@@ -185,6 +207,7 @@ pub mod sync {
 
     /// The futures of the types in [`sync`](crate::sync), to be named in a struct or a signature.
     pub mod futures {
+        pub use gmp_sync::broadcast::{BroadcastClosed, BroadcastRecv};
         pub use gmp_sync::oneshot::{OneshotClosed, OneshotRecv};
         pub use gmp_sync::watch::{WatchChanged, WatchClosed};
         pub use gmp_sync::{Notified, OwnedNotified};

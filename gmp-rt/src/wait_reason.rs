@@ -67,10 +67,14 @@ pub enum WaitReason {
     WatchChanged,
     /// The end of all receivers of a watch channel: `watch closed`.
     WatchClosed,
+    /// A value of a broadcast channel: `broadcast receive`.
+    BroadcastReceive,
+    /// The end of all receivers of a broadcast channel: `broadcast closed`.
+    BroadcastClosed,
 }
 
 /// All reasons in the order of their numbers.
-const ALL: [WaitReason; 25] = {
+const ALL: [WaitReason; 27] = {
     use WaitReason::*;
     [
         Await,
@@ -98,6 +102,8 @@ const ALL: [WaitReason; 25] = {
         NotifyWait,
         WatchChanged,
         WatchClosed,
+        BroadcastReceive,
+        BroadcastClosed,
     ]
 };
 
@@ -131,6 +137,8 @@ impl WaitReason {
             Self::NotifyWait => "notify wait",
             Self::WatchChanged => "watch changed",
             Self::WatchClosed => "watch closed",
+            Self::BroadcastReceive => "broadcast receive",
+            Self::BroadcastClosed => "broadcast closed",
         }
     }
 
@@ -162,7 +170,9 @@ impl WaitReason {
             | Self::OneshotClosed
             | Self::NotifyWait
             | Self::WatchChanged
-            | Self::WatchClosed => true,
+            | Self::WatchClosed
+            | Self::BroadcastReceive
+            | Self::BroadcastClosed => true,
         }
     }
 

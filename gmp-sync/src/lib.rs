@@ -5,6 +5,8 @@
 
 #[expect(unsafe_code, reason = "is the home of waiters")]
 mod barrier;
+/// A channel that gives each value to every receiver. See [`channel`](broadcast::channel).
+pub mod broadcast;
 #[expect(unsafe_code, reason = "pins nodes into the queues of channels")]
 mod chan;
 #[expect(unsafe_code, reason = "a waker that the winner takes")]

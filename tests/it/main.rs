@@ -66,6 +66,7 @@ mod stress;
 #[path = "../support/mod.rs"]
 mod support;
 mod sync_barrier;
+mod sync_broadcast;
 mod sync_cancel;
 mod sync_cond;
 mod sync_inside;
