@@ -20,21 +20,27 @@ fn has_permit(notify: &Notify) -> bool {
 
 /// A wait that is created before the check of a condition misses no change of it, although the flag
 /// alone orders nothing.
+///
+/// Loom does not show stale values to the thread that made them, so both sides have threads of
+/// their own.
 #[test]
 fn loom_created_vs_notify_waiters() {
     model(|| {
         let shared = Arc::new((AtomicBool::new(false), Notify::new()));
-        let other = shared.clone();
+        let (notifier, waiter) = (shared.clone(), shared.clone());
         let notifies = thread::spawn(move || {
-            other.0.store(true, Ordering::Relaxed);
-            other.1.notify_waiters();
+            notifier.0.store(true, Ordering::Relaxed);
+            notifier.1.notify_waiters();
         });
-        let notified = shared.1.notified();
-        if !shared.0.load(Ordering::Relaxed) {
-            block_on(notified);
-            assert!(shared.0.load(Ordering::Relaxed));
-        }
+        let waits = thread::spawn(move || {
+            let notified = waiter.1.notified();
+            if !waiter.0.load(Ordering::Relaxed) {
+                block_on(notified);
+                assert!(waiter.0.load(Ordering::Relaxed));
+            }
+        });
         notifies.join().unwrap();
+        waits.join().unwrap();
         assert!(!has_permit(&shared.1));
     });
 }
