@@ -37,6 +37,7 @@ const PROOF_FILES: &[&str] = &[
     "gmp-sync/src/lock/raw_mutex.rs",
     "gmp-sync/src/lock/raw_rw_lock.rs",
     "gmp-sync/src/lock/semaphore.rs",
+    "gmp-sync/src/oneshot/cell.rs",
     "gmp-sync/src/pool/try_cell.rs",
     // Counters: no other memory depends on them.
     "gmp-rt/src/sched/goid.rs",
@@ -86,6 +87,8 @@ const MODELS: &[(&str, &str)] = &[
     ("gmp-sync/src/wait/claim.rs", "gmp-sync/src/select/loom.rs"),
     ("gmp-sync/src/context/scope.rs", "gmp-sync/src/context/loom.rs"),
     ("gmp-sync/src/once/init.rs", "gmp-sync/src/once/init_loom.rs"),
+    ("gmp-sync/src/lock/notify.rs", "gmp-sync/src/lock/notify_loom.rs"),
+    ("gmp-sync/src/oneshot/cell.rs", "gmp-sync/src/oneshot/loom.rs"),
     ("gmp-sync/src/pool/aging.rs", "gmp-sync/src/pool/loom.rs"),
     ("gmp-sync/src/pool/mod.rs", "gmp-sync/src/pool/loom.rs"),
     ("gmp-sync/src/pool/shard.rs", "gmp-sync/src/pool/loom.rs"),

@@ -57,10 +57,24 @@ pub enum WaitReason {
     BlockingLimit,
     /// The resolution of a host name: `name lookup`.
     NameLookup,
+    /// The value of a oneshot channel: `oneshot receive`.
+    OneshotReceive,
+    /// The end of a oneshot receiver: `oneshot closed`.
+    OneshotClosed,
+    /// A notification: `notify wait`.
+    NotifyWait,
+    /// A new value of a watch channel: `watch changed`.
+    WatchChanged,
+    /// The end of all receivers of a watch channel: `watch closed`.
+    WatchClosed,
+    /// A value of a broadcast channel: `broadcast receive`.
+    BroadcastReceive,
+    /// The end of all receivers of a broadcast channel: `broadcast closed`.
+    BroadcastClosed,
 }
 
 /// All reasons in the order of their numbers.
-const ALL: [WaitReason; 20] = {
+const ALL: [WaitReason; 27] = {
     use WaitReason::*;
     [
         Await,
@@ -83,6 +97,13 @@ const ALL: [WaitReason; 20] = {
         Signal,
         BlockingLimit,
         NameLookup,
+        OneshotReceive,
+        OneshotClosed,
+        NotifyWait,
+        WatchChanged,
+        WatchClosed,
+        BroadcastReceive,
+        BroadcastClosed,
     ]
 };
 
@@ -111,6 +132,13 @@ impl WaitReason {
             Self::Signal => "signal wait",
             Self::BlockingLimit => "blocking limit",
             Self::NameLookup => "name lookup",
+            Self::OneshotReceive => "oneshot receive",
+            Self::OneshotClosed => "oneshot closed",
+            Self::NotifyWait => "notify wait",
+            Self::WatchChanged => "watch changed",
+            Self::WatchClosed => "watch closed",
+            Self::BroadcastReceive => "broadcast receive",
+            Self::BroadcastClosed => "broadcast closed",
         }
     }
 
@@ -137,7 +165,14 @@ impl WaitReason {
             | Self::WaitGroupWait
             | Self::BarrierWait
             | Self::OnceDo
-            | Self::ContextDone => true,
+            | Self::ContextDone
+            | Self::OneshotReceive
+            | Self::OneshotClosed
+            | Self::NotifyWait
+            | Self::WatchChanged
+            | Self::WatchClosed
+            | Self::BroadcastReceive
+            | Self::BroadcastClosed => true,
         }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! A program that awaits an operation at once needs none of these names.
 
+pub use crate::broadcast::{BroadcastClosed, BroadcastRecv};
 pub use crate::chan::recv::RecvFut;
 pub use crate::chan::send::SendFut;
 pub use crate::context::done::Done;
@@ -9,6 +10,9 @@ pub use crate::err_group::{ErrGroupGo, ErrGroupWait};
 pub use crate::lock::barrier::BarrierWait;
 pub use crate::lock::cond::CondWait;
 pub use crate::lock::mutex::{Lock, LockOwned};
+pub use crate::lock::notify::{Notified, OwnedNotified};
 pub use crate::lock::rw_lock::{ReadLock, ReadLockOwned, WriteLock, WriteLockOwned};
 pub use crate::lock::semaphore::{Acquire, AcquireOwned};
+pub use crate::oneshot::{OneshotClosed, OneshotRecv};
 pub use crate::wait_group::WaitGroupWait;
+pub use crate::watch::{WatchChanged, WatchClosed};

@@ -7,6 +7,8 @@
 //! like them, `once` the one-time initialisations, `chan` the channels, `select` the choice between
 //! channel operations. `context`, `wait_group`, `err_group`, `single_flight` and `pool` use these.
 
+/// A channel that gives each value to every receiver. See [`channel`](broadcast::channel).
+pub mod broadcast;
 #[expect(unsafe_code, reason = "pins nodes into the queues of channels")]
 pub mod chan;
 #[cfg(not(gmp_loom))]
@@ -21,6 +23,8 @@ mod lock;
 #[doc(hidden)]
 pub mod mpsc;
 mod once;
+/// A channel for one value. See [`channel`](oneshot::channel).
+pub mod oneshot;
 mod pool;
 #[expect(unsafe_code, reason = "holds several locks at once, pins nodes into several queues")]
 mod select;
@@ -29,6 +33,8 @@ mod tuning;
 mod wait;
 #[expect(unsafe_code, reason = "is the home of waiters")]
 mod wait_group;
+/// A channel that keeps the newest value. See [`channel`](watch::channel).
+pub mod watch;
 
 pub use crate::chan::chan;
 pub use crate::err_group::{ErrGroup, GroupError};
@@ -36,6 +42,7 @@ pub use crate::lock::barrier::{Barrier, BarrierWaitResult};
 pub use crate::lock::cond::Cond;
 pub use crate::lock::mutex::Mutex;
 pub use crate::lock::mutex_guard::{MappedMutexGuard, MutexGuard, OwnedMutexGuard};
+pub use crate::lock::notify::Notify;
 pub use crate::lock::permit::{OwnedSemaphorePermit, SemaphorePermit};
 pub use crate::lock::rw_lock::RwLock;
 pub use crate::lock::rw_lock_guard::{

@@ -1,4 +1,4 @@
-//! Locks: mutex, reader-writer lock, semaphore, condition, barrier.
+//! Locks: mutex, reader-writer lock, semaphore; and condition, barrier, notification.
 //!
 //! A raw lock is the state and the queue; its guards and futures are in the files beside it.
 
@@ -10,6 +10,8 @@ pub(crate) mod cond;
 pub(crate) mod mutex;
 #[expect(unsafe_code, reason = "has the value while it has the lock")]
 pub(crate) mod mutex_guard;
+#[expect(unsafe_code, reason = "is the home of waiters")]
+pub(crate) mod notify;
 pub(crate) mod permit;
 #[expect(unsafe_code, reason = "is the home of waiters")]
 pub(crate) mod raw_mutex;

@@ -456,6 +456,17 @@ impl<D> Queue<D> {
         })
     }
 
+    /// Fires the last node. `f` gets its data before that.
+    pub(crate) fn fire_back<R>(&mut self, f: impl FnOnce(&mut D) -> R) -> Option<(R, Fired)> {
+        if self.is_empty() {
+            return None;
+        }
+        // SAFETY: the tail is in this queue.
+        Some(unsafe {
+            self.leave(self.tail, FIRED, |inner| (f(&mut inner.data), Fired(inner.take_waker())))
+        })
+    }
+
     /// Scans the nodes in order and applies the verdicts of `f`, until one node is fired.
     #[inline]
     pub(crate) fn fire_first<R>(
