@@ -52,7 +52,7 @@ fn end(local: &Local) {
 fn wakes_do_not_count_refused_threads() {
     let sched = sched(2);
     let local = m_with_p(&sched, 1);
-    local.wakep();
+    local.sched.wakep();
     sched.wakep();
     assert_eq!(sched.metrics().wakes, 0);
     end(&local);
@@ -71,7 +71,7 @@ fn wakes_count_an_idle_p_that_a_thread_gets() {
     // No P is idle.
     sched.idle.with(|lists| lists.pool.push(sleeper.clone()));
     let _ = sched.startm(sched.idle.word.spin_unconditionally());
-    local.wakep();
+    local.sched.wakep();
     assert_eq!(sched.metrics().wakes, 1);
     sched.idle.with(|lists| {
         assert!(lists.pool.leave(&sleeper));

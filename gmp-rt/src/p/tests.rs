@@ -2,7 +2,8 @@
 
 use super::runq::{Full, Got, RunQ, StealNext};
 use crate::g::GRef;
-use crate::testing::fake::{fake, number, owner};
+use crate::testing::fake::{fake, number};
+use crate::testing::owner::owner;
 use crate::tuning::RUNQ_CAP;
 use std::sync::atomic::{AtomicBool, Ordering};
 

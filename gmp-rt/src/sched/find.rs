@@ -98,7 +98,7 @@ impl Worker<'_> {
         if p.preempt_requested() && p.is_slice_over(clock::now()) {
             p.begin_slice();
             self.local.sched.globq.put(gp);
-            self.local.wakep();
+            self.local.sched.wakep();
             return p.runq().get_ring().map(Found::fresh);
         }
         Some(Found { gp, slice: Slice::Inherit })
@@ -122,7 +122,7 @@ impl Worker<'_> {
     /// when it stops.
     fn wake_for_batch(&self, p: &OwnedP) {
         if self.token.is_none() && p.runq.len() > 0 {
-            self.local.wakep();
+            self.local.sched.wakep();
         }
     }
 
@@ -150,7 +150,7 @@ impl Worker<'_> {
         if local.sched.idle.word.stop_spinning(token) == Recheck::AsLast
             && (p.runq.len() > 0 || self.any_work_except(Some(&p)))
         {
-            local.wakep();
+            local.sched.wakep();
         }
     }
 }

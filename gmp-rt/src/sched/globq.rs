@@ -125,20 +125,10 @@ impl GlobQ {
 #[cfg(all(test, not(gmp_loom)))]
 mod tests {
     use super::GlobQ;
+    use crate::g::GoId;
     use crate::g::list::GList;
-    use crate::g::origin::Origin;
-    use crate::g::{Birth, GRef, GoId, Ids, cell};
-    use crate::sched::goid;
-    use crate::sched::submit::GmpSchedule;
+    use crate::testing::goroutine::unqueued;
     use crate::util::rand::Rand;
-    use std::panic::Location;
-
-    /// A goroutine of no runtime, never run and never freed.
-    fn goroutine() -> GRef {
-        let ids = Ids::new(goid::single(), (Ids::MAX_RUNTIMES - 1) as u16);
-        let origin = Origin::site_only(Location::caller());
-        cell::spawn::<_, GmpSchedule>(async {}, Birth { ids, parent: 0, origin }).gp
-    }
 
     /// Returns the ids in order.
     fn ids(mut list: GList) -> Vec<GoId> {
@@ -154,14 +144,14 @@ mod tests {
         for _ in 0..2_000 {
             match rand.next_u32() % 4 {
                 0 => {
-                    let gp = goroutine();
+                    let gp = unqueued();
                     put.push(gp.goid());
                     queue.put(gp);
                 }
                 1 => {
                     let n = rand.next_u32() % 200;
                     let batch: GList =
-                        (0..n).map(|_| goroutine()).inspect(|gp| put.push(gp.goid())).collect();
+                        (0..n).map(|_| unqueued()).inspect(|gp| put.push(gp.goid())).collect();
                     queue.put_batch(batch);
                 }
                 _ => {

@@ -34,16 +34,14 @@ impl Local {
     /// Otherwise sysmon hands off the P.
     #[inline]
     fn syscall<R>(&self, f: impl FnOnce() -> R) -> R {
-        /// Also reactivates the P if `f` panics.
-        struct Back<'a>(&'a Local);
-        impl Drop for Back<'_> {
+        /// Also ends the call if `f` panics.
+        struct EndCall<'a>(&'a Local);
+        impl Drop for EndCall<'_> {
             #[inline]
             fn drop(&mut self) {
                 let p = self.0.p();
                 p.exit_blocking();
-                if p.status() == PStatus::HandedOff {
-                    let _ = self.0.reactivate_p();
-                }
+                self.0.exitsyscall(&p);
             }
         }
         // The P is already handed off, or this call is nested. The outer call, or the end of the
@@ -51,30 +49,36 @@ impl Local {
         if self.p().status() == PStatus::HandedOff || !self.p().enter_blocking() {
             return f();
         }
-        let _back = Back(self);
+        let _end = EndCall(self);
         f()
     }
 
     /// Runs `f`, which is known to wait. Hands off the P at once.
     fn syscall_block<R>(&self, f: impl FnOnce() -> R) -> R {
-        /// Also reactivates the P if `f` panics.
-        struct Back<'a>(&'a Local);
-        impl Drop for Back<'_> {
+        /// Also ends the wait if `f` panics.
+        struct EndWait<'a>(&'a Local);
+        impl Drop for EndWait<'_> {
             fn drop(&mut self) {
-                // An inner call may have reactivated it.
-                if self.0.p().status() == PStatus::HandedOff {
-                    let _ = self.0.reactivate_p();
-                }
+                // An inner call may have reactivated the P.
+                self.0.exitsyscall(&self.0.p());
             }
         }
         if !self.sched.handoff_own(&self.p()) {
             return f();
         }
-        let _back = Back(self);
+        let _end = EndWait(self);
         f()
     }
 
-    /// Reactivates this M's P in place of an idle one (Go: `exitsyscall`). Returns `false` if no P
+    /// Reactivates this M's P if it was handed off and a P is idle (Go: `exitsyscall`).
+    #[inline]
+    fn exitsyscall(&self, p: &OwnedP) {
+        if p.status() == PStatus::HandedOff {
+            let _ = self.reactivate_p();
+        }
+    }
+
+    /// Reactivates this M's P in place of an idle one. Returns `false` if no P
     /// is idle.
     #[cold]
     pub(crate) fn reactivate_p(&self) -> bool {
@@ -120,7 +124,7 @@ impl Local {
             return;
         }
         self.sched.requeue_all(p.runq().drain());
-        self.wakep();
+        self.sched.wakep();
     }
 }
 

@@ -5,11 +5,11 @@
 //! the lock.
 
 use super::pool::Pool;
-use super::procs::Quota;
-use super::ps::PTable;
-use super::threads::ThreadCount;
-use crate::m::M;
+use super::ps::{PTable, Surplus};
+use super::quota::Quota;
+use super::thread_count::ThreadCount;
 pub(crate) use crate::m::idle_word::{IdleWord, Spinning};
+use crate::m::{M, MId};
 use crate::p::{OwnedP, PStatus, StatusKey};
 use crate::prim::{CachePadded, Mutex};
 use crate::sysmon::deep_sleep::{DeepSleep, IdleTime, SysmonState};
@@ -132,6 +132,16 @@ impl Idle {
 }
 
 impl IdleLists {
+    /// Counts a thread before it exists, so that two threads cannot pass the limit together.
+    pub(super) fn reserve_thread(&mut self, max: usize) -> Option<MId> {
+        if self.stopping { None } else { self.threads.reserve(max) }
+    }
+
+    /// Takes the spare Ps out that are not worth keeping: more than `max_procs`.
+    pub(super) fn trim_spare(&mut self) -> Surplus {
+        self.ps.trim_spare(self.quota.max)
+    }
+
     /// Whether the runtime stops and no thread is left.
     pub(crate) fn is_over(&self) -> bool {
         self.stopping && self.threads.count == 0

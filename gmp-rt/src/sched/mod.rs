@@ -21,6 +21,7 @@ mod live;
 pub(crate) mod local;
 #[expect(unsafe_code, reason = "a cell without a count of borrows, I1 and I2 of the module")]
 mod p_slot;
+mod panics;
 #[cfg(all(target_os = "linux", not(gmp_loom)))]
 pub(crate) mod pause;
 #[cfg(not(all(target_os = "linux", not(gmp_loom))))]
@@ -29,7 +30,9 @@ pub(crate) mod pause;
 pub(crate) mod poller;
 pub(crate) mod pool;
 pub(crate) mod procs;
+pub(crate) mod progress;
 pub(crate) mod ps;
+pub(crate) mod quota;
 pub(crate) mod registry;
 pub(crate) mod run;
 mod serve;
@@ -39,6 +42,7 @@ pub(crate) mod steal;
 pub(crate) mod stopm;
 pub(crate) mod submit;
 pub(crate) mod thread_budget;
+mod thread_count;
 pub(crate) mod thread_hooks;
 pub(crate) mod threads;
 pub(crate) mod wake;
@@ -59,6 +63,7 @@ use self::inbox::Inbox;
 use self::live::Live;
 use self::poller::Net;
 use self::ps::Ps;
+use self::quota::ProcCounts;
 use crate::g::GoId;
 use crate::observe::stall::Stalls;
 use crate::prim::CachePadded;
@@ -80,7 +85,7 @@ pub(crate) struct Sched {
     pub(crate) inbox: CachePadded<Inbox>,
     pub(crate) idle: Idle,
     pub(crate) blocking_calls: BlockingLimit,
-    counts: procs::ProcCounts,
+    counts: ProcCounts,
     /// Padded: external threads write it, and every P reads what is beside it.
     pub(crate) live: CachePadded<Live>,
     /// Padded: each sleep in the netpoller writes it, and every P reads what is beside it.
@@ -106,7 +111,7 @@ impl Sched {
             inbox: CachePadded(Inbox::new()),
             idle: Idle::new(config.procs, config.auto_procs),
             blocking_calls: BlockingLimit::new(config.max_blocking),
-            counts: procs::ProcCounts::new(config.procs),
+            counts: ProcCounts::new(config.procs),
             live: CachePadded(Live::new()),
             net: CachePadded(Net::default()),
             lookups: OnceLock::new(),

@@ -10,58 +10,9 @@ use super::idle::IdleLists;
 use super::ps::Surplus;
 use crate::limits::MAX_PROCS;
 use crate::p::{P, PStatus};
-use crate::prim::Ordering::Relaxed;
-use crate::prim::fixed::AtomicUsize;
 use crate::sys::cpu_limit::Machine;
 use std::fmt;
 use std::sync::Arc;
-
-/// How many Ps are active, and how many may be. Behind the lock of the idle lists.
-#[derive(Debug)]
-pub(crate) struct Quota {
-    /// The number of active Ps: idle and running ones.
-    pub(crate) active: usize,
-    /// The target for the number of active Ps.
-    pub(crate) target: usize,
-    /// The maximum for the number of active Ps: `max_procs`.
-    pub(crate) max: usize,
-    /// Whether the maximum follows the machine, because no caller has set it.
-    pub(crate) follows_machine: bool,
-}
-
-impl Quota {
-    /// Creates a quota of `procs` Ps, none of which exists.
-    pub(super) fn new(procs: usize, follows_machine: bool) -> Self {
-        Self { active: 0, target: procs, max: procs, follows_machine }
-    }
-
-    /// Whether more Ps are active than the target.
-    fn is_exceeded(&self) -> bool {
-        self.active > self.target
-    }
-}
-
-/// The counts of [`Quota`], for threads that do not hold its lock.
-#[derive(Debug)]
-pub(crate) struct ProcCounts {
-    max: AtomicUsize,
-    target: AtomicUsize,
-    active: AtomicUsize,
-}
-
-impl ProcCounts {
-    pub(super) fn new(procs: usize) -> Self {
-        let (max, active) = (AtomicUsize::new(procs), AtomicUsize::new(0));
-        Self { max, target: AtomicUsize::new(procs), active }
-    }
-
-    fn publish(&self, quota: &Quota) {
-        // Relaxed: hints. A thread that acts on them takes the lock.
-        self.max.store(quota.max, Relaxed);
-        self.target.store(quota.target, Relaxed);
-        self.active.store(quota.active, Relaxed);
-    }
-}
 
 /// An invalid number of Ps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,13 +55,13 @@ pub(crate) fn check(procs: usize) -> Result<(), ProcsError> {
 impl Sched {
     /// Returns the maximum for the number of active Ps.
     pub(crate) fn max_procs(&self) -> usize {
-        self.counts.max.load(Relaxed) // Relaxed: a hint
+        self.counts.max()
     }
 
     /// Returns the target for the number of active Ps: the maximum, or fewer by adaptive procs.
     #[inline]
     pub(crate) fn procs(&self) -> usize {
-        self.counts.target.load(Relaxed) // Relaxed: a hint
+        self.counts.target()
     }
 
     /// Adapts the maximum to the machine, unless a caller has set it.
@@ -204,8 +155,7 @@ impl Sched {
 
     /// Whether more Ps are active than the target.
     pub(super) fn is_surplus(&self) -> bool {
-        // Relaxed: a hint. The next request for a service corrects a stale one.
-        self.counts.active.load(Relaxed) > self.counts.target.load(Relaxed)
+        self.counts.is_exceeded()
     }
 
     /// Whether the M that owns `p` must retire it. If so, `p` is handed off, and no other P becomes

@@ -30,7 +30,6 @@
 //! before the goroutine was queued, so it sees the version too.
 
 use super::Sched;
-use super::idle::IdleLists;
 use crate::limits::MAX_PROCS;
 use crate::p::{OwnedP, P, PStatus, StatusKey, Totals};
 use crate::prim::Ordering::{Acquire, Relaxed, Release};
@@ -239,7 +238,7 @@ impl PTable {
     }
 
     /// Takes the spare Ps beyond `keep` out.
-    fn trim_spare(&mut self, keep: usize) -> Surplus {
+    pub(super) fn trim_spare(&mut self, keep: usize) -> Surplus {
         let surplus = self.spare.split_off(self.spare.len().min(keep));
         surplus.iter().for_each(|p| self.freed.add(&p.counters));
         Surplus(surplus)
@@ -282,13 +281,6 @@ impl PTable {
     /// Returns how many goroutines all Ps have spawned.
     pub(super) fn spawned(&self) -> u64 {
         self.freed.spawned + self.all().map(|p| p.counters.spawned.get()).sum::<u64>()
-    }
-}
-
-impl IdleLists {
-    /// Takes the spare Ps out that are not worth keeping: more than `max_procs`.
-    pub(super) fn trim_spare(&mut self) -> Surplus {
-        self.ps.trim_spare(self.quota.max)
     }
 }
 

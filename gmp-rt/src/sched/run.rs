@@ -134,12 +134,12 @@ impl Local {
         let alone = p.runq.len() == 0 && !p.runq.has_next();
         if yielding == Yield::Global || (alone && self.sched.has_queued()) {
             self.sched.globq.put(gp);
-            return self.wakep();
+            return self.sched.wakep();
         }
         // This M looks for its next goroutine now, so a single goroutine is no work for two.
         self.runqput(gp, Place::Tail);
         if !alone {
-            self.wakep();
+            self.sched.wakep();
         }
     }
 
@@ -149,7 +149,7 @@ impl Local {
         let alone = p.runq.len() == 0 && !p.runq.has_next();
         self.runqput(gp, Place::Newcomer);
         if !alone {
-            self.wakep();
+            self.sched.wakep();
         }
     }
 

@@ -150,7 +150,7 @@ impl Local {
         p.begin_slice();
         if let Some(gp) = p.runq().take_next() {
             self.sched.globq.put(gp);
-            self.wakep();
+            self.sched.wakep();
         }
     }
 

@@ -41,11 +41,11 @@ impl Schedule for GmpSchedule {
     }
 
     fn panicked(g: &G, payload: &(dyn Any + Send)) {
-        super::spawn::panicked(g, payload);
+        super::panics::panicked(g, payload);
     }
 
     fn unjoined_panic(g: &G, payload: &(dyn Any + Send)) {
-        super::spawn::unjoined_panic(g, payload);
+        super::panics::unjoined_panic(g, payload);
     }
 }
 
@@ -106,7 +106,7 @@ impl Local {
             Place::RunNext => match p.runq().swap_next(gp) {
                 Some(gp) => {
                     self.put_tail(&p, gp);
-                    self.wakep();
+                    self.sched.wakep();
                 }
                 None => self.wake_for_next(&p),
             },
@@ -132,7 +132,7 @@ impl Local {
         // The stamp is at most one service old when a poll begins.
         if own.stamp.get() - own.next_wake.get() >= clock::nanos(NEXT_WAKE) {
             own.next_wake.set(own.stamp.get());
-            self.wakep();
+            self.sched.wakep();
         }
     }
 
@@ -154,7 +154,7 @@ impl Local {
         let local = p.runq.len() + usize::from(p.runq.has_next());
         // More than the goroutine that runs next.
         if local > 1 || self.sched.globq.len() > 0 {
-            self.wakep();
+            self.sched.wakep();
         }
         result
     }
@@ -184,11 +184,5 @@ impl Local {
         batch.push_back(gp);
         p.counters.overflows.add(1);
         self.sched.globq.put_batch(batch);
-    }
-
-    /// Calls [`Sched::wakep`].
-    #[inline]
-    pub(crate) fn wakep(&self) {
-        self.sched.wakep();
     }
 }

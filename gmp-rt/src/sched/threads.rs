@@ -3,7 +3,6 @@
 use super::Sched;
 use super::forked;
 use super::guest::in_context;
-use super::idle::IdleLists;
 use super::join_threads;
 use super::run::m_main;
 use crate::limits::MANY_THREADS;
@@ -16,23 +15,6 @@ use std::io;
 use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
-
-/// The number of threads with an M. Behind the lock of the idle lists.
-#[derive(Debug)]
-pub(crate) struct ThreadCount {
-    /// Threads that exist or are being started.
-    pub(crate) count: usize,
-    /// Idle Ps that were given to a thread that was woken or started for it.
-    pub(crate) wakes: u64,
-    /// The number of the next M.
-    next: MId,
-}
-
-impl Default for ThreadCount {
-    fn default() -> Self {
-        Self { count: 0, wakes: 0, next: SYSMON + 1 }
-    }
-}
 
 /// The threads of a runtime. They are joined at its end.
 #[derive(Debug, Default)]
@@ -121,7 +103,7 @@ impl Sched {
         self.threads.start(SYSMON, builder, move || main(sched))
     }
 
-    /// Starts a thread that [`IdleLists::reserve_thread`] has counted. Returns the grant if the OS refuses.
+    /// Starts a thread that [`reserve_thread`](super::idle::IdleLists::reserve_thread) has counted. Returns the grant if the OS refuses.
     pub(super) fn start_thread(
         self: &Arc<Self>,
         id: MId,
@@ -176,19 +158,6 @@ impl Sched {
 /// Sets `reported`. Returns whether it was not set. No thread waits for the report of another one.
 fn is_first(reported: &Mutex<bool>) -> bool {
     !std::mem::replace(&mut *reported.lock(), true)
-}
-
-impl IdleLists {
-    /// Counts a thread before it exists, so that two threads cannot pass the limit together.
-    pub(super) fn reserve_thread(&mut self, max: usize) -> Option<MId> {
-        if self.threads.count >= max || self.stopping {
-            return None;
-        }
-        self.threads.count += 1;
-        let id = self.threads.next;
-        self.threads.next += 1;
-        Some(id)
-    }
 }
 
 #[cfg(all(test, not(gmp_loom)))]

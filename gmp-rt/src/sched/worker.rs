@@ -1,8 +1,8 @@
 //! An M that looks for work, and what it finds.
 
 use super::local::Local;
+use super::progress::Progress;
 use super::ps::PsView;
-use super::steal::Progress;
 use crate::g::GRef;
 use crate::m::idle_word::Spinning;
 use crate::netpoll::Ready;

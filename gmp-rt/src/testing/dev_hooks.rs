@@ -6,15 +6,15 @@
 
 pub use crate::testing::probe::{Crowd, Probe, Waiting};
 
+use super::fake::{fake, number};
+use super::goroutine::unqueued;
+use crate::g::GRef;
 use crate::g::list::GList;
-use crate::g::ptr::GPtr;
-use crate::g::{G, GRef};
 use crate::p::runq::{Full, Got, RunQ, StealNext};
 use crate::prim::BatchQueue;
 use crate::sched::globq::GlobQ;
 use crate::sched::inbox::Inbox;
 use crate::sys::thread_state;
-use crate::testing::probe::unqueued;
 
 /// Returns the number that the OS has given the calling thread.
 #[must_use]
@@ -27,18 +27,6 @@ pub fn this_thread() -> u32 {
 #[must_use]
 pub fn thread_cpu(thread: u32) -> Option<u64> {
     thread_state::cpu(thread)
-}
-
-fn fake(n: usize) -> GRef {
-    let raw = std::ptr::without_provenance_mut::<G>((n + 1) * align_of::<G>());
-    // SAFETY: never dereferenced.
-    let g = unsafe { GPtr::from_ptr(raw) };
-    // SAFETY: as above.
-    unsafe { GRef::from_raw(g.expect("the address is not 0")) }
-}
-
-fn number(gp: GRef) -> usize {
-    gp.into_raw().as_ptr().addr() / align_of::<G>() - 1
 }
 
 /// The local run queue.
@@ -59,7 +47,7 @@ impl Ring {
     /// One thread is the owner. Only that thread calls this and [`pop`](Self::pop).
     pub unsafe fn push(&self, n: usize) -> bool {
         // SAFETY: the caller is the owner.
-        match unsafe { self.0.owner() }.put_tail(fake(n)) {
+        match unsafe { self.0.owner() }.put_tail(fake(n + 1)) {
             Ok(()) => true,
             Err(Full(gp)) => {
                 number(gp);
@@ -76,7 +64,7 @@ impl Ring {
     pub unsafe fn pop(&self) -> Option<usize> {
         // SAFETY: the caller is the owner.
         match unsafe { self.0.owner() }.get()? {
-            Got::Next(gp) | Got::Ring(gp) => Some(number(gp)),
+            Got::Next(gp) | Got::Ring(gp) => Some(number(gp) - 1),
         }
     }
 
@@ -89,7 +77,7 @@ impl Ring {
         // SAFETY: the caller is the owner of the thief.
         self.0
             .steal_into(&unsafe { thief.0.owner() }, StealNext::No)
-            .map(|stolen| number(stolen.first))
+            .map(|stolen| number(stolen.first) - 1)
     }
 }
 
@@ -106,12 +94,12 @@ impl Default for In {
 impl In {
     /// Appends `n`.
     pub fn push(&self, n: usize) {
-        self.0.put(fake(n));
+        self.0.put(fake(n + 1));
     }
 
     /// Removes up to `limit` numbers and passes them to `each`.
     pub fn take(&self, limit: usize, batch: &Batch, mut each: impl FnMut(usize)) {
-        self.0.take(limit, &batch.0, |gp| each(number(gp)));
+        self.0.take(limit, &batch.0, |gp| each(number(gp) - 1));
     }
 }
 

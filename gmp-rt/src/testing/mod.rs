@@ -2,10 +2,15 @@
 //! threads.
 
 #[cfg(feature = "dev-hooks")]
-#[expect(unsafe_code, reason = "fake goroutines for queues that never look behind them")]
+#[expect(unsafe_code, reason = "access to the owner's side of a queue")]
 pub mod dev_hooks;
-#[cfg(test)]
-#[expect(unsafe_code, reason = "tests and models make owners and goroutines by hand")]
+#[expect(unsafe_code, reason = "goroutines that are made by hand")]
+#[cfg_attr(gmp_loom, allow(dead_code, reason = "some models use it"))]
 pub(crate) mod fake;
+#[cfg(any(feature = "dev-hooks", all(test, not(gmp_loom))))]
+pub(crate) mod goroutine;
+#[cfg(test)]
+#[expect(unsafe_code, reason = "tests and models use an owner on one thread")]
+pub(crate) mod owner;
 #[cfg(feature = "dev-hooks")]
 pub(crate) mod probe;

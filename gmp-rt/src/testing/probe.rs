@@ -5,40 +5,27 @@
 //! goroutines. So the cost of a scan over many Ps can be measured on a machine with few CPUs: it
 //! reads as many cache lines that another CPU has written.
 
-use crate::g::origin::Origin;
-use crate::g::{Birth, GRef, Ids, cell};
+use super::goroutine::{NO_RUNTIME, unqueued};
+use crate::g::GRef;
 use crate::m::M;
 use crate::netpoll::Ready;
 use crate::p::OwnedP;
 use crate::p::runq::Got;
 use crate::sched::Config;
 use crate::sched::Sched;
-use crate::sched::goid;
 use crate::sched::local::Local;
+use crate::sched::progress::Progress;
 use crate::sched::ps::PsView;
-use crate::sched::steal::Progress;
-use crate::sched::submit::GmpSchedule;
 use crate::sched::worker::Worker;
 use crate::sysmon::Sysmon;
 use crate::util::clock;
 use std::cell::RefCell;
-use std::panic::Location;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
-/// A number that no runtime has.
-const NO_RUNTIME: u16 = (Ids::MAX_RUNTIMES - 1) as u16;
-
 /// Longer than a benchmark runs.
 const HOUR: Duration = Duration::from_secs(3600);
-
-/// Creates a goroutine that is on no queue and of no runtime.
-pub(crate) fn unqueued() -> GRef {
-    let ids = Ids::new(goid::single(), NO_RUNTIME);
-    let origin = Origin::site_only(Location::caller());
-    cell::spawn::<_, GmpSchedule>(async {}, Birth { ids, parent: 0, origin }).gp
-}
 
 /// An M with a P that has no work, beside Ps that run.
 #[derive(Debug)]
