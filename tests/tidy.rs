@@ -1,13 +1,14 @@
-//! House rules that no compiler checks: layers, file sizes, where atomics may be changed.
+//! House rules that no compiler checks: layers, file sizes, names, where atomics may be changed.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Maximum length of a file, without tests and models.
 const FILE_CAP: usize = 600;
 
-/// Modules of gmp-rt from the bottom up. A module may use earlier ones and the modules of its own
-/// folder.
+/// Modules of gmp-rt from the bottom up. A module may use those before it in this list and those
+/// beside it in its row. A path below a module precedes the module's own entry.
 const LAYERS: &[&[&str]] = &[
     &["prim", "limits", "tuning", "wait_reason"],
     &["util", "sys", "throw"],
@@ -16,9 +17,58 @@ const LAYERS: &[&[&str]] = &[
     &["p"],
     &["netpoll"],
     &["m"],
-    &["sched", "sysmon", "observe"],
+    // What the scheduler itself uses of the layers above it.
+    &["observe::event", "observe::stall", "observe::heading", "sysmon::deep_sleep"],
+    &["sched"],
+    &["observe"],
+    &["sysmon"],
     &["api"],
-    &["testing", "lib"],
+    &["testing"],
+];
+
+/// The files of `gmp-rt/src/sched` from the bottom up. A file may use those of earlier rows only.
+/// `sched/mod.rs` is not listed: it has the struct that all share.
+const SCHED_LAYERS: &[&[&str]] = &[
+    &[
+        "config",
+        "gate",
+        "globq",
+        "goid",
+        "inbox",
+        "join_threads",
+        "live",
+        "p_slot",
+        "pool",
+        "progress",
+        "ps",
+        "quota",
+        "registry",
+        "thread_budget",
+        "thread_count",
+        "wake",
+    ],
+    &["idle", "panics", "pause"],
+    &["local", "procs", "wake_sysmon"],
+    &["blocking_limit", "budget", "forked", "handoff", "worker"],
+    &["find", "poller", "run", "serve", "shutdown", "steal", "submit"],
+    &["spawn", "stopm", "threads"],
+];
+
+/// The maximum width of a comment, tables excepted.
+const COMMENT_WIDTH: usize = 100;
+
+/// Private types with the same name in several modules of a crate, with the reason.
+const SHARED_NAMES: &[(&str, &str, &str)] = &[
+    ("gmp-rt", "Culprit", "one for each kind of system"),
+    ("gmp-rt", "Find", "one for each kind of system"),
+    ("gmp-rt", "Machine", "one for each kind of system"),
+    ("gmp-rt", "Seat", "one for each kind of system"),
+    ("gmp-rt", "ThreadSleep", "one for each kind of system"),
+    ("gmp-rt", "TimerFd", "one for each kind of system"),
+    ("gmp-net", "Bell", "one for each kind of system"),
+    ("gmp-net", "Direct", "one for each kind of system"),
+    ("gmp-net", "Os", "one for each kind of system"),
+    ("gmp-net", "Outcome", "one for each kind of system"),
 ];
 
 /// The files that contain read-modify-write operations on atomics. Each has loom models or is a
@@ -111,6 +161,100 @@ impl Source {
         let lines = self.text.lines().enumerate().map(|(n, line)| (n + 1, line));
         lines.filter(|(_, line)| !line.trim_start().starts_with("//"))
     }
+
+    /// Returns its code before the tests in it, without comments.
+    fn shipped_code(&self) -> impl Iterator<Item = (usize, &str)> {
+        let starts_tests = |line: &str| line.starts_with("mod tests {");
+        self.code().take_while(move |(_, line)| !starts_tests(line))
+    }
+
+    /// Returns the path of its module in its crate.
+    fn module(&self) -> Vec<&str> {
+        let (_, inside) = self.path.split_once("src/").expect("a source file is below `src`");
+        let inside = inside.strip_suffix(".rs").expect("it is a Rust file");
+        inside.split('/').filter(|part| !["mod", "lib"].contains(part)).collect()
+    }
+
+    /// Returns the paths that its code uses, from the root of its crate, with line numbers.
+    fn uses(&self) -> Vec<(usize, Vec<String>)> {
+        let mut uses = Vec::new();
+        let mut statement: Option<(usize, String)> = None;
+        for (n, line) in self.shipped_code() {
+            let line = line.trim();
+            let is_use = ["use ", "pub use ", "pub(crate) use ", "pub(super) use "]
+                .iter()
+                .find_map(|start| line.strip_prefix(start));
+            match (&mut statement, is_use) {
+                (Some((_, text)), _) => text.push_str(line),
+                (None, Some(tree)) => statement = Some((n, tree.to_owned())),
+                (None, None) => {
+                    let paths = inline_paths(line).map(|path| (n, self.absolute(&path)));
+                    uses.extend(paths);
+                }
+            }
+            if let Some((n, text)) = statement.take_if(|(_, text)| text.ends_with(';')) {
+                let mut paths = Vec::new();
+                expand_use_tree("", text.trim_end_matches(';'), &mut paths);
+                uses.extend(paths.iter().map(|path| (n, self.absolute(path))));
+            }
+        }
+        uses.retain(|(_, path)| !path.is_empty());
+        uses
+    }
+
+    /// Resolves a path that begins with `crate`, `super` or `self`. Any other one is empty.
+    fn absolute(&self, path: &str) -> Vec<String> {
+        let mut parts = path.split("::").map(str::trim).peekable();
+        let mut from: Vec<&str> = match parts.next() {
+            Some("crate" | "$crate") => Vec::new(),
+            Some("self") => self.module(),
+            Some("super") => {
+                let mut module = self.module();
+                module.pop();
+                module
+            }
+            _ => return Vec::new(),
+        };
+        while parts.next_if_eq(&"super").is_some() {
+            from.pop();
+        }
+        from.into_iter().chain(parts).map(str::to_owned).collect()
+    }
+}
+
+/// Returns the paths in a line that begin with `crate`, `super` or `self`.
+fn inline_paths(line: &str) -> impl Iterator<Item = String> {
+    let is_path = |c: char| c.is_alphanumeric() || "_:$".contains(c);
+    let words = line.split(move |c: char| !is_path(c));
+    let starts = ["crate::", "$crate::", "super::", "self::"];
+    words.filter(move |word| starts.iter().any(|start| word.starts_with(start))).map(str::to_owned)
+}
+
+/// Adds the paths of a use tree, such as `a::{b, c::d as e}`.
+fn expand_use_tree(prefix: &str, tree: &str, paths: &mut Vec<String>) {
+    let tree = tree.trim();
+    let Some((head, rest)) = tree.split_once('{') else {
+        let path = tree.split(" as ").next().unwrap_or_default().trim();
+        if !path.is_empty() {
+            paths.push(format!("{prefix}{path}"));
+        }
+        return;
+    };
+    let prefix = format!("{prefix}{}", head.trim());
+    let inner = rest.trim_end().strip_suffix('}').expect("a use tree ends with a brace");
+    let (mut depth, mut start) = (0, 0);
+    for (at, c) in inner.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                expand_use_tree(&prefix, &inner[start..at], paths);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    expand_use_tree(&prefix, &inner[start..], paths);
 }
 
 fn root() -> PathBuf {
@@ -133,6 +277,18 @@ fn sources() -> Vec<Source> {
             text: fs::read_to_string(file).unwrap(),
         })
         .collect()
+}
+
+/// Adds all Rust files, with tests and models, but nothing below a `target` folder.
+fn collect_all(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !path.ends_with("target") {
+            collect_all(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
@@ -168,28 +324,141 @@ fn files_have_one_noun_and_a_header() {
     assert_none(&complaints);
 }
 
+/// Returns the layer of a module: that of its longest listed prefix.
+fn layer_of(module: &[impl AsRef<str>]) -> Option<usize> {
+    let parts: Vec<&str> = module.iter().map(AsRef::as_ref).collect();
+    (1..=parts.len()).rev().find_map(|n| {
+        let prefix = parts[..n].join("::");
+        LAYERS.iter().position(|layer| layer.contains(&prefix.as_str()))
+    })
+}
+
 #[test]
 fn uses_point_downward() {
-    let layer_of = |module: &str| LAYERS.iter().position(|layer| layer.contains(&module));
     let mut complaints = Vec::new();
-    for source in sources() {
-        let Some(inside) = source.path.strip_prefix("gmp-rt/src/") else { continue };
-        let own = inside.split(['/', '.']).next().unwrap();
-        let Some(own_layer) = layer_of(own) else {
-            complaints.push(format!("{}: module {own} has no layer", source.path));
+    for source in sources().iter().filter(|source| source.path.starts_with("gmp-rt/src/")) {
+        let module = source.module();
+        // The crate's root joins all layers.
+        if module.is_empty() {
+            continue;
+        }
+        let Some(own_layer) = layer_of(&module) else {
+            complaints.push(format!("{}: has no layer", source.path));
             continue;
         };
-        for (n, line) in source.code() {
-            for used in line.split("crate::").skip(1) {
-                let used = used.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap();
-                // A macro or a re-export at the crate's root.
-                let Some(layer) = layer_of(used) else { continue };
-                if layer > own_layer {
-                    complaints.push(format!("{}:{n}: {own} uses {used}, above it", source.path));
-                }
+        for (n, used) in source.uses() {
+            // `None`: a macro or a re-export at the crate's root.
+            if layer_of(&used).is_some_and(|layer| layer > own_layer) {
+                let used = used.join("::");
+                complaints.push(format!("{}:{n}: uses {used}, above it", source.path));
             }
         }
     }
+    assert_none(&complaints);
+}
+
+#[test]
+fn uses_inside_the_scheduler_point_downward() {
+    let row_of = |name: &str| SCHED_LAYERS.iter().position(|row| row.contains(&name));
+    let mut complaints = Vec::new();
+    for source in sources().iter().filter(|source| source.path.starts_with("gmp-rt/src/sched/")) {
+        let module = source.module();
+        let Some(own) = module.get(1) else { continue };
+        // The gate is beside its only user, and a module of its own.
+        let own = if source.path.ends_with("pause/gate.rs") { "gate" } else { own };
+        let Some(own_row) = row_of(own) else {
+            complaints.push(format!("{}: has no row", source.path));
+            continue;
+        };
+        for (n, used) in source.uses() {
+            let [sched, file, ..] = used.as_slice() else { continue };
+            if sched != "sched" || file == own {
+                continue;
+            }
+            // Not a file: the scheduler's struct, or a re-export beside it.
+            if row_of(file).is_some_and(|row| row >= own_row) {
+                complaints.push(format!("{}:{n}: uses {file}, not below it", source.path));
+            }
+        }
+    }
+    assert_none(&complaints);
+}
+
+#[test]
+fn comments_are_at_most_100_columns_wide() {
+    let mut files = Vec::new();
+    for folder in
+        ["src", "gmp-rt", "gmp-macros", "gmp-net", "gmp-sync", "tests", "benches/src", "examples"]
+    {
+        collect_all(&root().join(folder), &mut files);
+    }
+    let mut complaints = Vec::new();
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        for (n, line) in text.lines().enumerate() {
+            let Some(comment) = line.trim_start().strip_prefix("//") else { continue };
+            let is_row = comment.trim_start_matches(['/', '!']).trim_start().starts_with('|');
+            if line.chars().count() > COMMENT_WIDTH && !is_row {
+                let path = file.strip_prefix(root()).unwrap().display();
+                complaints.push(format!("{path}:{}: a wide comment", n + 1));
+            }
+        }
+    }
+    assert_none(&complaints);
+}
+
+/// Returns the name and whether it is `pub`, if the line declares a type.
+fn declared_type(line: &str) -> Option<(&str, bool)> {
+    let item = line.trim_start();
+    let (is_public, item) = match item.strip_prefix("pub") {
+        Some(rest) if rest.starts_with('(') => (false, rest.split_once(") ")?.1),
+        Some(rest) => (true, rest.trim_start()),
+        None => (false, item),
+    };
+    // An associated type is indented.
+    let alias = if line.starts_with(' ') { None } else { item.strip_prefix("type ") };
+    let kinds = ["struct ", "enum ", "trait ", "union "];
+    let name = kinds.iter().find_map(|kind| item.strip_prefix(kind)).or(alias)?;
+    let end = name.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(name.len());
+    Some((&name[..end], is_public)).filter(|(name, _)| !name.is_empty())
+}
+
+/// A name that means one thing can be searched for. Public types are named through their module.
+#[test]
+fn private_types_have_names_of_their_own() {
+    let mut declared: BTreeMap<(String, String), BTreeMap<String, bool>> = BTreeMap::new();
+    for source in sources() {
+        if source.path.contains("/testing/") {
+            continue;
+        }
+        let (package, _) = source.path.split_once("src/").unwrap();
+        let package = package.trim_end_matches('/').to_owned();
+        for (_, line) in source.shipped_code() {
+            if let Some((name, is_public)) = declared_type(line) {
+                let modules = declared.entry((package.clone(), name.to_owned())).or_default();
+                *modules.entry(source.path.clone()).or_insert(true) &= is_public;
+            }
+        }
+    }
+    let (mut complaints, mut used) = (Vec::new(), vec![false; SHARED_NAMES.len()]);
+    for ((package, name), modules) in &declared {
+        if modules.len() < 2 || modules.values().all(|is_public| *is_public) {
+            continue;
+        }
+        match SHARED_NAMES.iter().position(|(p, n, _)| p == package && n == name) {
+            Some(at) => used[at] = true,
+            None => {
+                let files: Vec<_> = modules.keys().cloned().collect();
+                complaints.push(format!("{name}: {}", files.join(", ")));
+            }
+        }
+    }
+    for ((package, name, _), used) in SHARED_NAMES.iter().zip(used) {
+        if !used {
+            complaints.push(format!("{package}: {name} is listed, but has one meaning"));
+        }
+    }
+    assert!(declared.len() > 300, "only {} types found", declared.len());
     assert_none(&complaints);
 }
 

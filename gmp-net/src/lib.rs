@@ -4,11 +4,11 @@
 //! operation first makes the system call. If the call would block, the goroutine parks until the
 //! netpoller reports an event. No thread is reserved for I/O.
 //!
-//! The modules, from the bottom up: `sys` calls the OS, `poll` has the state of each
-//! descriptor and the interface to the scheduler, `deadline` has the deadlines of a socket, `fd` is a
-//! descriptor with its operations. `tcp`, `udp`, `unix` and `async_fd` are the public sockets.
-//! `resolve` resolves names. `io` and `signal` are for everything that is not a socket. `compat`
-//! has the traits of other crates.
+//! The modules, from the bottom up: `sys` calls the OS, `poll` has the state of each descriptor and
+//! the interface to the scheduler, `deadline` has the deadlines of a socket, `fd` is a descriptor
+//! with its operations. `tcp`, `udp`, `unix` and `async_fd` are the public sockets. `resolve`
+//! resolves names. `io` and `signal` are for everything that is not a socket. `compat` has
+//! the traits of other crates.
 
 mod error;
 mod resolve;

@@ -14,8 +14,8 @@
 //!
 //! - Several threads may call [`Netpoll::poll`] at a time. One of them gets an event.
 //! - A call of [`Netpoll::wake`] ends one blocking poll, the current or the next one. A poll that
-//!   does not block may take that wake-up. It reports this ([`PollerWake`]), and the scheduler sends the
-//!   wake-up again for the thread in the blocking poll.
+//!   does not block may take that wake-up. It reports this ([`PollerWake`]), and the scheduler
+//!   sends the wake-up again for the thread in the blocking poll.
 //! - Neither calls a waker. The scheduler does, when it has a P for the woken goroutines.
 
 use crate::g::stored::StoredWaker;

@@ -27,7 +27,8 @@
 //!                                             let mut iter = kept;
 //!                                             loop {
 //!                                                 let mut end = End::Left;
-//!                                                 'a: for item in strip(&mut iter, &mut end) { body }
+//!                                                 let strip = strip(&mut iter, &mut end);
+//!                                                 'a: for item in strip { body }
 //!                                                 if end.is_final() { break 'outer; }
 //!                                                 if is_due() { break; }
 //!                                             }

@@ -1,8 +1,8 @@
 //! Waits through `polling`, on systems where it has edge-triggered registrations.
 //!
 //! `Poller::wait` admits one thread at a time and does not report whether it was notified. So every
-//! wait that was admitted returns `PollerWake::Taken`. `polling` does not report the end of the peer's
-//! data, so a short read is never trusted.
+//! wait that was admitted returns `PollerWake::Taken`. `polling` does not report the end of the
+//! peer's data, so a short read is never trusted.
 
 use super::{EVENTS, Edge, end_if_lost};
 use crate::poll::desc::{Tells, Trust};

@@ -78,7 +78,7 @@ pub struct Metrics {
     pub handoffs: u64,
     /// Hand-offs so far that were stalls: other goroutines waited for the P of a goroutine that
     /// blocked its thread in an unmarked call, or computed for a time slice (see
-    /// [`on_stall`](crate::api::runtime::on_stall)).
+    /// [`on_stall`](crate::runtime::on_stall)).
     pub stalls: u64,
     /// Timers fired so far, on any thread. Timers that the end of the runtime wakes early do not
     /// count.

@@ -40,7 +40,7 @@ impl fmt::Display for StallKind {
 /// The runtime continues the other goroutines on another thread. [`on_stall`] says what counts as a
 /// stall.
 ///
-/// [`on_stall`]: crate::api::runtime::on_stall
+/// [`on_stall`]: crate::runtime::on_stall
 #[derive(Clone, Debug)]
 pub struct Stall {
     goid: u64,

@@ -7,7 +7,8 @@
 //! another P object gets its number. So no thread ever uses another thread's side of a queue. See
 //! "Blocking" in the scheduler's README.
 //!
-//! The [count of calls](blocking_calls) says whether the P's goroutine is in a marked blocking call.
+//! The [count of calls](blocking_calls) says whether the P's goroutine is in a marked blocking
+//! call.
 //!
 //! # Invariants
 //!
@@ -162,8 +163,8 @@ pub(crate) struct P {
     /// The preempt request: the running poll has used up a slice, and its goroutine yields at its
     /// next await.
     preempt: fixed::AtomicBool,
-    /// The same for compiled loops. Raised with `preempt` and with `service_requested`. It may stay raised
-    /// after these were lowered.
+    /// The same for compiled loops. Raised with `preempt` and with `service_requested`. It may stay
+    /// raised after these were lowered.
     loop_flag: LoopFlag,
     /// The goroutine being polled; 0 between polls. A hint for reports.
     goid: fixed::AtomicU64,

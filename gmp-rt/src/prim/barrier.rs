@@ -15,8 +15,8 @@ use std::sync::atomic::compiler_fence;
 
 /// Whether the kernel accepted this process. Kernels before 4.14 and some sandboxes do not.
 ///
-/// While other threads exist, the kernel takes about 10 ms to accept it. A runtime calls [`prepare`]
-/// before it starts threads, so that its first hand-off does not wait.
+/// While other threads exist, the kernel takes about 10 ms to accept it. A runtime calls
+/// [`prepare`] before it starts threads, so that its first hand-off does not wait.
 static REGISTERED: Lazy<bool> = Lazy::new(|| register().is_ok());
 
 /// The result of [`try_heavy`].

@@ -8,8 +8,8 @@
 //! an active P and then sleeps. Such a poll is asked to yield, so that its goroutine runs with an
 //! active P again.
 //!
-//! The M itself hands off its P if it knows that it will wait ([`Local::syscall_block`]). Sysmon hands
-//! off the P if a marked call ([`Local::syscall`]) or an unmarked poll takes long.
+//! The M itself hands off its P if it knows that it will wait ([`Local::syscall_block`]). Sysmon
+//! hands off the P if a marked call ([`Local::syscall`]) or an unmarked poll takes long.
 //!
 //! # Orderings
 //!

@@ -1,8 +1,8 @@
 //! The idle Ps, the sleeping Ms, and how many there may be. Behind one lock.
 //!
 //! [`IdleLists`] holds the Ps and Ms that the [`IdleWord`] counts. A thread uses it only when it
-//! goes to sleep, wakes another one, or changes the status of a P. Each of these costs far more than
-//! the lock.
+//! goes to sleep, wakes another one, or changes the status of a P. Each of these costs far more
+//! than the lock.
 
 use super::pool::Pool;
 use super::ps::{PTable, Surplus};

@@ -29,17 +29,17 @@
 //! | no fence in `IdleWord::wake_wanted` | `external_spawn_vs_park`, `local_put_vs_park` |
 //! | no fence in `IdleWord::wake_wanted` | `external_wake_vs_park`, `close_vs_external_wake` |
 //! | no fence in `IdleWord::wake_wanted` | `token_given_up_vs_external_spawn` |
-//! | no fence in `IdleWord::parked` | `external_spawn_vs_park` |
-//! | no fence in `IdleWord::parked` | `token_given_up_vs_external_spawn` |
-//! | no fence in `IdleWord::found` | `external_spawn_vs_last_spinner_that_found_work` |
-//! | `Worker::sleep` does not check the queues | `external_spawn_vs_park` |
-//! | `Worker::sleep` does not check the queues | `external_wake_vs_park` |
-//! | `Worker::sleep` does not check the timers | `external_timer_vs_park` |
+//! | no fence in `IdleWord::fence_before_recheck` | `external_spawn_vs_park` |
+//! | no fence in `IdleWord::fence_before_recheck` | `token_given_up_vs_external_spawn` |
+//! | no fence in `IdleWord::stop_spinning` | `external_spawn_vs_last_spinner_that_found_work` |
+//! | `Worker::sleep_in_pool` does not check the queues | `external_spawn_vs_park` |
+//! | `Worker::sleep_in_pool` does not check the queues | `external_wake_vs_park` |
+//! | `Worker::sleep_in_pool` does not check the timers | `external_timer_vs_park` |
 //! | `ensure_timer_sleeper` does not wake the M that it found | `external_timer_vs_park` |
 //! | `stop_spinning` does not check the queues | `external_spawn_vs_last_spinner_that_found_work` |
 //! | `inject` wakes before it queues | `external_spawn_vs_park` |
 //! | `inject` wakes before it queues | `close_vs_external_wake` |
-//! | `Local::put` wakes before it queues | `local_put_vs_park` |
+//! | `Local::runqput` wakes before it queues | `local_put_vs_park` |
 //! | `M::grant` wakes before it hands over | `external_spawn_vs_park` |
 //! | `M::grant` wakes before it hands over | `hand_off_vs_blocked_poll` |
 //! | no fence in `close` | `close_vs_local_spawn` |
@@ -49,27 +49,27 @@
 //! | `stop` wakes no M | `close_vs_last_end` |
 //! | `reap` does not stop the threads | `close_vs_last_end` |
 //! | `schedule_sysmon_wake` does nothing | `sysmon_sleep_vs_first_p`, `sysmon_sleeps_on_vs_first_p` |
-//! | `park` does not notice that its P was handed off | `hand_off_vs_end_of_poll` |
+//! | `stopm` does not notice that its P was handed off | `hand_off_vs_end_of_poll` |
 //! | `reactivate_p` leaves the status | `hand_off_vs_end_of_poll` |
 //! | `live` reads what was spawned before what has ended | `count_vs_spawn_and_end` |
 //! | `handoffp` wakes no M | `hand_off_vs_blocked_poll` |
-//! | `put` does not requeue after a hand-off | `hand_off_vs_push` |
+//! | `runqput` does not requeue after a hand-off | `hand_off_vs_push` |
 //! | `handoffp` steals before it changes the status | `hand_off_vs_push` |
 //! | `reactivate_p` loses the P that it replaces | `hand_off_vs_end_of_poll` |
 //! | sysmon sleeps deeply while a P runs | `sysmon_sleep_vs_first_p` |
 //! | sysmon sleeps deeply while a P runs | `sysmon_sleeps_on_vs_first_p` |
 //!
-//! These change nothing that a program can see. `retire_p` without its `wakep`, or with the
-//! `wakep` first: the M checks all queues in `sleep` right after. `IdleWord::park` in two steps:
-//! the fence and the check of the queues come after both. `stop` without its second check of
-//! `live`: an M that is still in the pool takes the late goroutine. `cancel_sysmon_wake` without its check
-//! of `all_idle`: the M that takes the P schedules sysmon's wake-up again in `acquire_p`.
+//! These change nothing that a program can see. `retire_p` without its `wakep`, or with the `wakep`
+//! first: the M checks all queues in `sleep_in_pool` right after. `IdleWord::add_idle` in two
+//! steps: the fence and the check of the queues come after both. `stop` without its second check of
+//! `live`: an M that is still in the pool takes the late goroutine. `cancel_sysmon_wake` without
+//! its check of `all_idle`: the M that takes the P schedules sysmon's wake-up again in `acquire_p`.
 //!
 //! No model finds a missing barrier in `handoffp`: here the lock of the idle lists, which it has
 //! just released, has a fence.
 //!
-//! No model finds these either: `startm` gives up its token without a check of the queues,
-//! and `cancel_sysmon_wake` clears the alarm without a change of the state. They need more preemptions
+//! No model finds these either: `startm` gives up its token without a check of the queues, and
+//! `cancel_sysmon_wake` clears the alarm without a change of the state. They need more preemptions
 //! than the time for a model allows.
 
 use super::local;

@@ -5,8 +5,9 @@
 //! also leaves the list from any place: because it ran the P to be granted last, or by itself. So
 //! each M knows its place, and every operation takes constant time.
 //!
-//! Two Ms may have a [role](Roles). The *timer sleeper* sleeps until the next timer on behalf of all. The *poller*
-//! waits in the netpoller. They are taken last, because another M would have to replace them.
+//! Two Ms may have a [role](Roles). The *timer sleeper* sleeps until the next timer on behalf of
+//! all. The *poller* waits in the netpoller. They are taken last, because another M would have to
+//! replace them.
 
 use crate::m::{M, MId};
 use std::sync::Arc;

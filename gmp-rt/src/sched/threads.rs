@@ -103,7 +103,8 @@ impl Sched {
         self.threads.start(SYSMON, builder, move || main(sched))
     }
 
-    /// Starts a thread that [`reserve_thread`](super::idle::IdleLists::reserve_thread) has counted. Returns the grant if the OS refuses.
+    /// Starts a thread that [`reserve_thread`](super::idle::IdleLists::reserve_thread) has counted.
+    /// Returns the grant if the OS refuses.
     pub(super) fn start_thread(
         self: &Arc<Self>,
         id: MId,

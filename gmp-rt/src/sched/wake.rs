@@ -24,8 +24,8 @@ impl Sched {
         }
     }
 
-    /// Wakes an M if a queue has work. Called after a change of the idle lists that has the effect of
-    /// an M that goes to sleep: a thread that published work before may not have seen an idle P.
+    /// Wakes an M if a queue has work. Called after a change of the idle lists that has the effect
+    /// of an M that goes to sleep: a thread that published work before may not have seen an idle P.
     pub(super) fn wakep_if_any_work(self: &Arc<Self>) {
         self.idle.word.fence_before_recheck();
         if self.any_work() {

@@ -2,18 +2,20 @@
 //!
 //! Sysmon is in deep sleep while no P runs. The thread that takes the first P must ensure that
 //! sysmon wakes. It does so before its first poll, because that may block. Often all Ps are idle
-//! again before a woken thread would run. So the thread sets an [`TimerFd`]. If all Ps are idle again
-//! before it expires, and an M waits for the next timer, the last M cancels it ([`SysmonState`]). If
-//! goroutines run only now and then, sysmon does not wake at all.
+//! again before a woken thread would run. So the thread sets a [`TimerFd`]. If all Ps are idle
+//! again before it expires, and an M waits for the next timer, the last M cancels it
+//! ([`SysmonState`]). If goroutines run only now and then, sysmon does not wake at all.
 //!
 //! The alarm is cancelled only if all Ps were idle for [`SYSMON_MAX_NAP`] before. If all Ps go idle
 //! many times per millisecond, two system calls each time cost more than one wake-up of sysmon.
 //!
-//! While a P is idle, any runnable goroutine can run, so sysmon wakes [`SYSMON_WAKE_LATE`] after the first P
-//! was taken. When the last idle P is taken, sysmon wakes after [`SYSMON_WAKE_SOON`]. A later alarm is also
-//! cheaper: in a virtual machine it is expensive to program the next wake-up of the CPU.
+//! While a P is idle, any runnable goroutine can run, so sysmon wakes [`SYSMON_WAKE_LATE`] after
+//! the first P was taken. When the last idle P is taken, sysmon wakes after [`SYSMON_WAKE_SOON`]. A
+//! later alarm is also cheaper: in a virtual machine it is expensive to program the next wake-up of
+//! the CPU.
 //!
-//! If the system has no such alarm, sysmon sleeps on its note. Every wake-up then takes [`SYSMON_WAKE_SOON`].
+//! If the system has no such alarm, sysmon sleeps on its note. Every wake-up then takes
+//! [`SYSMON_WAKE_SOON`].
 
 use crate::m::note::Note;
 use crate::prim::AtomicBool;

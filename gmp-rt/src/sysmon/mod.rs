@@ -9,8 +9,8 @@
 //! - hands off a P whose M is in a marked blocking call, if work waits for the P, or after 10 ms,
 //! - hands off a P whose M is stuck in an unmarked poll, if work waits that no other P can do:
 //!   after 100 µs if the thread sleeps in a system call, after a millisecond if it sleeps for a
-//!   lock, after 5 ms of CPU time if it computes (1 ms if a timer or an event waits, see [`CpuBoundPoll`]).
-//!   It never hands off a P whose thread only waits for a CPU,
+//!   lock, after 5 ms of CPU time if it computes (1 ms if a timer or an event waits, see
+//!   [`CpuBoundPoll`]). It never hands off a P whose thread only waits for a CPU,
 //! - has the thread of a handed-off P paused if it computes ([`handed_off`]),
 //! - wakes a thief for a `runnext` that its M does not reach, or for queued work while a P is idle,
 //! - sends an M to a netpoller that no M has polled for a while, or polls it,
@@ -29,7 +29,8 @@
 //!
 //! In Go the compiler marks system calls. Here any poll may block without a mark, so sysmon reads
 //! the state of suspect threads from `/proc`. Go preempts a CPU-bound goroutine by a signal. Here
-//! its P goes to another thread, and the goroutine computes on without a P ([`crate::sched::pause`]).
+//! its P goes to another thread, and the goroutine computes on without a P
+//! ([`crate::sched::pause`]).
 
 pub(crate) mod adapt;
 mod away;

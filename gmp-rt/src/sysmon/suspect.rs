@@ -54,8 +54,8 @@ impl ThreadActivity {
     }
 
     /// Checks the thread. `sleep` returns whether it sleeps; `None` if the OS does not say, as
-    /// without free descriptors or without `/proc`. A clock that stands still then counts as a sleep
-    /// for a lock, which has to last longer than a sleep in a call.
+    /// without free descriptors or without `/proc`. A clock that stands still then counts as a
+    /// sleep for a lock, which has to last longer than a sleep in a call.
     pub(super) fn check(
         &mut self,
         now: u64,

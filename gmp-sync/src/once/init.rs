@@ -1,9 +1,9 @@
 //! A one-time initialisation: grants the right to run it to one goroutine at a time.
 //!
 //! The common part of [`Once`](crate::Once), [`OnceCell`](crate::OnceCell) and
-//! [`Lazy`](crate::Lazy). One goroutine at a time has the [`InitTurn`]. It marks the initialisation as
-//! [done](InitTurn::done), which is final, or drops its turn, which then goes to the next waiter. An
-//! atomic repeats that it is done, so later callers need no lock.
+//! [`Lazy`](crate::Lazy). One goroutine at a time has the [`InitTurn`]. It marks the initialisation
+//! as [done](InitTurn::done), which is final, or drops its turn, which then goes to the next
+//! waiter. An atomic repeats that it is done, so later callers need no lock.
 
 use crate::const_fn::const_fn;
 use crate::wait::queue::{NodeState, Queue, Verdict};

@@ -8,8 +8,8 @@
 //! waker and marks it as fired. It wakes the waker ([`Fired`]) after it has released the lock. The
 //! future reads the mark without the lock, because no other thread accesses a fired node.
 //!
-//! Primitives with one lock and one queue use [`Waiter`](crate::wait::waiter::Waiter), which leaves the
-//! queue when it is dropped. Channels and select use nodes directly, because a select waits in
+//! Primitives with one lock and one queue use [`Waiter`](crate::wait::waiter::Waiter), which leaves
+//! the queue when it is dropped. Channels and select use nodes directly, because a select waits in
 //! several queues at once.
 //!
 //! A slab inside the primitive would be safe code. But it costs a growing allocation per primitive,

@@ -3,8 +3,8 @@
 //!
 //! Each cycle is a burst of blocking calls, of connections, and of changes of `max_procs`; in every
 //! fourth cycle also a million goroutines. Then the runtime rests until unused threads have ended,
-//! and a sample is taken. The first cycles fill caches and are not judged. Of the others, the median
-//! of the first third is compared with that of the last third.
+//! and a sample is taken. The first cycles fill caches and are not judged. Of the others, the
+//! median of the first third is compared with that of the last third.
 
 use crate::Verdict;
 use crate::alloc::live_bytes;

@@ -8,8 +8,8 @@
 //! - [`day`] repeats bursts of all kinds for a long time and compares the resources and the cost of
 //!   a tick at the end with those at the beginning.
 //!
-//! A hypervisor may stop the machine. So a wait is not counted if one of the [control] threads, which only
-//! sleeps, was late as well.
+//! A hypervisor may stop the machine. So a wait is not counted if one of the [control] threads,
+//! which only sleeps, was late as well.
 
 mod control;
 mod cost;

@@ -12,7 +12,7 @@ use std::fmt;
 use std::panic::Location;
 use std::time::Duration;
 
-/// Something that the runtime reports. [`on_event`](crate::api::runtime::on_event) sets the hook that
+/// Something that the runtime reports. [`on_event`](crate::runtime::on_event) sets the hook that
 /// gets it.
 ///
 /// [`Display`](fmt::Display) is the text that stderr gets if there is no hook. It has several lines
@@ -37,13 +37,13 @@ pub enum Event {
         last_wait: WaitReason,
     },
     /// A goroutine stalled its thread. Only with `GMPDEBUG=stall=1`, once per spawn site.
-    /// [`on_stall`](crate::api::runtime::on_stall) reports every stall.
+    /// [`on_stall`](crate::runtime::on_stall) reports every stall.
     Stall(Stall),
     /// No goroutine of a runtime can ever be woken. Only if `GMPDEBUG=deadlock=…` or
     /// `#[gmp::main]` asks for it, once per runtime.
     #[non_exhaustive]
     Deadlock {
-        /// All goroutines of the runtime, as from [`dump`](crate::api::runtime::dump).
+        /// All goroutines of the runtime, as from [`dump`](crate::runtime::dump).
         dump: String,
     },
     /// The OS refused a thread, or the runtime has 10,000. Once per runtime.
@@ -63,7 +63,7 @@ pub enum Event {
     #[non_exhaustive]
     StillRunning {
         /// The goroutines and threads that have not ended: the text of a
-        /// [`ShutdownError`](crate::api::runtime::ShutdownError).
+        /// [`ShutdownError`](crate::runtime::ShutdownError).
         left: String,
     },
     /// An environment variable has an invalid value.

@@ -5,10 +5,10 @@
 //! stand still in a signal handler, so they take no CPU time from the threads that have a P. A
 //! pause needs no privileges and ends at once, unlike a lower priority.
 //!
-//! Each M has a [`PauseSlot`] with a [gate](super::gate), in a table of the process. Sysmon marks the
-//! gate as it hands off the P. One thread of the process, the [pauser](turns), decides which hogs
-//! run. It serves all runtimes, because a thread of one runtime may wait for a lock that a paused
-//! thread of another runtime holds. The turns are counted for each runtime, as Ps are.
+//! Each M has a [`PauseSlot`] with a [gate](super::gate), in a table of the process. Sysmon marks
+//! the gate as it hands off the P. One thread of the process, the [pauser](turns), decides which
+//! hogs run. It serves all runtimes, because a thread of one runtime may wait for a lock that a
+//! paused thread of another runtime holds. The turns are counted for each runtime, as Ps are.
 //!
 //! # Locks
 //!
