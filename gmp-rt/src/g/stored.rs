@@ -62,17 +62,15 @@ impl Drop for StoredWaker {
 // Not inlined, to keep the code of the futures that hold a waker small.
 #[inline(never)]
 fn wake(waker: Waker) {
-    match waker::into_goroutine(waker) {
-        Ok(goroutine) => goroutine.wake(),
-        Err(foreign) => wake_foreign(foreign),
+    if let Err(foreign) = waker::wake_own(waker) {
+        wake_foreign(foreign);
     }
 }
 
 #[inline(never)]
 fn discard(waker: Waker) {
-    match waker::into_goroutine(waker) {
-        Ok(goroutine) => drop(goroutine),
-        Err(foreign) => drop_foreign(foreign),
+    if let Err(foreign) = waker::drop_own(waker) {
+        drop_foreign(foreign);
     }
 }
 

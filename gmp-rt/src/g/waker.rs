@@ -111,34 +111,31 @@ pub(crate) fn goroutine_of(waker: &Waker) -> Option<&G> {
     cell_of(waker).map(|g| unsafe { g.header() })
 }
 
-/// A goroutine's waker. Waking and dropping it are direct calls, which run no user code.
-pub(crate) struct GoroutineWaker(*const ());
-
-/// Converts `waker`. Returns it as `Err` if it is foreign.
+/// Wakes by `waker`, if it is a goroutine's: a direct call, which runs no user code. Returns it as
+/// `Err` if it is foreign.
 #[inline]
-pub(crate) fn into_goroutine(waker: Waker) -> Result<GoroutineWaker, Waker> {
-    if goroutine_of(&waker).is_none() {
-        return Err(waker);
-    }
-    // The reference moves with the data pointer (I1).
-    Ok(GoroutineWaker(ManuallyDrop::new(waker).data()))
+pub(crate) fn wake_own(waker: Waker) -> Result<(), Waker> {
+    let data = own_data(waker)?;
+    // SAFETY: I1 — the data of a goroutine's waker, whose reference is given up here.
+    unsafe { wake(data) };
+    Ok(())
 }
 
-impl GoroutineWaker {
-    /// Wakes the goroutine.
-    #[inline]
-    pub(crate) fn wake(self) {
-        let data = ManuallyDrop::new(self).0;
-        // SAFETY: I1 — the data of a goroutine's waker, whose reference is given up here.
-        unsafe { wake(data) };
-    }
+/// Drops `waker`, if it is a goroutine's, as [`wake_own`] does.
+#[inline]
+pub(crate) fn drop_own(waker: Waker) -> Result<(), Waker> {
+    let data = own_data(waker)?;
+    // SAFETY: I1 — the data of a goroutine's waker, whose reference is given up here.
+    unsafe { drop_waker(data) };
+    Ok(())
 }
 
-impl Drop for GoroutineWaker {
-    #[inline]
-    fn drop(&mut self) {
-        // SAFETY: I1 — the data of a goroutine's waker, whose reference is given up here.
-        unsafe { drop_waker(self.0) };
+/// Returns the data of a goroutine's waker. The reference moves with it (I1).
+#[inline]
+fn own_data(waker: Waker) -> Result<*const (), Waker> {
+    match goroutine_of(&waker) {
+        Some(_) => Ok(ManuallyDrop::new(waker).data()),
+        None => Err(waker),
     }
 }
 

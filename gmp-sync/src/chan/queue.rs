@@ -1,11 +1,13 @@
 //! Waiting on a channel: joining and leaving its queues, and listeners (bells).
 
 use super::core::Core;
+use super::lock::Chan;
 use super::node::{ChanWaiter, NodePlace, Payload};
 use crate::wait::queue::{Node, NodeState, Queue};
 use crate::wait::wakers::Wakers;
-use gmp_rt::task::park::{StorableWaker, StoredWaker};
+use gmp_rt::task::park::{StorableWaker, StoredWaker, WaitReason, note_wait};
 use std::pin::Pin;
+use std::task::{Context, Poll};
 
 /// The kind of end that leaves a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -227,4 +229,28 @@ impl<T> Core<T> {
         }
         left
     }
+}
+
+/// Polls a wait of either kind: remembers the waker while the node is queued. Ready if it was fired,
+/// or has not begun.
+#[inline(always)]
+pub(super) fn poll_queued<T>(
+    chan: &Chan<T>,
+    mut node: Pin<&mut Node<ChanWaiter<T>>>,
+    cx: &Context<'_>,
+    reason: WaitReason,
+) -> Poll<()> {
+    if node.state() == NodeState::Queued {
+        let mut waker = StorableWaker::new(cx.waker());
+        let old = chan.with(|core| match node.state() {
+            // SAFETY: queued, so it is in this channel.
+            NodeState::Queued => Some(unsafe { core.update(node.as_mut(), &mut waker) }),
+            _ => None,
+        });
+        if old.is_some() {
+            note_wait(cx, reason, chan.id());
+            return Poll::Pending;
+        }
+    }
+    Poll::Ready(())
 }

@@ -3,7 +3,7 @@
 use super::core::{Core, OnLater, Present, Take};
 use super::lock::{Chan, Locked};
 use super::node::{ChanWaiter, NodePlace, Payload};
-use super::queue::Summoned;
+use super::queue::{Summoned, poll_queued};
 use super::{Receiver, RecvError};
 use crate::wait::queue::{Fired, Node, NodeState, Spot};
 use gmp_rt::task::park::{StorableWaker, WaitReason, note_wait, poll_proceed};
@@ -206,18 +206,7 @@ fn poll_waiting<T>(
     mut node: Pin<&mut Node<ChanWaiter<T>>>,
     cx: &Context<'_>,
 ) -> Poll<Option<Result<T, RecvError>>> {
-    if node.state() == NodeState::Queued {
-        let mut waker = StorableWaker::new(cx.waker());
-        let old = chan.with(|core| match node.state() {
-            // SAFETY: queued, so it is in this channel.
-            NodeState::Queued => Some(unsafe { core.update(node.as_mut(), &mut waker) }),
-            _ => None,
-        });
-        if old.is_some() {
-            note_wait(cx, WaitReason::ChanReceive, chan.id());
-            return Poll::Pending;
-        }
-    }
+    ready!(poll_queued(chan, node.as_mut(), cx, WaitReason::ChanReceive));
     Poll::Ready(take_fired(node))
 }
 

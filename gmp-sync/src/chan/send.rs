@@ -3,7 +3,7 @@
 use super::core::{ChanPhase, Push};
 use super::lock::{Chan, Locked};
 use super::node::{ChanWaiter, Payload};
-use super::queue::Entry;
+use super::queue::{Entry, poll_queued};
 use super::{SendError, Sender, TrySendError, attempt};
 use crate::wait::queue::{Node, NodeState, Spot};
 use gmp_rt::task::park::{StorableWaker, WaitReason, note_wait, poll_proceed};
@@ -160,18 +160,7 @@ fn poll_waiting<T>(
     mut node: Pin<&mut Node<ChanWaiter<T>>>,
     cx: &Context<'_>,
 ) -> Poll<()> {
-    if node.state() == NodeState::Queued {
-        let mut waker = StorableWaker::new(cx.waker());
-        let old = chan.with(|core| match node.state() {
-            // SAFETY: queued, so it is in this channel.
-            NodeState::Queued => Some(unsafe { core.update(node.as_mut(), &mut waker) }),
-            _ => None,
-        });
-        if old.is_some() {
-            note_wait(cx, WaitReason::ChanSend, chan.id());
-            return Poll::Pending;
-        }
-    }
+    ready!(poll_queued(chan, node.as_mut(), cx, WaitReason::ChanSend));
     node.reset();
     Poll::Ready(())
 }
