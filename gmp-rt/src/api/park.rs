@@ -33,6 +33,9 @@ pub use crate::g::stored::{StorableWaker, StoredWaker};
 pub use crate::netpoll::{Bell, Delay, Netpoll, Ready};
 #[doc(hidden)]
 pub use crate::util::large::is_large;
+#[cfg(unix)]
+#[doc(hidden)]
+pub use crate::sys::poll_one::{Wanted, poll_one};
 pub use crate::wait_reason::WaitReason;
 
 use crate::api::runtime::context;

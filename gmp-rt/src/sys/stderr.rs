@@ -19,11 +19,6 @@
 //!   take the room between `poll` and the write. The write then waits for the reader.
 //! - A terminal or a file on a file system that hangs. `poll` reports room for a file at any time.
 //! - SIGPIPE, if the program has restored its default action. std's stderr would raise it too.
-//!
-//! # Invariants
-//!
-//! - I1: `select` accesses no memory but the set that it gets, and no descriptor but the one in the
-//!   set, which is borrowed.
 
 #[cfg(target_os = "linux")]
 #[path = "stderr_now_linux.rs"]
@@ -32,12 +27,11 @@ mod now;
 #[path = "stderr_now_none.rs"]
 mod now;
 
+use super::poll_one::{Wanted, poll_one};
 use crate::prim::fixed::Mutex;
-use rustix::event::{
-    PollFd, PollFlags, Timespec, fd_set_insert, fd_set_num_elements, poll, select,
-};
+use rustix::event::Timespec;
 use rustix::io::Errno;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 /// Maximum length of one write. A pipe takes a piece as a whole.
@@ -130,31 +124,12 @@ fn has_room(fd: BorrowedFd<'_>, deadline: Instant) -> bool {
     loop {
         let wait = deadline.saturating_duration_since(Instant::now());
         let wait = Timespec::try_from(wait).unwrap_or_default();
-        let ready = match poll_room(fd, &wait) {
-            // Linux checks the number of descriptors against their limit, which may be 0.
-            Err(Errno::INVAL) => select_room(fd, &wait),
-            ready => ready,
-        };
-        // A signal ends a wait before its time.
-        if ready != Err(Errno::INTR) {
-            return ready.is_ok_and(|n| n > 0);
+        match poll_one(fd, Wanted::Write, &wait) {
+            // A signal has ended the wait before its time.
+            Err(Errno::INTR) => {}
+            ready => return ready == Ok(true),
         }
     }
-}
-
-/// Waits for room by `poll`. Returns 0 if there is none.
-fn poll_room(fd: BorrowedFd<'_>, wait: &Timespec) -> Result<usize, Errno> {
-    poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::OUT)], Some(wait))
-}
-
-/// Waits for room by `select`. Returns 0 if there is none.
-fn select_room(fd: BorrowedFd<'_>, wait: &Timespec) -> Result<usize, Errno> {
-    let fd = fd.as_raw_fd();
-    let mut set = vec![Default::default(); fd_set_num_elements(1, fd + 1)];
-    fd_set_insert(&mut set, fd);
-    // SAFETY: I1.
-    let ready = unsafe { select(fd + 1, None, Some(&mut set), None, Some(wait))? };
-    Ok(ready.unsigned_abs() as usize)
 }
 
 /// The way to write without waiting.
@@ -290,17 +265,6 @@ mod tests {
         }
         assert_eq!(rest(reader, ()).len(), LONG);
         assert_eq!(writes.join().unwrap(), 0);
-    }
-
-    #[test]
-    fn select_reports_room_as_poll_does() {
-        let (reader, writer) = std::io::pipe().unwrap();
-        let none = Timespec::default();
-        assert_eq!(select_room(writer.as_fd(), &none), Ok(1));
-        fill(writer.as_fd(), &none_lost());
-        assert_eq!(select_room(writer.as_fd(), &none), Ok(0));
-        drop(reader);
-        assert_eq!(select_room(writer.as_fd(), &none), Ok(1));
     }
 
     #[test]
