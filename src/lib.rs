@@ -74,6 +74,7 @@
 //! - `pause=0`: does not pause threads of CPU-bound goroutines. See [`Builder::pause_cpu_bound`].
 //! - `adaptive=0`: always runs on all Ps. See [`Builder::adaptive`].
 //!
+//! - `lookups=N`: the maximum number of concurrent name lookups. See [`Builder::max_lookups`].
 //! An unknown key or an invalid value is reported and ignored. Reports go to stderr, or to the hook
 //! of [`runtime::on_event`].
 #![forbid(unsafe_code)]
