@@ -267,6 +267,12 @@ impl PTable {
         self.owned().map(|p| &**p).chain(self.spare.iter().map(|p| &**p))
     }
 
+    /// Returns how many P objects there are.
+    #[cfg(feature = "dev-hooks")]
+    pub(crate) fn objects(&self) -> usize {
+        self.all().count()
+    }
+
     /// Returns the sums of the counters of all Ps, also of the freed ones.
     pub(crate) fn totals(&self) -> Totals {
         let mut totals = self.freed;

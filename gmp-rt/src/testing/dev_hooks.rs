@@ -6,6 +6,7 @@
 
 pub use crate::testing::probe::{Crowd, Probe, Waiting};
 
+use crate::api::runtime::Handle;
 use crate::g::list::GList;
 use crate::g::ptr::GPtr;
 use crate::g::{G, GRef};
@@ -26,6 +27,12 @@ pub fn this_thread() -> u32 {
 #[must_use]
 pub fn thread_cpu(thread: u32) -> Option<u64> {
     thread_state::cpu(thread)
+}
+
+/// Returns how many P objects a runtime has: active, handed-off and spare ones.
+#[must_use]
+pub fn p_objects(handle: &Handle) -> usize {
+    handle.sched().idle.with(|lists| lists.ps.objects())
 }
 
 fn fake(n: usize) -> GRef {
