@@ -263,14 +263,9 @@ impl PTable {
         })
     }
 
-    fn all(&self) -> impl Iterator<Item = &P> {
+    /// Iterates over all P objects.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &P> {
         self.owned().map(|p| &**p).chain(self.spare.iter().map(|p| &**p))
-    }
-
-    /// Returns how many P objects there are.
-    #[cfg(feature = "dev-hooks")]
-    pub(crate) fn objects(&self) -> usize {
-        self.all().count()
     }
 
     /// Returns the sums of the counters of all Ps, also of the freed ones.

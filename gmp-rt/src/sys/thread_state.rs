@@ -23,7 +23,7 @@ use std::num::NonZeroU64;
 /// The futex call with 64-bit times. All 32-bit architectures use this number. libc has a name for
 /// it on some of them only.
 #[cfg(target_pointer_width = "32")]
-const SYS_FUTEX64: libc::c_long = 422;
+pub(crate) const SYS_FUTEX64: libc::c_long = 422;
 
 /// Whether and why a thread sleeps in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -32,7 +32,7 @@ pub fn thread_cpu(thread: u32) -> Option<u64> {
 /// Returns how many P objects a runtime has: active, handed-off and spare ones.
 #[must_use]
 pub fn p_objects(handle: &Handle) -> usize {
-    handle.sched().idle.with(|lists| lists.ps.objects())
+    handle.sched().idle.with(|lists| lists.ps.all().count())
 }
 
 fn fake(n: usize) -> GRef {
