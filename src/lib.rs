@@ -75,7 +75,8 @@
 //! - `panic=abort`: a panic in a goroutine ends the process, as in Go. `contain` is the default.
 //! - `deadlock=fatal`: when no goroutine can ever be woken, the process ends with status 2, as in
 //!   Go. It does so only if the goroutine of `#[gmp::main]` is one of them, no other runtime has
-//!   goroutines, and the process has no threads but gmp's. `report`, the default for
+//!   goroutines, and the process has no threads but gmp's. Otherwise, and where the OS does not
+//!   list the threads, it only reports. Linux lists them in `/proc`. `report`, the default for
 //!   `#[gmp::main]`, reports it once. `off` does nothing. [`main`](macro@main) says what counts.
 //! - `stall=1`: reports a goroutine that blocks its thread or computes for long while others wait,
 //!   once per spawn site. [`runtime::on_stall`] says what counts.
@@ -84,6 +85,8 @@
 //! - `pause=0`: does not pause threads of CPU-bound goroutines. See
 //!   [`runtime::Builder::pause_cpu_bound`].
 //! - `adaptive=0`: always runs on all Ps. See [`runtime::Builder::adaptive_procs`].
+//! - `lookups=N`: the maximum number of concurrent name lookups. See
+//!   [`runtime::Builder::max_lookups`].
 //!
 //! An unknown key or an invalid value is reported and ignored. Reports go to stderr, or to the hook
 //! of [`runtime::on_event`].

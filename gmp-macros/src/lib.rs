@@ -39,6 +39,11 @@ use proc_macro::TokenStream;
 /// the panic hook. For that `main` wraps the hook that is set when it starts. A hook that the
 /// program sets later replaces both.
 ///
+/// Only `main` does so. The hook belongs to the whole process, and a library that replaces it would
+/// surprise a program that has its own. `#[gmp::test]`, a runtime of a `Builder` and the default
+/// runtime leave it alone. There the name and the spawn site are in the `JoinError`, in the report
+/// of a panic that nobody joins, and in the message of `panic = "abort"`.
+///
 /// # Deadlocks
 ///
 /// If no goroutine can ever be woken, stderr has Go's message and a dump, once. With

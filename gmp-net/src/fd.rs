@@ -12,8 +12,10 @@ use crate::poll::cache::Index;
 use crate::poll::desc::{Fault, PollDesc, Side, Ticket, Trust, Wait};
 use crate::poll::poller::Poller;
 use gmp_rt::prim::fixed::OnceLock;
-use gmp_rt::task::park::{WaitReason, forked_error, note_wait, poll_proceed, wake_all};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use gmp_rt::task::park::{
+    WaitReason, Wanted, forked_error, note_wait, poll_one, poll_proceed, wake_all,
+};
+use rustix::event::Timespec;
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
@@ -295,16 +297,13 @@ impl<T: AsFd> Fd<T> {
 
     /// Waits until an operation in this direction would not block, according to `poll(2)`.
     pub(crate) fn ready(&self, direction: Direction) -> impl Future<Output = io::Result<()>> {
-        let events = match direction {
-            Direction::Read => PollFlags::IN,
-            Direction::Write => PollFlags::OUT,
+        let wanted = match direction {
+            Direction::Read => Wanted::Read,
+            Direction::Write => Wanted::Write,
         };
-        self.io(direction, move |io| {
-            let mut asked = [PollFd::new(io, events)];
-            match poll(&mut asked, Some(&Timespec::default()))? {
-                0 => Err(ErrorKind::WouldBlock.into()),
-                _ => Ok(((), Left::Maybe)),
-            }
+        self.io(direction, move |io| match poll_one(io.as_fd(), wanted, &Timespec::default())? {
+            false => Err(ErrorKind::WouldBlock.into()),
+            true => Ok(((), Left::Maybe)),
         })
     }
 

@@ -21,9 +21,8 @@ pub(crate) const THREAD_LIMIT: usize = 10_000;
 /// Number of threads of a runtime that is reported once, because it is seldom intended.
 pub(crate) const MANY_THREADS: usize = 512;
 
-/// Default limit of concurrent name lookups of a runtime, if half of `max_blocking_threads` is not
-/// less. Chosen: a name server that is silent then holds few threads. Go: 500 threads for all C
-/// calls.
+/// Default limit of concurrent name lookups of a runtime. Chosen: a name server that is silent then
+/// holds few threads. Go: 500 threads for all C calls.
 pub(crate) const MAX_LOOKUPS: usize = 64;
 
 /// Idle time after which an M beyond `max_procs` exits, by default. Tokio: 10 s.

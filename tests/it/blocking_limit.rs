@@ -172,3 +172,28 @@ fn a_closure_that_panics_gives_its_permit_back() {
     });
     assert_eq!(gmp::block_on(test).unwrap(), 7);
 }
+
+/// Closures that hold all permits wait for lookups, which need none.
+#[test]
+fn closures_that_hold_all_permits_resolve_names() {
+    for permits in [1, 4] {
+        let builder = gmp::runtime::Builder::new().max_procs(1).max_blocking_threads(permits);
+        let runtime = builder.build().unwrap();
+        let all_run = Arc::new(Barrier::new(permits));
+        let test = runtime.spawn(async move {
+            let closures: Vec<_> = (0..permits)
+                .map(|_| {
+                    let all_run = all_run.clone();
+                    gmp::spawn_blocking(move || {
+                        all_run.wait();
+                        gmp::block_on(gmp::net::resolve("localhost:80")).unwrap()
+                    })
+                })
+                .collect();
+            for closure in closures {
+                assert!(closure.await.unwrap().iter().all(|addr| addr.port() == 80));
+            }
+        });
+        gmp::block_on(test).unwrap();
+    }
+}

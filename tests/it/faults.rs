@@ -229,12 +229,39 @@ fn messages_are_written_with_a_limit_of_no_descriptors() {
         return;
     }
     let runtime = runtime(2);
-    let none = Rlimit { current: Some(0), maximum: Some(0) };
-    rustix::process::setrlimit(Resource::Nofile, none).unwrap();
+    allow_no_descriptors();
     let bad =
         gmp::task::Builder::new().name("bad").on(runtime.handle()).spawn(async { panic!("why") });
     until(|| bad.is_finished());
     drop(bad);
+    runtime.shutdown(LONG).unwrap();
+}
+
+fn allow_no_descriptors() {
+    let none = Rlimit { current: Some(0), maximum: Some(0) };
+    rustix::process::setrlimit(Resource::Nofile, none).unwrap();
+}
+
+#[test]
+fn open_sockets_work_with_a_limit_of_no_descriptors() {
+    if passed_in_child("faults::open_sockets_work_with_a_limit_of_no_descriptors") {
+        return;
+    }
+    let runtime = runtime(2);
+    runtime.block_on(async {
+        let (near, far) = UnixStream::pair().unwrap();
+        allow_no_descriptors();
+        let reader = go!({
+            far.readable().await.unwrap();
+            let mut byte = [0];
+            far.read_exact(&mut byte).await.unwrap();
+            byte
+        });
+        gmp::sleep(MS).await;
+        near.writable().await.unwrap();
+        near.write_all(&[7]).await.unwrap();
+        assert_eq!(reader.await.unwrap(), [7]);
+    });
     runtime.shutdown(LONG).unwrap();
 }
 

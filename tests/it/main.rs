@@ -48,6 +48,8 @@ mod net_resolve;
 mod net_strace;
 mod net_stress;
 mod net_tcp;
+#[cfg(target_os = "linux")]
+mod no_proc;
 mod other_executors;
 mod parked_test;
 mod pause;

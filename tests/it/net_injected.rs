@@ -6,7 +6,7 @@ use super::net_tcp::{echo, pair};
 use super::support::{child_of, is_child, runtime};
 use gmp::go;
 use gmp::net::{Async, TcpListener, TcpStream, UdpSocket, UnixListener, UnixStream, WatchLimit};
-use gmp::signal::{SignalKind, signal};
+use gmp::signal::{SignalKind, ctrl_c, signal};
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
@@ -99,6 +99,50 @@ fn without_a_netpoller_a_socket_returns_the_error_of_the_os() {
     }
     let faults = ["epoll_create1,epoll_create:error=EMFILE", "eventfd2:error=EMFILE"];
     with_faults(&faults, "without_a_netpoller_a_socket_returns_the_error_of_the_os");
+}
+
+/// Whether the process has a handler of the signal.
+fn has_handler(kind: SignalKind) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+    u64::from_str_radix(caught.trim(), 16).unwrap() & (1 << (kind.as_raw() - 1)) != 0
+}
+
+/// The handler of signals writes to an eventfd. Without it no handler is installed, so the signal
+/// keeps its action.
+#[test]
+fn without_an_eventfd_a_listener_of_signals_returns_the_error_of_the_os() {
+    if is_child() {
+        for kind in [SignalKind::user_defined1(), SignalKind::interrupt()] {
+            let error = signal(kind).map(drop).unwrap_err();
+            assert_eq!(error.raw_os_error(), Some(24), "EMFILE: {error}");
+            assert!(!has_handler(kind));
+        }
+        let error = gmp::block_on(ctrl_c()).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(24), "EMFILE: {error}");
+        assert!(!has_handler(SignalKind::interrupt()));
+        return gmp::block_on(go!(gmp::sleep(MS))).unwrap();
+    }
+    let name = "without_an_eventfd_a_listener_of_signals_returns_the_error_of_the_os";
+    with_faults(&["eventfd2:error=EMFILE"], name);
+}
+
+/// The first eventfd of the process is for the handler. The netpoller makes the next two: `polling`
+/// replaces the second one by a pipe.
+#[test]
+fn a_listener_of_signals_works_after_an_eventfd_was_refused() {
+    if is_child() {
+        let kind = SignalKind::user_defined1();
+        let error = signal(kind).map(drop).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(24), "EMFILE: {error}");
+        assert!(!has_handler(kind));
+        let mut listener = signal(kind).unwrap();
+        rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::USR1)
+            .unwrap();
+        return gmp::block_on(listener.recv()).unwrap();
+    }
+    let faults = ["eventfd2:error=EMFILE:when=1", "eventfd2:error=EMFILE:when=3"];
+    with_faults(&faults, "a_listener_of_signals_works_after_an_eventfd_was_refused");
 }
 
 /// The netpoller registers descriptors of its own.

@@ -61,6 +61,11 @@ where
 /// Runs the test `name` in a child with its own namespaces of these kinds, as letters for
 /// `unshare`. If that is not possible here, reports that `what` is untested.
 pub(super) fn in_child_with_namespaces(kinds: &str, name: &str, what: &str) {
+    in_child_with_namespaces_and(&[], kinds, name, what);
+}
+
+/// [`in_child_with_namespaces`] through another command, which follows `unshare`.
+pub(super) fn in_child_with_namespaces_and(command: &[&str], kinds: &str, name: &str, what: &str) {
     // As root, or else as root of a user namespace.
     let ways = [format!("-{kinds}"), format!("-r{kinds}")];
     let allowed = |way: &&String| {
@@ -74,7 +79,7 @@ pub(super) fn in_child_with_namespaces(kinds: &str, name: &str, what: &str) {
             what,
         );
     };
-    let output = child_of(&["unshare", way], name);
+    let output = child_of(&[&["unshare", way], command].concat(), name);
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{told}\n{}", String::from_utf8_lossy(&output.stdout));
 }

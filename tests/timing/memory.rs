@@ -3,8 +3,12 @@
 use crate::alone;
 use crate::live_bytes::{allocated, live};
 use crate::support::{passed_in_child, until};
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
+use std::time::Duration;
 
 const MILLION: usize = 1_000_000;
 
@@ -135,4 +139,102 @@ fn few_stragglers_keep_little_memory() {
     end.close();
     until(|| handle.num_goroutine() == STRAGGLERS as u64);
     until(|| handle.metrics().heap_bytes < full / 5);
+}
+
+/// Runs `round` many times. The memory in use at the end is that of the first rounds.
+fn assert_keeps_nothing<F: Future<Output = ()> + Send>(
+    runtime: &gmp::Runtime,
+    name: &str,
+    round: impl Fn() -> F,
+) {
+    const ROUNDS: usize = 4000;
+    let rounds = |count| {
+        runtime.block_on(async {
+            for _ in 0..count {
+                round().await
+            }
+        })
+    };
+    rounds(ROUNDS);
+    let before = allocated();
+    rounds(5 * ROUNDS);
+    let grown = allocated().saturating_sub(before);
+    // The smallest leak, a pointer for each round, would be 160 KB.
+    assert!(grown < 64 << 10, "{name}: {grown} bytes more");
+}
+
+/// Polls a future once and drops it.
+async fn give_up(future: impl Future) {
+    let mut future = pin!(future);
+    poll_fn(|cx| {
+        assert!(future.as_mut().poll(cx).is_pending());
+        Poll::Ready(())
+    })
+    .await;
+}
+
+#[test]
+fn waits_that_are_given_up_keep_no_memory() {
+    const LONG: Duration = Duration::from_secs(3600);
+    let _alone = alone();
+    let runtime = &gmp::runtime::Builder::new().max_procs(1).build().unwrap();
+    let (tx, rx) = gmp::chan::<u8>(0);
+    assert_keeps_nothing(runtime, "recv", || give_up(rx.recv()));
+    assert_keeps_nothing(runtime, "send", || give_up(tx.send(1)));
+    assert_keeps_nothing(runtime, "select", || {
+        give_up(async {
+            gmp::select! { _ = rx.recv() => {}, sent = tx.send(2) => sent.unwrap() }
+        })
+    });
+    assert_keeps_nothing(runtime, "select with a default", || async {
+        gmp::select! { _ = rx.recv() => unreachable!(), default => {} }
+    });
+    // Each pass waits in both channels and receives from one.
+    let (values, received) = gmp::chan::unbounded::<u8>();
+    assert_keeps_nothing(runtime, "select of one in two", || async {
+        let later = gmp::spawn({
+            let values = values.clone();
+            async move { values.try_send(1).unwrap() }
+        });
+        gmp::select! { value = received.recv() => assert_eq!(value, Ok(1)), _ = rx.recv() => unreachable!() }
+        later.await.unwrap();
+    });
+    let (mutex, semaphore) = (gmp::sync::Mutex::new(()), gmp::sync::Semaphore::new(0));
+    let _locked = runtime.block_on(mutex.lock());
+    assert_keeps_nothing(runtime, "lock", || give_up(mutex.lock()));
+    assert_keeps_nothing(runtime, "acquire", || give_up(semaphore.acquire(1)));
+    assert_keeps_nothing(runtime, "sleep", || give_up(gmp::sleep(LONG)));
+}
+
+#[test]
+fn contexts_that_are_gone_keep_no_memory() {
+    const LONG: Duration = Duration::from_secs(3600);
+    let _alone = alone();
+    let runtime = &gmp::runtime::Builder::new().max_procs(1).build().unwrap();
+    let (parent, _canceller) = gmp::context::Context::background().with_cancel();
+    assert_keeps_nothing(runtime, "dropped children with a timeout", || async {
+        let (child, _canceller) = parent.with_timeout(LONG);
+        give_up(child.done()).await;
+        drop(child.with_cancel());
+    });
+    assert_keeps_nothing(runtime, "cancelled children", || async {
+        let (child, canceller) = parent.with_timeout(LONG);
+        give_up(child.done()).await;
+        canceller.cancel();
+    });
+    // A pending call keeps its context. So each way to end it must free both.
+    assert_keeps_nothing(runtime, "calls of cancelled children", || async {
+        let (child, canceller) = parent.with_timeout(LONG);
+        let (told, called) = gmp::chan::<()>(0);
+        drop(child.after_func(move || drop(told)));
+        drop(child);
+        canceller.cancel();
+        assert!(called.recv().await.is_err());
+    });
+    assert_keeps_nothing(runtime, "stopped calls", || async {
+        let (child, canceller) = parent.with_timeout(LONG);
+        let call = child.after_func(|| unreachable!("stopped"));
+        drop((child, canceller));
+        assert!(call.stop());
+    });
 }

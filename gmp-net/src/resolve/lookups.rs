@@ -1,9 +1,12 @@
 //! The name lookups of a runtime.
 //!
 //! `getaddrinfo` blocks its thread, for many seconds if the name servers are silent. So each call
-//! has a goroutine of its own, made by `spawn_blocking`, and the callers wait without a thread. At
-//! most [`limit`](Lookups::limit) calls run at a time (Go: `acquireThread`). Further lookups wait
-//! in a queue, in arrival order.
+//! has a goroutine of its own, and the callers wait without a thread. At most
+//! [`limit`](Lookups::limit) calls run at a time (Go: `acquireThread`). Further lookups wait in a
+//! queue, in arrival order.
+//!
+//! A call needs no permit of `max_blocking_threads`. The closures of `spawn_blocking` that hold all
+//! permits may wait for a lookup, as by `block_on(TcpStream::connect("host:80"))`.
 //!
 //! Lookups of the same host share one call (Go: `singleflight`). The call serves every waiter that
 //! joined before its end. A lookup that waits in the queue leaves it when its last waiter is
@@ -157,7 +160,7 @@ impl Lookups {
     /// lookups.
     fn start(self: &Arc<Self>, lookup: Arc<Lookup>) {
         let starts = Starts { lookups: self.clone(), lookup: Some(lookup) };
-        gmp_rt::spawn_blocking(|| starts.run()).detach();
+        park::spawn_blocking_unlimited(|| starts.run()).detach();
     }
 
     /// Stores the outcome of a call and wakes the waiters. Starts the next lookup of the queue.

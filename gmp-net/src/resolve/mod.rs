@@ -14,7 +14,8 @@ use std::net::{IpAddr, SocketAddr};
 ///
 /// The call of the OS blocks a thread of the runtime, not the goroutine: a
 /// [`timeout`](gmp_rt::timeout) ends the wait. At most `Builder::max_lookups` calls run at a time,
-/// and concurrent lookups of the same host share one. A literal address needs no call.
+/// and concurrent lookups of the same host share one. They are additional to
+/// `Builder::max_blocking_threads`. A literal address needs no call.
 ///
 /// # Errors
 ///
@@ -25,7 +26,7 @@ use std::net::{IpAddr, SocketAddr};
 ///
 /// Cancel-safe. If it is dropped, a call that has started ends in the background and counts against
 /// `Builder::max_lookups` until then. A later lookup of the same host joins it. At the end of the
-/// runtime the call is treated as one of [`spawn_blocking`](gmp_rt::spawn_blocking).
+/// runtime its thread is left behind, as that of a [`spawn_blocking`](gmp_rt::spawn_blocking).
 ///
 /// # Examples
 ///

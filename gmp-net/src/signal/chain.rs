@@ -57,10 +57,28 @@ unsafe impl Sync for Link {}
 /// the listeners.
 static HEADS: [AtomicPtr<Link>; MAX + 1] = [const { AtomicPtr::new(ptr::null_mut()) }; MAX + 1];
 
+/// A signal that a thread handles.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Delivery {
+    pub(super) signal: libc::c_int,
+    /// The context that the kernel has put on the stack. Each delivery has its own, as long as its
+    /// handler runs.
+    pub(super) context: *const libc::c_void,
+}
+
+impl Delivery {
+    /// Whether `inner`, which runs inside, is the same. A handler of the chain may pass no context.
+    fn is(self, inner: Self) -> bool {
+        let same_context = inner.context.is_null() || inner.context == self.context;
+        self.signal == inner.signal && same_context
+    }
+}
+
 thread_local! {
-    /// The signal whose handler runs on this thread, and a bit for each layer that runs. It needs no
+    /// The signal that this thread handles, and a bit for each layer that runs. It needs no
     /// destructor and no initialisation, so the handler may use it.
-    static RUNNING: Cell<(libc::c_int, u32)> = const { Cell::new((0, 0)) };
+    static RUNNING: Cell<(Delivery, u32)> =
+        const { Cell::new((Delivery { signal: 0, context: ptr::null() }, 0)) };
 }
 
 /// The place of a run of an entry function in the chain of its signal.
@@ -105,16 +123,16 @@ fn links(index: usize) -> impl Iterator<Item = &'static Link> {
 }
 
 /// Runs `f`, the body of the entry function of `layer`, with its place in the chain.
-pub(super) fn enter(signal: libc::c_int, layer: usize, f: impl FnOnce(Place)) {
-    // Another signal may interrupt a handler. The same one is blocked until its handler returns, so
-    // an entry function runs again only if the chain calls it.
+pub(super) fn enter(delivery: Delivery, layer: usize, f: impl FnOnce(Place)) {
+    // Another signal may interrupt a handler, and so may the same one, if a handler that was
+    // installed later has chosen it (`SA_NODEFER`).
     let outer = RUNNING.get();
     let (place, layers) = match outer {
-        (running, _) if running != signal => (Place::First, 0),
+        (running, _) if !running.is(delivery) => (Place::First, 0),
         (_, layers) if layers & 1 << layer == 0 => (Place::Later, layers),
         (_, layers) => (Place::Again, layers),
     };
-    RUNNING.set((signal, layers | 1 << layer));
+    RUNNING.set((delivery, layers | 1 << layer));
     f(place);
     RUNNING.set(outer);
 }

@@ -31,7 +31,7 @@
 //! [`INSIST_AT`] is a hint: a signal that comes while it changes counts as before or after.
 
 use super::bell::Bell;
-use super::chain::{self, LAYERS, Place};
+use super::chain::{self, Delivery, LAYERS, Place};
 use super::kind::{MAX, SignalKind};
 use gmp_rt::prim::Ordering::{Relaxed, SeqCst};
 use gmp_rt::prim::fixed::OnceLock;
@@ -299,7 +299,7 @@ fn handle(
     context: *mut libc::c_void,
 ) {
     let index = usize::try_from(signal).unwrap_or(0).min(MAX);
-    chain::enter(signal, layer, |place| {
+    chain::enter(Delivery { signal, context }, layer, |place| {
         if place == Place::First {
             let before = COUNTS[index].fetch_add(1, SeqCst); // O1
             if let Some(bell) = BELL.get() {

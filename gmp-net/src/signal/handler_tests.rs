@@ -217,6 +217,34 @@ fn a_handler_that_is_installed_twice_ends() {
     assert_eq!((CALLS.load(SeqCst), count(index(kind))), (2, before + 1));
 }
 
+/// A later handler may choose that the signal interrupts its own handler.
+#[test]
+fn a_signal_that_interrupts_its_handler_reaches_all_handlers() {
+    static BELOW: AtomicUsize = AtomicUsize::new(0);
+    static REPLACED: OnceLock<Handler> = OnceLock::new();
+    extern "C" fn below(signal: libc::c_int) {
+        if BELOW.fetch_add(1, SeqCst) == 0 {
+            // SAFETY: takes no memory.
+            unsafe { libc::raise(signal) };
+        }
+    }
+    extern "C" fn above(
+        signal: libc::c_int,
+        info: *mut libc::siginfo_t,
+        context: *mut libc::c_void,
+    ) {
+        REPLACED.get().unwrap()(signal, info, context);
+    }
+    let kind = kind(11);
+    set(kind, below as *const () as usize, 0);
+    let (_listening, before) = Listening::begin(kind).unwrap();
+    let now = sigaction(kind.as_raw(), None).unwrap();
+    REPLACED.get_or_init(|| ENTRIES[layer_of(&now).unwrap()]);
+    set(kind, above as *const () as usize, libc::SA_SIGINFO | libc::SA_NODEFER);
+    raise(kind);
+    assert_eq!((BELOW.load(SeqCst), count(index(kind))), (2, before + 2));
+}
+
 #[test]
 fn the_flags_of_a_previous_handler_stay() {
     extern "C" fn previous(_: libc::c_int) {}

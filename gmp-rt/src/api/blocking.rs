@@ -67,3 +67,18 @@ pub(crate) fn within_limit<R>(f: impl FnOnce() -> R) -> impl Future<Output = R> 
         handoff::syscall_block(f)
     }
 }
+
+/// Runs a blocking closure in a new goroutine without a permit of
+/// [`max_blocking_threads`](crate::Builder::max_blocking_threads).
+///
+/// For calls that have a limit of their own. Closures that hold all permits may wait for such a
+/// call. If it needed a permit as well, none of them would end.
+#[doc(hidden)]
+#[track_caller]
+pub fn spawn_blocking_unlimited<R, F>(f: F) -> JoinHandle<R>
+where
+    R: Send + 'static,
+    F: FnOnce() -> R + Send + 'static,
+{
+    box_closure!(f: F => crate::spawn(async move { handoff::syscall_block(f) }))
+}

@@ -9,7 +9,7 @@
 //! `fatal` ends the process only if the goroutine of `#[gmp::main]` is one of them, no other
 //! runtime has goroutines, and the process has no threads but gmp's. Otherwise it reports: a plain
 //! thread may do the work of a program whose goroutines wait for ever. Only Linux lists the
-//! threads.
+//! threads, and only with `/proc` and a free descriptor. Where they are unknown, `fatal` reports.
 //!
 //! When an event arrives, the M in the netpoller takes the waiter before it has a P. In between, no
 //! goroutine waits for the network and no P runs, which looks quiet. On a busy machine this lasts

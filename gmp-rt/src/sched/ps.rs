@@ -262,7 +262,8 @@ impl PTable {
         })
     }
 
-    fn all(&self) -> impl Iterator<Item = &P> {
+    /// Iterates over all P objects.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &P> {
         self.owned().map(|p| &**p).chain(self.spare.iter().map(|p| &**p))
     }
 

@@ -45,6 +45,9 @@ pub(crate) mod own_threads;
 
 #[cfg(unix)]
 #[expect(unsafe_code, reason = "select, I1 of the module")]
+pub(crate) mod poll_one;
+
+#[cfg(unix)]
 pub(crate) mod stderr;
 
 #[cfg(not(unix))]

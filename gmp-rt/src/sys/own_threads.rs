@@ -31,11 +31,17 @@ impl Drop for OwnThread {
 }
 
 /// Whether all threads of the process are gmp's. A thread that is starting or ending does not count
-/// as one. Returns `true` where the OS does not list the threads.
+/// as one.
+///
+/// Returns `false` if the threads are unknown: another thread may be among them. The OS lists them
+/// only on Linux, with `/proc` and a free descriptor.
 pub(crate) fn are_alone() -> bool {
-    let Some(threads) = thread_state::threads() else { return true };
+    all_own(thread_state::threads())
+}
+
+fn all_own(threads: Option<Vec<u32>>) -> bool {
     let own = OWN.lock();
-    threads.iter().all(|thread| own.contains(thread))
+    threads.is_some_and(|threads| threads.iter().all(|thread| own.contains(thread)))
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -49,10 +55,16 @@ mod tests {
             assert!(!are_alone() && !registered());
             let own = OwnThread::enter();
             assert!(registered());
+            assert!(all_own(Some(vec![thread_state::this_thread()])));
             drop(own);
             assert!(!registered());
         })
         .join()
         .unwrap();
+    }
+
+    #[test]
+    fn unknown_threads_are_not_own_threads() {
+        assert!(!all_own(None));
     }
 }

@@ -19,11 +19,6 @@
 //!   take the room between `poll` and the write. The write then waits for the reader.
 //! - A terminal or a file on a file system that hangs. `poll` reports room for a file at any time.
 //! - SIGPIPE, if the program has restored its default action. std's stderr would raise it too.
-//!
-//! # Invariants
-//!
-//! - I1: `select` accesses no memory but the set that it gets, and no descriptor but the one in the
-//!   set, which is borrowed.
 
 #[cfg(target_os = "linux")]
 #[path = "stderr_now_linux.rs"]
@@ -32,12 +27,11 @@ mod now;
 #[path = "stderr_now_none.rs"]
 mod now;
 
+use super::poll_one::{Wanted, poll_one};
 use crate::prim::fixed::Mutex;
-use rustix::event::{
-    PollFd, PollFlags, Timespec, fd_set_insert, fd_set_num_elements, poll, select,
-};
+use rustix::event::Timespec;
 use rustix::io::Errno;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 /// Maximum length of one write. A pipe takes a piece as a whole.
@@ -130,31 +124,12 @@ fn has_room(fd: BorrowedFd<'_>, deadline: Instant) -> bool {
     loop {
         let wait = deadline.saturating_duration_since(Instant::now());
         let wait = Timespec::try_from(wait).unwrap_or_default();
-        let ready = match poll_room(fd, &wait) {
-            // Linux checks the number of descriptors against their limit, which may be 0.
-            Err(Errno::INVAL) => select_room(fd, &wait),
-            ready => ready,
-        };
-        // A signal ends a wait before its time.
-        if ready != Err(Errno::INTR) {
-            return ready.is_ok_and(|n| n > 0);
+        match poll_one(fd, Wanted::Write, &wait) {
+            // A signal has ended the wait before its time.
+            Err(Errno::INTR) => {}
+            ready => return ready == Ok(true),
         }
     }
-}
-
-/// Waits for room by `poll`. Returns 0 if there is none.
-fn poll_room(fd: BorrowedFd<'_>, wait: &Timespec) -> Result<usize, Errno> {
-    poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::OUT)], Some(wait))
-}
-
-/// Waits for room by `select`. Returns 0 if there is none.
-fn select_room(fd: BorrowedFd<'_>, wait: &Timespec) -> Result<usize, Errno> {
-    let fd = fd.as_raw_fd();
-    let mut set = vec![Default::default(); fd_set_num_elements(1, fd + 1)];
-    fd_set_insert(&mut set, fd);
-    // SAFETY: I1.
-    let ready = unsafe { select(fd + 1, None, Some(&mut set), None, Some(wait))? };
-    Ok(ready.unsigned_abs() as usize)
 }
 
 /// The way to write without waiting.
@@ -181,151 +156,6 @@ impl Way {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::io::Read;
-    use std::os::fd::AsFd;
-    use std::os::unix::net::UnixStream;
-    use std::os::unix::thread::JoinHandleExt;
-    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-
-    /// More bytes than a pipe holds.
-    const LONG: usize = 1 << 20;
-
-    fn none_lost() -> Mutex<Lost> {
-        Mutex::new(Lost { messages: 0, is_cut: false })
-    }
-
-    /// Fills `fd` as far as messages fit.
-    fn fill(fd: BorrowedFd<'_>, lost: &Mutex<Lost>) {
-        let line = "x".repeat(PIECE - 1);
-        while lost.lock().messages == 0 {
-            write_line_to(fd, lost, &line, Duration::ZERO);
-        }
-    }
-
-    /// Returns what is in the pipe or socket, whose writer is dropped before.
-    fn rest(mut reader: impl Read, writer: impl Sized) -> String {
-        drop(writer);
-        let mut text = String::new();
-        reader.read_to_string(&mut text).unwrap();
-        text
-    }
-
-    #[test]
-    fn a_full_pipe_drops_messages_and_reports_their_number() {
-        let (reader, writer) = std::io::pipe().unwrap();
-        let (mut reader, lost) = (reader, none_lost());
-        fill(writer.as_fd(), &lost);
-        write_line_to(writer.as_fd(), &lost, "not written", Duration::ZERO);
-        assert_eq!(lost.lock().messages, 2);
-        // The bytes of a page make room for a message.
-        reader.read_exact(&mut [0; 2 * PIECE]).unwrap();
-        write_line_to(writer.as_fd(), &lost, "written", Duration::ZERO);
-        assert_eq!(lost.lock().messages, 0);
-        let text = rest(reader, writer);
-        let end = "x\ngmp: 2 messages were dropped or cut: stderr was not read\nwritten\n";
-        assert!(text.ends_with(end), "{}", &text[text.len() - 2 * end.len()..]);
-    }
-
-    #[test]
-    fn a_full_socket_drops_messages() {
-        let (reader, writer) = UnixStream::pair().unwrap();
-        let lost = none_lost();
-        fill(writer.as_fd(), &lost);
-        assert!(rest(reader, writer).starts_with("xxx"));
-    }
-
-    #[test]
-    fn a_message_that_is_cut_ends_before_the_next_one() {
-        let (mut reader, writer) = std::io::pipe().unwrap();
-        let lost = none_lost();
-        write_line_to(writer.as_fd(), &lost, &"x".repeat(LONG), Duration::ZERO);
-        assert!(lost.lock().is_cut);
-        reader.read_exact(&mut [0; 2 * PIECE]).unwrap();
-        write_line_to(writer.as_fd(), &lost, "next", Duration::ZERO);
-        let text = rest(reader, writer);
-        assert!(
-            text.ends_with("x\ngmp: 1 messages were dropped or cut: stderr was not read\nnext\n")
-        );
-    }
-
-    /// A long message waits for its reader, up to the limit.
-    #[test]
-    fn a_patient_write_is_complete() {
-        let (reader, writer) = std::io::pipe().unwrap();
-        let (lost, long) = (none_lost(), "x".repeat(LONG));
-        let reads = std::thread::spawn(|| rest(reader, ()));
-        write_line_to(writer.as_fd(), &lost, &long, Duration::from_secs(600));
-        drop(writer);
-        assert_eq!(reads.join().unwrap(), format!("{long}\n"));
-    }
-
-    /// A signal ends a wait for room before its time. The wait is resumed.
-    #[test]
-    fn a_patient_write_is_complete_although_signals_interrupt_it() {
-        static SIGNALS: AtomicUsize = AtomicUsize::new(0);
-        extern "C" fn count(_: libc::c_int) {
-            SIGNALS.fetch_add(1, Relaxed);
-        }
-        let signal = libc::SIGRTMIN() + 1;
-        // SAFETY: the struct consists of integers, and a zeroed mask is empty. The handler only
-        // writes an atomic.
-        unsafe {
-            let mut action: libc::sigaction = std::mem::zeroed();
-            action.sa_sigaction = count as *const () as usize;
-            assert_eq!(libc::sigaction(signal, &raw const action, std::ptr::null_mut()), 0);
-        }
-        let (mut reader, writer) = std::io::pipe().unwrap();
-        let writes = std::thread::spawn(move || {
-            let lost = none_lost();
-            write_line_to(writer.as_fd(), &lost, &"x".repeat(LONG), Duration::from_secs(600));
-            lost.into_inner().messages
-        });
-        reader.read_exact(&mut [0]).unwrap();
-        while SIGNALS.load(Relaxed) < 200 && !writes.is_finished() {
-            // SAFETY: takes no memory. The thread has not been joined.
-            unsafe { libc::pthread_kill(writes.as_pthread_t(), signal) };
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        assert_eq!(rest(reader, ()).len(), LONG);
-        assert_eq!(writes.join().unwrap(), 0);
-    }
-
-    #[test]
-    fn select_reports_room_as_poll_does() {
-        let (reader, writer) = std::io::pipe().unwrap();
-        let none = Timespec::default();
-        assert_eq!(select_room(writer.as_fd(), &none), Ok(1));
-        fill(writer.as_fd(), &none_lost());
-        assert_eq!(select_room(writer.as_fd(), &none), Ok(0));
-        drop(reader);
-        assert_eq!(select_room(writer.as_fd(), &none), Ok(1));
-    }
-
-    #[test]
-    fn a_closed_pipe_takes_messages_without_a_wait() {
-        let (reader, writer) = std::io::pipe().unwrap();
-        drop(reader);
-        let lost = none_lost();
-        write_line_to(writer.as_fd(), &lost, "unread", Duration::from_secs(600));
-        assert_eq!(lost.lock().messages, 0);
-    }
-
-    /// The flag would be seen by other processes that have the file description.
-    #[test]
-    fn a_write_leaves_the_flags_of_the_file_as_they_are() {
-        let (_reader, writer) = std::io::pipe().unwrap();
-        let before = rustix::fs::fcntl_getfl(&writer).unwrap();
-        fill(writer.as_fd(), &none_lost());
-        assert_eq!(rustix::fs::fcntl_getfl(&writer).unwrap(), before);
-    }
-
-    #[test]
-    fn a_write_after_a_poll_drops_what_has_no_room() {
-        let (_reader, writer) = std::io::pipe().unwrap();
-        let piece = [b'x'; PIECE];
-        while Way::Poll.write(writer.as_fd(), &piece).is_ok() {}
-        assert_eq!(Way::Poll.write(writer.as_fd(), &piece), Err(Errno::AGAIN));
-    }
-}
+#[expect(unsafe_code, reason = "a handler of a signal, and a signal to a thread")]
+#[path = "stderr_tests.rs"]
+mod tests;

@@ -12,8 +12,6 @@
 
 #[cfg(not(target_pointer_width = "32"))]
 use libc::SYS_futex as SYS_FUTEX64;
-#[cfg(target_pointer_width = "32")]
-use libc::SYS_futex_time64 as SYS_FUTEX64;
 #[cfg(not(target_arch = "arm"))]
 use libc::SYS_mmap as SYS_MMAP;
 #[cfg(target_arch = "arm")]
@@ -21,6 +19,11 @@ use libc::SYS_mmap2 as SYS_MMAP;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::num::NonZeroU64;
+
+/// The futex call with 64-bit times. All 32-bit architectures use this number. libc has a name for
+/// it on some of them only.
+#[cfg(target_pointer_width = "32")]
+pub(crate) const SYS_FUTEX64: libc::c_long = 422;
 
 /// Whether and why a thread sleeps in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,6 +8,7 @@ pub use crate::testing::probe::{Crowd, Probe, Waiting};
 
 use super::fake::{fake, number};
 use super::goroutine::unqueued;
+use crate::api::runtime::Handle;
 use crate::g::GRef;
 use crate::g::list::GList;
 use crate::p::runq::{Full, Got, RunQ, StealNext};
@@ -27,6 +28,12 @@ pub fn this_thread() -> u32 {
 #[must_use]
 pub fn thread_cpu(thread: u32) -> Option<u64> {
     thread_state::cpu(thread)
+}
+
+/// Returns how many P objects a runtime has: active, handed-off and spare ones.
+#[must_use]
+pub fn p_objects(handle: &Handle) -> usize {
+    handle.sched().idle.with(|lists| lists.ps.all().count())
 }
 
 /// The local run queue.

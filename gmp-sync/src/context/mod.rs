@@ -290,6 +290,9 @@ impl Context {
     /// context are dropped, once its deadline has passed or its parent has ended. If the runtime
     /// shuts down first, the call is dropped. Dropping the [`AfterDone`] does not stop it.
     ///
+    /// A pending call keeps the context, and the timer of its deadline, in memory. So cancel the
+    /// context, or [`stop`](AfterDone::stop) the call, when neither is needed any more.
+    ///
     /// # Examples
     ///
     /// ```

@@ -13,6 +13,7 @@ use crate::echo::{self, Client};
 use crate::options::Day;
 use crate::process::{Descriptors, entries, rss};
 use crate::rand::Rand;
+use gmp_rt::dev_hooks::p_objects;
 use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -41,6 +42,7 @@ struct Sample {
     heap: u64,
     descriptors: u64,
     threads: u64,
+    p_objects: u64,
     tick: u64,
     fan: u64,
 }
@@ -54,11 +56,13 @@ struct Figure {
     allowed: (u64, u64),
 }
 
-const FIGURES: [Figure; 6] = [
+const FIGURES: [Figure; 7] = [
     Figure { name: "resident memory", unit: "KiB", value: |s| s.rss, allowed: (5, 4096) },
     Figure { name: "live heap", unit: "KiB", value: |s| s.heap, allowed: (2, 256) },
     Figure { name: "descriptors", unit: "", value: |s| s.descriptors, allowed: (0, 0) },
     Figure { name: "threads", unit: "", value: |s| s.threads, allowed: (0, 0) },
+    // Up to `max_procs` spare ones are kept.
+    Figure { name: "P objects", unit: "", value: |s| s.p_objects, allowed: (0, 2) },
     Figure { name: "CPU time of a tick", unit: "ns", value: |s| s.tick, allowed: (10, 1000) },
     Figure { name: "CPU time of a fan-out", unit: "ns", value: |s| s.fan, allowed: (10, 5000) },
 ];
@@ -103,6 +107,7 @@ impl Sample {
             heap: live_bytes() as u64 / 1024,
             descriptors: (descriptors.pipes + descriptors.others) as u64,
             threads: entries("/proc/self/task") as u64,
+            p_objects: p_objects(runtime.handle()) as u64,
             tick: cost.tick.as_nanos() as u64,
             fan: cost.fan.as_nanos() as u64,
         }
@@ -206,8 +211,15 @@ impl Figure {
 mod tests {
     use super::*;
 
-    const SAMPLE: Sample =
-        Sample { rss: 50_000, heap: 9000, descriptors: 12, threads: 6, tick: 20_000, fan: 300_000 };
+    const SAMPLE: Sample = Sample {
+        rss: 50_000,
+        heap: 9000,
+        descriptors: 12,
+        threads: 6,
+        p_objects: 4,
+        tick: 20_000,
+        fan: 300_000,
+    };
 
     #[test]
     fn a_figure_that_grows_breaks_the_promise() {
@@ -216,6 +228,9 @@ mod tests {
         samples[4].threads = 50;
         assert_eq!(judge(&samples), Verdict::Kept, "one outlier in the middle");
         samples[6..].iter_mut().for_each(|sample| sample.threads = 7);
+        assert_eq!(judge(&samples), Verdict::Broken);
+        let mut samples = vec![SAMPLE; 9];
+        samples[6..].iter_mut().for_each(|sample| sample.p_objects = 7);
         assert_eq!(judge(&samples), Verdict::Broken);
     }
 }

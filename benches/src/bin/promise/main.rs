@@ -8,8 +8,9 @@
 //! - [`day`] repeats bursts of all kinds for a long time and compares the resources and the cost of
 //!   a tick at the end with those at the beginning.
 //!
-//! A hypervisor may stop the machine. So a wait is not counted if one of the [control] threads,
-//! which only sleeps, was late as well.
+//! A hypervisor may stop the machine. The [control] threads, which only sleep, are late then as
+//! well. A mode repeats a part that the machine may explain, and gives up after some repetitions.
+//! Its exit status then says that the promise was not judged.
 
 mod control;
 mod cost;
@@ -42,6 +43,8 @@ static HEAP: alloc::Counting = alloc::Counting;
 enum Verdict {
     Kept,
     Broken,
+    /// The machine was late too often to say.
+    NotJudged,
 }
 
 fn main() -> ExitCode {
@@ -65,5 +68,9 @@ fn main() -> ExitCode {
     match verdict {
         Verdict::Kept => ExitCode::SUCCESS,
         Verdict::Broken => ExitCode::FAILURE,
+        Verdict::NotJudged => {
+            println!("not judged: the machine was late too often");
+            ExitCode::from(3)
+        }
     }
 }

@@ -26,7 +26,8 @@ day: N minutes (default 30) of bursts of blocking calls, of connections, of a mi
 and of changes of max_procs. Compares resources and costs at the end with those at the beginning.
 
 --procs is max_procs of the runtime (default 2; race: 1).
-Exit status: 0 the promise is kept, 1 it is broken, 2 bad arguments.";
+Exit status: 0 the promise is kept, 1 it is broken, 2 bad arguments, 3 not judged, because the
+machine was late too often.";
 
 /// What makes the other goroutine runnable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,6 +18,10 @@ use std::time::{Duration, Instant};
 /// Tries between two lines of progress.
 const REPORT_EVERY: usize = 500;
 
+/// Repetitions that are allowed: one in so many tries, and some more.
+const REPEAT_ONE_IN: usize = 20;
+const REPEAT_MORE: usize = 10;
+
 /// Misses that are printed.
 const PRINTED: usize = 12;
 
@@ -55,35 +59,73 @@ pub(crate) fn run(options: &Race) -> Verdict {
         rand: Rand::new(options.seed),
     };
     let control = Control::start();
-    let (mut missed, mut excused, mut worst) = (0, 0, Duration::ZERO);
-    for tries in 1..=options.blocks {
-        loop {
-            let (waited, late) = bench.attempt(options.kind, &control);
-            // A wait that the blocks alone explain.
-            let long = waited > options.block * 3 / 4;
-            if long && late > options.block * 3 / 8 {
-                excused += 1;
-                continue;
-            }
-            worst = worst.max(waited);
-            missed += usize::from(long);
-            if long && missed <= PRINTED {
-                println!("try {tries}: waited {waited:.2?}, control {late:.2?} late");
-            }
+    let mut tally = Tally::default();
+    while tally.judged < options.blocks {
+        let (waited, late) = bench.attempt(options.kind, &control);
+        tally.add(options.block, waited, late);
+        if tally.is_late(options.blocks) {
             break;
         }
-        if tries % REPORT_EVERY == 0 {
-            println!("{tries:>6} tries: {missed} missed, {excused} repeated, worst {worst:.2?}");
+    }
+    let Tally { judged, missed, repeated, worst } = tally;
+    println!(
+        "{judged} blocks of {:?}, {} procs, {:?}: {missed} missed, worst wait {worst:.2?}; \
+         {repeated} tries repeated because the machine was late, at most {} allowed",
+        options.block,
+        options.procs,
+        options.kind,
+        allowed(options.blocks)
+    );
+    tally.verdict(options.blocks)
+}
+
+/// What the tries so far gave.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    judged: usize,
+    missed: usize,
+    repeated: usize,
+    worst: Duration,
+}
+
+/// Returns how many tries may be repeated in a run of `blocks`.
+fn allowed(blocks: usize) -> usize {
+    blocks / REPEAT_ONE_IN + REPEAT_MORE
+}
+
+impl Tally {
+    /// Adds a try with blocks of the length `block`, whose goroutine waited for `waited` while a
+    /// control thread was late by `late`.
+    fn add(&mut self, block: Duration, waited: Duration, late: Duration) {
+        // A wait that the blocks alone explain.
+        let is_long = waited > block * 3 / 4;
+        if is_long && late > block * 3 / 8 {
+            self.repeated += 1;
+            return;
+        }
+        self.judged += 1;
+        self.missed += usize::from(is_long);
+        self.worst = self.worst.max(waited);
+        let Self { judged, missed, repeated, worst } = self;
+        if is_long && *missed <= PRINTED {
+            println!("try {judged}: waited {waited:.2?}, control {late:.2?} late");
+        }
+        if *judged % REPORT_EVERY == 0 {
+            println!("{judged:>6} tries: {missed} missed, {repeated} repeated, worst {worst:.2?}");
         }
     }
-    println!(
-        "{} blocks of {:?}, {} procs, {:?}: {missed} missed, {excused} repeated because the \
-         machine was late, worst wait {worst:.2?}",
-        options.blocks, options.block, options.procs, options.kind
-    );
-    match missed {
-        0 => Verdict::Kept,
-        _ => Verdict::Broken,
+
+    /// Whether more tries were repeated than a run of `blocks` allows.
+    fn is_late(&self, blocks: usize) -> bool {
+        self.repeated > allowed(blocks)
+    }
+
+    fn verdict(&self, blocks: usize) -> Verdict {
+        match self.missed {
+            0 if self.is_late(blocks) => Verdict::NotJudged,
+            0 => Verdict::Kept,
+            _ => Verdict::Broken,
+        }
     }
 }
 
@@ -236,5 +278,34 @@ fn spin(time: Duration) {
     let start = Instant::now();
     while start.elapsed() < time {
         spin_loop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BLOCK: Duration = Duration::from_millis(20);
+
+    #[test]
+    fn a_long_wait_on_a_machine_in_time_breaks_the_promise() {
+        let mut tally = Tally::default();
+        tally.add(BLOCK, BLOCK / 8, BLOCK);
+        assert_eq!((tally.judged, tally.verdict(100)), (1, Verdict::Kept));
+        tally.add(BLOCK, BLOCK, Duration::ZERO);
+        assert_eq!((tally.judged, tally.verdict(100)), (2, Verdict::Broken));
+    }
+
+    #[test]
+    fn too_many_repeated_tries_are_not_judged() {
+        let mut tally = Tally::default();
+        for _ in 0..allowed(100) {
+            tally.add(BLOCK, BLOCK, BLOCK);
+        }
+        assert_eq!((tally.judged, tally.verdict(100)), (0, Verdict::Kept));
+        tally.add(BLOCK, BLOCK, BLOCK);
+        assert_eq!((tally.is_late(100), tally.verdict(100)), (true, Verdict::NotJudged));
+        tally.add(BLOCK, BLOCK, Duration::ZERO);
+        assert_eq!(tally.verdict(100), Verdict::Broken);
     }
 }

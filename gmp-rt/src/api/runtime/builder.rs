@@ -24,7 +24,7 @@ use std::time::Duration;
 /// | [`pause_cpu_bound`](Self::pause_cpu_bound) | `GMPDEBUG=pause=0` or `1` | on |
 /// | [`panic_policy`](Self::panic_policy) | `GMPDEBUG=panic=abort` or `contain` | contain |
 /// | [`max_blocking_threads`](Self::max_blocking_threads) | | 512 |
-/// | [`max_lookups`](Self::max_lookups) | `GMPDEBUG=lookups=N` | 64, or half of `max_blocking_threads` |
+/// | [`max_lookups`](Self::max_lookups) | `GMPDEBUG=lookups=N` | 64 |
 /// | [`thread_keep_alive`](Self::thread_keep_alive) | | 10 seconds |
 /// | [`thread_stack_size`](Self::thread_stack_size) | | that of std |
 /// | [`name`](Self::name) | | `gmp` |
@@ -182,12 +182,12 @@ impl Builder {
 
     /// Sets the maximum number of name lookups that run at the same time.
     ///
-    /// Default: `GMPDEBUG=lookups=…`, else 64, or half of
-    /// [`max_blocking_threads`](Self::max_blocking_threads) if that is less.
+    /// Default: `GMPDEBUG=lookups=…`, else 64.
     ///
     /// The OS resolves a name by a call that blocks its thread, up to half a minute if the name
     /// servers are silent. A lookup beyond the maximum waits for the end of another one. Concurrent
-    /// lookups of the same name share one call.
+    /// lookups of the same name share one call. The threads of lookups are additional to
+    /// [`max_blocking_threads`](Self::max_blocking_threads).
     ///
     /// # Examples
     ///
@@ -304,7 +304,7 @@ impl Builder {
     ///
     /// thread_local!(static LANE: Cell<u32> = const { Cell::new(0) });
     ///
-    /// let runtime = gmp::Builder::new().on_thread_start(|| LANE.set(7)).build()?;
+    /// let runtime = gmp::runtime::Builder::new().on_thread_start(|| LANE.set(7)).build()?;
     /// let lane = runtime.spawn(async { LANE.get() });
     /// assert_eq!(gmp::block_on(lane)?, 7);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -338,7 +338,7 @@ impl Builder {
     ///
     /// let (threads, ended) = <(Arc<AtomicUsize>, Arc<AtomicUsize>)>::default();
     /// let (start, stop) = (threads.clone(), ended.clone());
-    /// let runtime = gmp::Builder::new()
+    /// let runtime = gmp::runtime::Builder::new()
     ///     .on_thread_start(move || _ = start.fetch_add(1, Relaxed))
     ///     .on_thread_stop(move || _ = stop.fetch_add(1, Relaxed))
     ///     .build()?;
@@ -408,10 +408,7 @@ impl Builder {
         if config.max_blocking == 0 {
             return Err(BuildError(Kind::NoBlockingThread));
         }
-        config.max_lookups = self
-            .max_lookups
-            .or(debug.lookups)
-            .unwrap_or(MAX_LOOKUPS.min(config.max_blocking / 2).max(1));
+        config.max_lookups = self.max_lookups.or(debug.lookups).unwrap_or(MAX_LOOKUPS);
         if config.max_lookups == 0 {
             return Err(BuildError(Kind::Lookups));
         }
@@ -515,13 +512,12 @@ mod tests {
     }
 
     #[test]
-    fn lookups_come_from_the_builder_then_the_environment_then_the_threads() {
+    fn lookups_come_from_the_builder_then_the_environment() {
         let lookups = |builder, lookups| {
             resolve(builder, None, Debug { lookups, ..Debug::default() }).max_lookups
         };
         assert_eq!(lookups(Builder::new(), None), MAX_LOOKUPS);
-        assert_eq!(lookups(Builder::new().max_procs(1).max_blocking_threads(10), None), 5);
-        assert_eq!(lookups(Builder::new().max_procs(1).max_blocking_threads(1), None), 1);
+        assert_eq!(lookups(Builder::new().max_blocking_threads(1), None), MAX_LOOKUPS);
         assert_eq!(lookups(Builder::new(), Some(3)), 3);
         assert_eq!(lookups(Builder::new().max_lookups(500), Some(3)), 500);
         let error = Builder::new().max_lookups(0).resolve(&Env::default()).unwrap_err();

@@ -27,10 +27,15 @@
 //! ```
 
 #[doc(hidden)]
+pub use crate::api::blocking::spawn_blocking_unlimited;
+#[doc(hidden)]
 pub use crate::api::time::{Alarm, after_func_always};
 pub use crate::g::stored::{StorableWaker, StoredWaker};
 #[doc(hidden)]
 pub use crate::netpoll::{Delay, Netpoll, PollerWake, Ready};
+#[cfg(unix)]
+#[doc(hidden)]
+pub use crate::sys::poll_one::{Wanted, poll_one};
 #[doc(hidden)]
 pub use crate::util::large::is_large;
 pub use crate::wait_reason::WaitReason;
