@@ -16,9 +16,6 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task;
 
-/// Longer waits overflow Tokio's clock. Chosen.
-const MAX_WAIT: Duration = Duration::from_secs(365 * 24 * 3600);
-
 /// A Tokio runtime that belongs to the gmp runtime.
 #[derive(Debug)]
 pub(crate) struct Owned {
@@ -112,7 +109,7 @@ impl Guest for Owned {
         }
         // Tokio panics if a thread waits that drives any Tokio runtime, and the caller may be one.
         let runtime = self.runtime.clone();
-        let waits = move || runtime.shutdown(limit.min(MAX_WAIT));
+        let waits = move || runtime.shutdown(limit);
         match thread::Builder::new().name("gmp-tokio-end".to_owned()).spawn(waits) {
             // A panic of it was reported by the panic hook.
             Ok(thread) => drop(thread.join()),

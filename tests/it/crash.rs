@@ -238,7 +238,8 @@ async fn tests_and_runtimes_leave_the_panic_hook_alone() {
     std::panic::set_hook(Box::new(|_| eprintln!("hook of the program")));
     named(go!(name = "bad", async { panic!("oh no") }).await.unwrap_err());
     let runtime = gmp::runtime::Builder::new().max_procs(1).build().unwrap();
-    let bad = runtime.handle().spawn_named("bad", async { panic!("oh no") });
+    let bad =
+        gmp::task::Builder::new().name("bad").on(runtime.handle()).spawn(async { panic!("oh no") });
     named(bad.await.unwrap_err());
 }
 
