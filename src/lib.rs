@@ -126,6 +126,17 @@ pub mod net {
     pub use gmp_net::{Closed, DeadlineExceeded, RuntimeEnded, WatchLimit, resolve};
 }
 
+/// Goroutines in groups: joining, aborting and counting them.
+pub mod task {
+    pub use gmp_rt::{AbortHandle, JoinError, JoinHandle};
+    pub use gmp_sync::{Closed, JoinSet, TaskTracker, Token};
+
+    /// The futures of the types in [`task`](crate::task), to be named in a struct or a signature.
+    pub mod futures {
+        pub use gmp_sync::{JoinNext, TaskTrackerWait};
+    }
+}
+
 /// Synchronisation primitives for goroutines.
 pub mod sync {
     pub use gmp_sync::Notify;

@@ -52,6 +52,7 @@ mod yielding;
 
 pub use crate::ambient::{goid, max_procs, num_goroutine, set_max_procs, spawn, spawn_named};
 pub use crate::blocking::{blocking, spawn_blocking};
+pub use crate::g::abort::AbortHandle;
 #[doc(hidden)]
 pub use crate::g::join::panic_message;
 pub use crate::g::join::{Cancelled, JoinError, JoinHandle, JoinPanic};

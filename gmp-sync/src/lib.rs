@@ -22,6 +22,7 @@ mod context;
 mod err_group;
 #[expect(unsafe_code, reason = "is the home of waiters")]
 mod init;
+mod join_set;
 #[expect(unsafe_code, reason = "a place that one at a time may change")]
 mod lazy;
 #[expect(unsafe_code, reason = "a value behind a lock")]
@@ -50,6 +51,8 @@ mod select;
 #[expect(unsafe_code, reason = "is the home of waiters")]
 mod semaphore;
 mod single_flight;
+#[expect(unsafe_code, reason = "is the home of waiters")]
+mod task_tracker;
 mod tuning;
 #[expect(unsafe_code, reason = "is the home of waiters")]
 mod wait_group;
@@ -69,6 +72,7 @@ pub use crate::chan::{
 pub use crate::cond::{Cond, CondWait};
 pub use crate::context::{AfterDone, CancelGuard, Canceller, Cause, Context, ContextError, Done};
 pub use crate::err_group::{ErrGroup, GroupError, GroupWait, Start};
+pub use crate::join_set::{JoinNext, JoinSet};
 pub use crate::lazy::Lazy;
 pub use crate::mutex::{Lock, LockOwned, Mutex};
 pub use crate::mutex_guard::{MappedMutexGuard, MutexGuard, OwnedMutexGuard};
@@ -86,4 +90,5 @@ pub use crate::select::__expansion as __select;
 pub use crate::select::{SelectCase, recv_any, select_cases};
 pub use crate::semaphore::{Acquire, AcquireOwned, Semaphore};
 pub use crate::single_flight::{CallResult, SingleFlight};
+pub use crate::task_tracker::{Closed, TaskTracker, TaskTrackerWait, Token};
 pub use crate::wait_group::{Wait, WaitGroup};

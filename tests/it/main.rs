@@ -77,6 +77,8 @@ mod sync_oneshot;
 mod sync_rw_lock;
 mod sync_semaphore;
 mod sync_watch;
+mod task_join_set;
+mod task_tracker;
 mod time;
 mod user_code;
 mod user_wakers;

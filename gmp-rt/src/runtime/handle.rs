@@ -4,8 +4,8 @@ use super::block_on::block_on_owned;
 use super::{Stats, context};
 use crate::g::join::JoinHandle;
 use crate::g::origin::Origin;
-use crate::sched::{ProcsError, Sched, current};
-use crate::util::large::box_future;
+use crate::sched::{ProcsError, Sched, blocking_calls, current, handoff};
+use crate::util::large::{box_closure, box_future};
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -68,6 +68,21 @@ impl Handle {
         let name = name.into().into_boxed_str();
         let origin = Origin::named(Location::caller(), name);
         box_future!(future: F => self.spawn_from(future, origin))
+    }
+
+    /// Runs a blocking closure in a new goroutine on this runtime.
+    ///
+    /// See [`spawn_blocking`](crate::spawn_blocking).
+    #[track_caller]
+    pub fn spawn_blocking<R, F>(&self, f: F) -> JoinHandle<R>
+    where
+        R: Send + 'static,
+        F: FnOnce() -> R + Send + 'static,
+    {
+        box_closure!(f: F => self.spawn(async move {
+            let _permit = blocking_calls::acquire().await;
+            handoff::block_on(f)
+        }))
     }
 
     /// [`spawn`](Self::spawn) for a primitive that starts a goroutine after the call that requested
