@@ -154,6 +154,7 @@ pub mod sync {
         SendTimeoutError, Sender, TryIter, TryRecvError, TrySendError, chan, recv_any,
         select_cases, unbounded_chan,
     };
+    pub use gmp_sync::{Limit, RateError, RateLimiter, Reservation};
     pub use gmp_sync::{Pool, PoolGuard};
     pub use gmp_sync::{Wait, WaitGroup};
 
@@ -221,6 +222,6 @@ pub mod sync {
         pub use gmp_sync::broadcast::{BroadcastClosed, BroadcastRecv};
         pub use gmp_sync::oneshot::{OneshotClosed, OneshotRecv};
         pub use gmp_sync::watch::{WatchChanged, WatchClosed};
-        pub use gmp_sync::{Notified, OwnedNotified};
+        pub use gmp_sync::{Notified, OwnedNotified, RateWait};
     }
 }

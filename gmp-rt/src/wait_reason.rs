@@ -77,10 +77,12 @@ pub enum WaitReason {
     TaskTracker,
     /// The close of a task tracker, and the end of its members: `task tracker, not closed`.
     TaskTrackerOpen,
+    /// A token of a rate limiter: `rate limit`.
+    RateLimit,
 }
 
 /// All reasons in the order of their numbers.
-const ALL: [WaitReason; 30] = {
+const ALL: [WaitReason; 31] = {
     use WaitReason::*;
     [
         Await,
@@ -113,6 +115,7 @@ const ALL: [WaitReason; 30] = {
         JoinSet,
         TaskTracker,
         TaskTrackerOpen,
+        RateLimit,
     ]
 };
 
@@ -151,6 +154,7 @@ impl WaitReason {
             Self::JoinSet => "join set",
             Self::TaskTracker => "task tracker",
             Self::TaskTrackerOpen => "task tracker, not closed",
+            Self::RateLimit => "rate limit",
         }
     }
 
@@ -163,7 +167,8 @@ impl WaitReason {
             | Self::IoWait
             | Self::Signal
             | Self::BlockingLimit
-            | Self::NameLookup => false,
+            | Self::NameLookup
+            | Self::RateLimit => false,
             Self::Join
             | Self::ChanReceive
             | Self::ChanSend

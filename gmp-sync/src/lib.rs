@@ -39,6 +39,8 @@ pub mod oneshot;
 mod permit;
 mod pool;
 #[expect(unsafe_code, reason = "is the home of waiters")]
+mod rate_limiter;
+#[expect(unsafe_code, reason = "is the home of waiters")]
 mod raw_mutex;
 #[expect(unsafe_code, reason = "is the home of waiters")]
 mod raw_rw_lock;
@@ -81,6 +83,7 @@ pub use crate::once::Once;
 pub use crate::once_cell::{OnceCell, SetError};
 pub use crate::permit::{OwnedPermit, Permit};
 pub use crate::pool::{Pool, PoolGuard};
+pub use crate::rate_limiter::{Limit, RateError, RateLimiter, RateWait, Reservation};
 pub use crate::rw_lock::{ReadLock, ReadLockOwned, RwLock, WriteLock, WriteLockOwned};
 pub use crate::rw_lock_guard::{
     OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLockReadGuard, RwLockWriteGuard,

@@ -74,6 +74,7 @@ mod sync_mutex;
 mod sync_notify;
 mod sync_once;
 mod sync_oneshot;
+mod sync_rate_limiter;
 mod sync_rw_lock;
 mod sync_semaphore;
 mod sync_watch;
