@@ -368,6 +368,22 @@ impl World {
                 }));
             }
             Event::DropSender => self.tx = None,
+            Event::Closed => {
+                let tx = self.tx.clone().unwrap();
+                self.closed = Some(Polled::new(async move { tx.closed().await }));
+                self.poll_closed();
+            }
+            Event::PollClosed => self.poll_closed(),
+            Event::DropClosed => {
+                self.closed.take().unwrap().cancel();
+                self.was_closed = false;
+            }
+            _ => self.act_on_receiver(event),
+        }
+    }
+
+    fn act_on_receiver(&mut self, event: Event) {
+        match event {
             Event::Subscribe(at) => {
                 *self.places[at].rx.borrow_mut() = Some(self.tx.as_ref().unwrap().subscribe());
                 self.places[at].lives = true;
@@ -398,16 +414,7 @@ impl World {
                 self.places[at].lives = false;
                 self.was_closed |= self.closed.is_some() && self.receivers() == 0;
             }
-            Event::Closed => {
-                let tx = self.tx.clone().unwrap();
-                self.closed = Some(Polled::new(async move { tx.closed().await }));
-                self.poll_closed();
-            }
-            Event::PollClosed => self.poll_closed(),
-            Event::DropClosed => {
-                self.closed.take().unwrap().cancel();
-                self.was_closed = false;
-            }
+            other => unreachable!("{other:?} is of a sender"),
         }
     }
 

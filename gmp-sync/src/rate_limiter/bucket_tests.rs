@@ -72,7 +72,7 @@ fn reservations_queue_up() {
 #[test]
 fn a_refused_reservation_changes_nothing() {
     let mut b = bucket(10.0, 2);
-    drop(b.reserve(0, 2));
+    let _ = b.reserve(0, 2);
     let now = b.at(0);
     assert_eq!(
         b.0.reserve(now, 3, None).unwrap_err(),
@@ -88,12 +88,12 @@ fn a_refused_reservation_changes_nothing() {
 #[test]
 fn the_last_reservation_gives_all_back() {
     let mut b = bucket(10.0, 2);
-    drop(b.reserve(0, 2));
+    let _ = b.reserve(0, 2);
     let last = b.reserve(0, 2);
     b.cancel(1, &last);
     assert!(is_near(b.reserve(1, 2).at, b.at(2)));
     let mut b = bucket(10.0, 2);
-    drop(b.reserve(0, 2));
+    let _ = b.reserve(0, 2);
     let late = b.reserve(0, 2);
     b.cancel(3, &late);
     assert!(is_near(b.reserve(3, 2).at, b.at(4)));
@@ -107,13 +107,13 @@ fn the_last_reservation_gives_all_back() {
 #[test]
 fn an_earlier_reservation_gives_back_what_no_later_one_relies_on() {
     let mut b = bucket(10.0, 2);
-    drop(b.reserve(0, 2));
+    let _ = b.reserve(0, 2);
     let earlier = b.reserve(0, 2);
-    drop(b.reserve(0, 1));
+    let _ = b.reserve(0, 1);
     b.cancel(2, &earlier);
     assert!(is_near(b.reserve(2, 2).at, b.at(4)));
     let mut b = bucket(10.0, 4);
-    drop(b.reserve(0, 4));
+    let _ = b.reserve(0, 4);
     let (first, second) = (b.reserve(0, 3), b.reserve(0, 1));
     b.cancel(0, &first);
     b.cancel(0, &second);
