@@ -8,10 +8,11 @@ pub use gmp_sync::WaitGroup;
 #[doc(hidden)]
 pub use gmp_sync::mpsc;
 pub use gmp_sync::{
-    Barrier, BarrierWaitResult, Cond, ErrGroup, FlightResult, GroupError, Lazy, MappedMutexGuard,
-    Mutex, MutexGuard, Notify, Once, OnceCell, OwnedMutexGuard, OwnedRwLockReadGuard,
-    OwnedRwLockWriteGuard, OwnedSemaphorePermit, Pool, PoolGuard, RwLock, RwLockReadGuard,
-    RwLockWriteGuard, Semaphore, SemaphorePermit, SetError, SingleFlight, futures,
+    Barrier, BarrierWaitResult, Cond, ErrGroup, FlightResult, GroupError, Lazy, Limit,
+    MappedMutexGuard, Mutex, MutexGuard, Notify, Once, OnceCell, OwnedMutexGuard,
+    OwnedRwLockReadGuard, OwnedRwLockWriteGuard, OwnedSemaphorePermit, Pool, PoolGuard, RateError,
+    RateLimiter, Reservation, RwLock, RwLockReadGuard, RwLockWriteGuard, Semaphore,
+    SemaphorePermit, SetError, SingleFlight, futures,
 };
 
 /// A channel that gives each value to every receiver, for events that several goroutines follow.

@@ -2,8 +2,16 @@
 //!
 //! [`park`] is the interface for new primitives.
 
-pub use gmp_rt::task::{Builder, Checkpoint, JoinCancelled, JoinPanic, YieldNow, park};
+pub use gmp_rt::task::{
+    AbortHandle, Builder, Checkpoint, JoinCancelled, JoinPanic, YieldNow, park,
+};
 #[doc(no_inline)]
 pub use gmp_rt::{
     JoinError, JoinHandle, block_in_place, checkpoint, goid, spawn, spawn_blocking, yield_now,
 };
+pub use gmp_sync::{Closed, JoinSet, TaskTracker, Token};
+
+/// The futures of the types of this module, for structs that store one.
+pub mod futures {
+    pub use gmp_sync::futures::{JoinNext, TaskTrackerWait};
+}

@@ -71,10 +71,18 @@ pub enum WaitReason {
     BroadcastReceive,
     /// The end of all receivers of a broadcast channel: `broadcast closed`.
     BroadcastClosed,
+    /// The end of a member of a join set: `join set`.
+    JoinSet,
+    /// The end of the members of a closed task tracker: `task tracker`.
+    TaskTracker,
+    /// The close of a task tracker, and the end of its members: `task tracker, not closed`.
+    TaskTrackerOpen,
+    /// A token of a rate limiter: `rate limit`.
+    RateLimit,
 }
 
 /// All reasons in the order of their numbers.
-const ALL: [WaitReason; 27] = {
+const ALL: [WaitReason; 31] = {
     use WaitReason::*;
     [
         Await,
@@ -104,6 +112,10 @@ const ALL: [WaitReason; 27] = {
         WatchClosed,
         BroadcastReceive,
         BroadcastClosed,
+        JoinSet,
+        TaskTracker,
+        TaskTrackerOpen,
+        RateLimit,
     ]
 };
 
@@ -139,6 +151,10 @@ impl WaitReason {
             Self::WatchClosed => "watch closed",
             Self::BroadcastReceive => "broadcast receive",
             Self::BroadcastClosed => "broadcast closed",
+            Self::JoinSet => "join set",
+            Self::TaskTracker => "task tracker",
+            Self::TaskTrackerOpen => "task tracker, not closed",
+            Self::RateLimit => "rate limit",
         }
     }
 
@@ -151,7 +167,8 @@ impl WaitReason {
             | Self::IoWait
             | Self::Signal
             | Self::BlockingLimit
-            | Self::NameLookup => false,
+            | Self::NameLookup
+            | Self::RateLimit => false,
             Self::Join
             | Self::ChanReceive
             | Self::ChanSend
@@ -172,7 +189,10 @@ impl WaitReason {
             | Self::WatchChanged
             | Self::WatchClosed
             | Self::BroadcastReceive
-            | Self::BroadcastClosed => true,
+            | Self::BroadcastClosed
+            | Self::JoinSet
+            | Self::TaskTracker
+            | Self::TaskTrackerOpen => true,
         }
     }
 

@@ -19,6 +19,7 @@ mod const_fn;
 pub mod context;
 mod err_group;
 pub mod futures;
+mod join_set;
 mod lock;
 #[doc(hidden)]
 pub mod mpsc;
@@ -26,9 +27,13 @@ mod once;
 /// A channel for one value. See [`channel`](oneshot::channel).
 pub mod oneshot;
 mod pool;
+#[expect(unsafe_code, reason = "is the home of waiters")]
+mod rate_limiter;
 #[expect(unsafe_code, reason = "holds several locks at once, pins nodes into several queues")]
 mod select;
 mod single_flight;
+#[expect(unsafe_code, reason = "is the home of waiters")]
+mod task_tracker;
 mod tuning;
 mod wait;
 #[expect(unsafe_code, reason = "is the home of waiters")]
@@ -38,6 +43,7 @@ pub mod watch;
 
 pub use crate::chan::chan;
 pub use crate::err_group::{ErrGroup, GroupError};
+pub use crate::join_set::JoinSet;
 pub use crate::lock::barrier::{Barrier, BarrierWaitResult};
 pub use crate::lock::cond::Cond;
 pub use crate::lock::mutex::Mutex;
@@ -53,7 +59,9 @@ pub use crate::once::action::Once;
 pub use crate::once::cell::{OnceCell, SetError};
 pub use crate::once::lazy::Lazy;
 pub use crate::pool::{Pool, PoolGuard};
+pub use crate::rate_limiter::{Limit, RateError, RateLimiter, Reservation};
 #[doc(hidden)]
 pub use crate::select::__expansion as __select;
 pub use crate::single_flight::{FlightResult, SingleFlight};
+pub use crate::task_tracker::{Closed, TaskTracker, Token};
 pub use crate::wait_group::WaitGroup;

@@ -38,6 +38,13 @@ fn receivers_see_the_newest_value() {
     }
 }
 
+/// Adds one, and lets other threads run in between.
+fn add_slowly(n: &mut u32) {
+    let before = *n;
+    std::thread::yield_now();
+    *n = before + 1;
+}
+
 /// Concurrent modifications run one after the other, on worker threads and others.
 #[test]
 fn no_modification_is_lost() {
@@ -48,7 +55,7 @@ fn no_modification_is_lost() {
             let tx = tx.clone();
             runtime.spawn(async move {
                 for _ in 0..100 {
-                    tx.send_modify(|n| *n += 1);
+                    tx.send_modify(add_slowly);
                     gmp::yield_now().await;
                 }
             })
@@ -56,7 +63,7 @@ fn no_modification_is_lost() {
         .collect();
     std::thread::scope(|scope| {
         for _ in 0..2 {
-            scope.spawn(|| (0..100).for_each(|_| tx.send_modify(|n| *n += 1)));
+            scope.spawn(|| (0..100).for_each(|_| tx.send_modify(add_slowly)));
         }
     });
     goroutines.into_iter().for_each(|handle| gmp::block_on(handle).unwrap());
@@ -361,6 +368,22 @@ impl World {
                 }));
             }
             Event::DropSender => self.tx = None,
+            Event::Closed => {
+                let tx = self.tx.clone().unwrap();
+                self.closed = Some(Polled::new(async move { tx.closed().await }));
+                self.poll_closed();
+            }
+            Event::PollClosed => self.poll_closed(),
+            Event::DropClosed => {
+                self.closed.take().unwrap().cancel();
+                self.was_closed = false;
+            }
+            _ => self.act_on_receiver(event),
+        }
+    }
+
+    fn act_on_receiver(&mut self, event: Event) {
+        match event {
             Event::Subscribe(at) => {
                 *self.places[at].rx.borrow_mut() = Some(self.tx.as_ref().unwrap().subscribe());
                 self.places[at].lives = true;
@@ -391,16 +414,7 @@ impl World {
                 self.places[at].lives = false;
                 self.was_closed |= self.closed.is_some() && self.receivers() == 0;
             }
-            Event::Closed => {
-                let tx = self.tx.clone().unwrap();
-                self.closed = Some(Polled::new(async move { tx.closed().await }));
-                self.poll_closed();
-            }
-            Event::PollClosed => self.poll_closed(),
-            Event::DropClosed => {
-                self.closed.take().unwrap().cancel();
-                self.was_closed = false;
-            }
+            other => unreachable!("{other:?} is of a sender"),
         }
     }
 

@@ -7,10 +7,11 @@
 //!   it has taken the output.
 
 use super::G;
+use super::abort::AbortHandle;
 use super::cell::{self, Failure};
 use super::ptr::GPtr;
 use super::status::{AfterDetach, Wake};
-use super::waker::{TinyWaker, note_wait, submit};
+use super::waker::{CountedG, TinyWaker, note_wait, submit};
 use crate::prim::fixed::Mutex;
 use crate::wait_reason::WaitReason;
 use std::any::Any;
@@ -107,6 +108,28 @@ impl<T> JoinHandle<T> {
             // SAFETY: the transition to runnable gave this thread the one right to run it.
             unsafe { submit(g) };
         }
+    }
+
+    /// Returns a handle that can only abort, and does not depend on this one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use gmp_rt as gmp;
+    /// let handle = gmp::spawn(std::future::pending::<()>());
+    /// let abort = handle.abort_handle();
+    /// std::thread::spawn(move || abort.abort());
+    /// assert!(gmp::block_on(handle).unwrap_err().is_cancelled());
+    /// ```
+    #[must_use]
+    pub fn abort_handle(&self) -> AbortHandle {
+        let counted = self.g.map(|g| {
+            // SAFETY: I1 — the handle's reference keeps the goroutine alive.
+            unsafe { g.status() }.add_ref();
+            // SAFETY: the reference was just added.
+            unsafe { CountedG::from_counted(g) }
+        });
+        AbortHandle::new(counted, self.goid)
     }
 
     /// Drops the handle explicitly. The goroutine continues to run.

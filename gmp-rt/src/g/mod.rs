@@ -12,6 +12,7 @@
 //! | [`GRef`] | no | the right to run the goroutine; exactly one exists while it is runnable |
 //! | `Waker` | yes | wakes the goroutine, also after it died, without effect |
 //! | [`JoinHandle`](crate::JoinHandle) | yes | takes its output |
+//! | [`AbortHandle`](crate::AbortHandle) | yes | aborts |
 //! | [`GSight`] | yes | found by a walk over the slabs; reads the header and aborts |
 //!
 //! # Pointers and references
@@ -38,6 +39,7 @@
 //! the goroutine parks, not by the next garbage collection. This folder knows the scheduler only as
 //! the trait [`Schedule`].
 
+pub(crate) mod abort;
 #[expect(unsafe_code, reason = "future and output share memory, I1 to I4 of the module")]
 pub(crate) mod cell;
 #[expect(unsafe_code, reason = "cells go back to their slabs, I1 and I4 of the slab")]

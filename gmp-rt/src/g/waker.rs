@@ -231,7 +231,7 @@ impl Drop for TinyWaker {
 // SAFETY: I2 — a counted goroutine or a boxed `Waker`, both of which may move between threads.
 unsafe impl Send for TinyWaker {}
 
-/// A counted reference to a goroutine that cannot wake it: for walkers.
+/// A counted reference to a goroutine that cannot wake it: for walkers and abort handles.
 #[derive(Debug)]
 pub(crate) struct CountedG(GPtr);
 
@@ -240,7 +240,7 @@ impl CountedG {
     ///
     /// # Safety
     ///
-    /// The caller has taken a reference (`try_ref`) on `g` and gives it to this value.
+    /// The caller has taken a reference (`try_ref`, `add_ref`) on `g` and gives it to this value.
     pub(super) unsafe fn from_counted(g: GPtr) -> Self {
         Self(g)
     }
@@ -259,6 +259,13 @@ impl CountedG {
             unsafe { submit(self.0) };
         }
         submitted
+    }
+}
+
+impl Clone for CountedG {
+    fn clone(&self) -> Self {
+        self.status.add_ref();
+        Self(self.0)
     }
 }
 

@@ -2,10 +2,11 @@
 
 use super::block_on::block_on_owned;
 use super::{Metrics, context};
+use crate::api::blocking::within_limit;
 use crate::g::join::JoinHandle;
 use crate::g::origin::Origin;
 use crate::sched::{ProcsError, Sched, local};
-use crate::util::large::box_future;
+use crate::util::large::{box_closure, box_future};
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -58,6 +59,19 @@ impl Handle {
     {
         let origin = Origin::site_only(Location::caller());
         box_future!(future: F => self.spawn_from(future, origin))
+    }
+
+    /// Runs a blocking closure in a new goroutine on this runtime.
+    ///
+    /// See [`spawn_blocking`](crate::spawn_blocking).
+    #[track_caller]
+    pub fn spawn_blocking<R, F>(&self, f: F) -> JoinHandle<R>
+    where
+        R: Send + 'static,
+        F: FnOnce() -> R + Send + 'static,
+    {
+        let origin = Origin::site_only(Location::caller());
+        box_closure!(f: F => self.spawn_from(within_limit(f), origin))
     }
 
     /// [`spawn`](Self::spawn) for a primitive that starts a goroutine after the call that requested
