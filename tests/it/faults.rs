@@ -8,13 +8,16 @@ use super::support::{
     child_command, child_of, is_child, not_checked, passed_in_child, runtime, until,
 };
 use gmp::net::UnixStream;
+use gmp::runtime::Event;
 use gmp::sync::Context;
 use gmp::{chan, go};
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, WaitOptions, getrlimit, kill_process, setrlimit, waitpid,
+};
 use std::os::fd::AsRawFd;
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant, SystemTime};
 
 const MS: Duration = Duration::from_millis(1);
@@ -242,4 +245,82 @@ fn a_closed_stdout_ends_only_goroutines_that_print() {
     runtime.shutdown(LONG).unwrap();
     // Not by a return: the test harness would fail to print.
     std::process::exit(7);
+}
+
+/// Makes this process that of a user without privileges, whose threads the OS limits. Returns
+/// `false` if that is not possible.
+fn drop_privileges() -> bool {
+    // No other process has this user, so only threads of this one count.
+    let user = 100_000 + std::process::id();
+    // SAFETY: takes no memory. std has no such call.
+    unsafe { libc::getuid() != 0 || libc::setresuid(user, user, user) == 0 }
+}
+
+/// The OS refuses new threads until this is dropped.
+struct NoThreads(Rlimit);
+
+impl NoThreads {
+    fn begin() -> Self {
+        let before = getrlimit(Resource::Nproc);
+        setrlimit(Resource::Nproc, Rlimit { current: Some(0), ..before }).unwrap();
+        Self(before)
+    }
+}
+
+impl Drop for NoThreads {
+    fn drop(&mut self) {
+        setrlimit(Resource::Nproc, self.0).unwrap();
+    }
+}
+
+/// Goroutines block all threads until another goroutine runs, and the OS refuses one more thread
+/// for that one.
+#[test]
+fn a_goroutine_runs_when_the_os_allows_threads_again() {
+    let name = "faults::a_goroutine_runs_when_the_os_allows_threads_again";
+    if !is_child() {
+        let output = child_command(name, &[]).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+        if text.contains("threads are not limited") {
+            not_checked("the OS does not limit the threads here.", "Refused threads are untested.");
+        }
+        return;
+    }
+    let (tx, refused) = mpsc::channel();
+    gmp::runtime::on_event(move |event| match event {
+        Event::ThreadRefused { .. } => tx.send(event.to_string()).unwrap(),
+        other => panic!("{other}"),
+    })
+    .unwrap();
+    let runtime = runtime(1);
+    gmp::block_on(runtime.spawn(async {})).unwrap();
+    if !drop_privileges() {
+        return println!("threads are not limited");
+    }
+    // Each round needs one thread more than there are.
+    for blocked in 1..=3 {
+        let no_threads = NoThreads::begin();
+        if std::thread::Builder::new().spawn(|| {}).is_ok() {
+            return println!("threads are not limited");
+        }
+        let before = runtime.handle().stats().handoffs;
+        let (txs, rxs): (Vec<_>, Vec<_>) = (0..blocked).map(|_| mpsc::channel()).unzip();
+        let blocks = |rx: mpsc::Receiver<()>| runtime.spawn(async move { rx.recv().unwrap() });
+        let mut all: Vec<_> = rxs.into_iter().map(blocks).collect();
+        all.push(runtime.spawn(async move {
+            txs.iter().for_each(|tx| tx.send(()).unwrap());
+        }));
+        until(|| runtime.handle().stats().handoffs >= before + blocked);
+        if blocked == 1 {
+            let text = refused.recv().unwrap();
+            assert!(text.contains("thread"), "{text}");
+        }
+        // Nothing happens for longer than sysmon waits before its deep sleep.
+        std::thread::sleep(50 * MS);
+        drop(no_threads);
+        all.into_iter().for_each(|goroutine| gmp::block_on(goroutine).unwrap());
+    }
+    assert!(refused.try_recv().is_err(), "reported once");
+    runtime.shutdown(LONG).unwrap();
 }

@@ -11,7 +11,7 @@
 //!
 //! | id | op | pairs with | makes visible |
 //! |----|----|-----------|----------------|
-//! | O1 | SeqCst fence in [`IdleWord::wake_wanted`], after work was published | SeqCst fence in [`IdleWord::parked`] and [`IdleWord::found`], before all queues are checked again | either the publisher sees the idle P, or the parker sees the work |
+//! | O1 | SeqCst fence in [`IdleWord::wake_wanted`], after work was published | SeqCst fence in [`IdleWord::parked`] and [`IdleWord::found`], before all queues are checked again | either the publisher sees the idle P, or the parker sees the work. The parker is an M, or sysmon before its deep sleep |
 
 use super::pool::Pool;
 use super::ps::PTable;
@@ -21,7 +21,7 @@ use crate::p::{OwnedP, PStatus, StatusKey};
 use crate::prim::Ordering::{AcqRel, Relaxed};
 use crate::prim::{AtomicBool, AtomicU64, CachePadded, Mutex, Ordering::SeqCst, fence};
 use crate::sysmon::deep_sleep::{Lull, Watch};
-use crate::tuning::SYSMON_MAX_NAP;
+use crate::tuning::{REFUSAL_PAUSE, REFUSAL_PAUSE_MAX, SYSMON_MAX_NAP};
 use crate::util::clock;
 use std::sync::Arc;
 use std::time::Duration;
@@ -184,6 +184,16 @@ pub(crate) struct Lists {
     pub(super) watch: Watch,
     /// The number of the next M.
     pub(crate) next_m: MId,
+    /// Set while the OS refuses threads.
+    refusal: Option<Refusal>,
+}
+
+/// The back-off after the OS has refused a thread.
+#[derive(Clone, Copy, Debug)]
+struct Refusal {
+    /// Until then no thread is started.
+    until: u64,
+    pause: u64,
 }
 
 /// Idle Ps and sleeping Ms. See the [module](self).
@@ -214,6 +224,7 @@ impl Idle {
             idle_since: 0,
             watch: Watch::Awake,
             next_m: SYSMON + 1,
+            refusal: None,
         };
         Self {
             word: CachePadded(IdleWord::new()),
@@ -297,13 +308,16 @@ impl Idle {
     /// stops.
     #[cold]
     pub(crate) fn call_sysmon(&self) {
-        self.with(|lists| {
-            if lists.watch != Watch::Awake {
-                // Under the lock: see `rouse_sysmon_now`.
-                self.lull.wake_now();
-                self.set_watch(lists, Watch::Called);
-            }
-        });
+        self.with(|lists| self.call_sysmon_from(lists));
+    }
+
+    /// [`call_sysmon`](Self::call_sysmon) with the lists locked.
+    pub(super) fn call_sysmon_from(&self, lists: &mut Lists) {
+        if lists.watch != Watch::Awake {
+            // Under the lock: see `rouse_sysmon_now`.
+            self.lull.wake_now();
+            self.set_watch(lists, Watch::Called);
+        }
     }
 
     /// Cancels sysmon's scheduled wake-up, if all Ps are idle again and `tended`: Ms wait for the
@@ -391,5 +405,25 @@ impl Lists {
     /// Whether no P runs.
     pub(crate) fn all_idle(&self) -> bool {
         self.idle.len() == self.rights
+    }
+
+    /// Whether a P is idle for which no thread can be had: none sleeps, and the OS has just refused
+    /// one.
+    pub(super) fn is_refused(&self) -> bool {
+        let backs_off = || self.refusal.is_some_and(|refusal| clock::now() < refusal.until);
+        !self.idle.is_empty() && self.pool.is_empty() && backs_off()
+    }
+
+    /// Records that the OS has refused a thread. The back-off doubles with each refusal.
+    pub(super) fn note_refusal(&mut self) {
+        let (least, most) = (clock::nanos(REFUSAL_PAUSE), clock::nanos(REFUSAL_PAUSE_MAX));
+        let pause = self.refusal.map_or(least, |refusal| (2 * refusal.pause).min(most));
+        self.refusal = Some(Refusal { until: clock::now() + pause, pause });
+    }
+
+    /// Records that the OS has started a thread.
+    pub(super) fn note_started(&mut self) {
+        self.refusal = None;
+        self.wakes += 1;
     }
 }

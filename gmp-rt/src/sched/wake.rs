@@ -6,7 +6,7 @@ use super::idle::{Lists, Recheck, Spinning};
 use super::join_threads;
 use super::run::m_main;
 use crate::limits::MANY_THREADS;
-use crate::m::{Grant, MId};
+use crate::m::{Grant, M, MId};
 use crate::observe::event::{self, Event};
 use crate::prim::barrier;
 use crate::prim::fixed::Mutex;
@@ -28,6 +28,20 @@ pub(crate) enum Started {
     Enough,
     /// A P is idle, but no thread is available.
     Refused,
+}
+
+/// What [`Sched::start_spinning`] does for work.
+enum Start {
+    /// Nothing, because no P is idle.
+    NoP(Spinning),
+    /// Nothing, because the OS has just refused a thread.
+    BacksOff,
+    /// It wakes this M.
+    Wake(Arc<M<Spinning>>, Grant<Spinning>),
+    /// It starts a thread, which is counted already.
+    Thread(MId, Grant<Spinning>),
+    /// It gives the P back, because there are too many threads.
+    TooMany(Grant<Spinning>),
 }
 
 /// The threads of a runtime. They are joined at its end.
@@ -97,43 +111,58 @@ impl Sched {
             self.idle.word.unspin(Some(unit));
             return Started::Enough;
         }
-        let taken = self.idle.with(|lists| {
-            let (p, m) = self.idle.take_p_and_m(lists)?;
-            lists.wakes += u64::from(m.is_some());
-            let new =
-                if m.is_none() { reserve_thread(lists, self.config.thread_limit) } else { None };
-            Some((p, m, new))
-        });
-        let Some((p, m, new)) = taken else {
-            // All Ps are taken by now. A submitter may have relied on the spinning token meanwhile.
-            if self.idle.word.found(unit) == Recheck::AsLast && self.any_work() {
-                self.wakep();
+        let (grant, why) = match self.idle.with(|lists| self.choose_start(lists, unit)) {
+            Start::NoP(unit) => {
+                // All Ps are taken by now. A submitter may have relied on the spinning token
+                // meanwhile.
+                if self.idle.word.found(unit) == Recheck::AsLast && self.any_work() {
+                    self.wakep();
+                }
+                return Started::Enough;
             }
-            return Started::Enough;
-        };
-        let grant = Grant { p, unit };
-        let (grant, why) = match (m, new) {
-            (Some(m), _) => {
+            Start::BacksOff => return Started::Refused,
+            Start::Wake(m, grant) => {
                 m.grant(grant);
                 // While the M wakes up, which takes longer. Otherwise the M does it before its
                 // first poll.
                 self.idle.rouse_sysmon();
                 return Started::Enough;
             }
-            (None, Some(id)) => match self.start_thread(id, grant) {
+            Start::Thread(id, grant) => match self.start_thread(id, grant) {
                 Ok(()) => {
                     self.report_many_threads();
                     return Started::Enough;
                 }
                 Err((grant, error)) => (grant, error.to_string()),
             },
-            (None, None) => {
+            Start::TooMany(grant) => {
                 let why = format!("the limit of {} threads is reached", self.config.thread_limit);
                 (grant, why)
             }
         };
         self.refuse(grant, &why);
         Started::Refused
+    }
+
+    /// Decides what [`start_spinning`](Self::start_spinning) does.
+    fn choose_start(&self, lists: &mut Lists, unit: Spinning) -> Start {
+        if lists.is_refused() {
+            // Under the lock: see `take_back`.
+            self.idle.word.unspin(Some(unit));
+            self.idle.call_sysmon_from(lists);
+            return Start::BacksOff;
+        }
+        match self.idle.take_p_and_m(lists) {
+            None => Start::NoP(unit),
+            Some((p, Some(m))) => {
+                lists.wakes += 1;
+                Start::Wake(m, Grant { p, unit })
+            }
+            Some((p, None)) => match reserve_thread(lists, self.config.thread_limit) {
+                Some(id) => Start::Thread(id, Grant { p, unit }),
+                None => Start::TooMany(Grant { p, unit }),
+            },
+        }
     }
 
     /// Starts sysmon and the first M, so that a runtime that cannot start a thread fails at once.
@@ -185,10 +214,11 @@ impl Sched {
             }
         });
         if started.is_ok() {
-            self.idle.with(|lists| lists.wakes += 1);
+            self.idle.with(Lists::note_started);
         }
         started.map_err(|error| {
             let grant = slot.lock().take();
+            self.idle.with(Lists::note_refusal);
             self.uncount_thread();
             (grant.expect("no thread has taken it"), error)
         })
@@ -206,8 +236,8 @@ impl Sched {
         }
     }
 
-    /// Takes back a grant for which there is no thread. The other Ms continue, and the next push
-    /// tries again.
+    /// Takes back a grant for which there is no thread. The other Ms continue. Each push tries
+    /// again, and so does each round of sysmon while work is queued.
     fn refuse(self: &Arc<Self>, grant: Grant<Spinning>, why: &str) {
         if self.take_back(grant) {
             return;
@@ -227,10 +257,16 @@ impl Sched {
 
     /// Puts the P of an unused grant back on the idle list. Returns `true` if the runtime stops,
     /// which is then the cause. An M may have gone to sleep meanwhile, relying on the grant's
-    /// spinning token.
+    /// spinning token. If none has, only sysmon is left to try again, also for work that was queued
+    /// meanwhile.
     fn take_back(self: &Arc<Self>, grant: Grant<Spinning>) -> bool {
         let (asleep, stopping) = self.idle.with(|lists| {
             self.idle.put_p(lists, grant.p, None, Some(grant.unit));
+            if lists.pool.is_empty() {
+                // Together with the end of the spinning token: a submitter that relied on the token
+                // has published its work before sysmon's next check.
+                self.idle.call_sysmon_from(lists);
+            }
             (!lists.pool.is_empty(), lists.stopping)
         });
         self.idle.word.parked();

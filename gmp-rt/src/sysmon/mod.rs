@@ -206,17 +206,21 @@ impl Sysmon {
         std::thread::sleep(nap.min(soonest));
     }
 
-    /// Sleeps until an M takes a P. Returns `false` at once if an M has just taken one, or if no M
-    /// will wake for the next timer or event.
+    /// Sleeps until an M takes a P. Returns `false` at once if an M has just taken one, if work is
+    /// queued, or if no M will wake for the next timer or event.
     pub(super) fn sleep_deep(&mut self) -> bool {
         if let Some(width) = self.width.reset() {
             self.sched.set_width(width);
         }
         self.forget_returned();
         let before = clock::now();
-        // An M must wake for timers and events. Otherwise sysmon stays awake for them.
+        // An M must wake for timers and events, and there must be nothing to run. Otherwise sysmon
+        // stays awake for them. If work is queued, no thread could be started for it. The fence
+        // pairs with that of a submitter that relied on a thread that was then refused.
         let tended = |lists: &Lists| {
-            (lists.pool.sleeper.is_some() || self.sched.next_timer() == clock::FOREVER)
+            self.sched.idle.word.parked();
+            !self.sched.has_queued()
+                && (lists.pool.sleeper.is_some() || self.sched.next_timer() == clock::FOREVER)
                 && (lists.pool.poller.is_some() || self.sched.net.in_use().is_none())
         };
         let slept = self.sched.idle.lull_sysmon(tended);
