@@ -152,9 +152,11 @@ pub(crate) struct P {
     number: fixed::AtomicUsize,
     /// Its place in the list of handed-off Ps. Used under the lock of the idle lists.
     pub(crate) handed_off_at: fixed::AtomicUsize,
-    /// Whether sysmon has it in its list of handed-off Ps, or will. Used under the lock of the idle
-    /// lists.
-    pub(crate) is_watched: fixed::AtomicBool,
+    /// Whether it is in the list of hand-offs that sysmon has not taken yet. Used under the lock of
+    /// the idle lists.
+    pub(crate) is_noted: fixed::AtomicBool,
+    /// How often it was handed off. Written under the lock of the idle lists.
+    pub(crate) hand_offs: fixed::AtomicU64,
     status: StatusWord,
     pub(crate) calls: Calls,
     /// A request that the owner makes a service at its next search (slow-path request).
@@ -340,6 +342,11 @@ impl P {
         self.m.load(Relaxed) // Relaxed: a hint
     }
 
+    /// Returns how often the P was handed off.
+    pub(crate) fn hand_offs(&self) -> u64 {
+        self.hand_offs.load(Relaxed) // Relaxed: a hint without the lock of the idle lists
+    }
+
     /// Whether an M owns the P.
     pub(crate) fn is_owned(&self) -> bool {
         matches!(self.status(), PStatus::Running | PStatus::HandedOff)
@@ -380,7 +387,8 @@ impl OwnedP {
         let p = Arc::new(P {
             number: fixed::AtomicUsize::new(number),
             handed_off_at: fixed::AtomicUsize::new(0),
-            is_watched: fixed::AtomicBool::new(false),
+            is_noted: fixed::AtomicBool::new(false),
+            hand_offs: fixed::AtomicU64::new(0),
             status: StatusWord::spare(),
             calls: Calls::default(),
             attention: AtomicBool::new(false),
