@@ -22,6 +22,7 @@ pub(crate) mod loop_flag;
 mod ring;
 #[expect(unsafe_code, reason = "`runnext` holds a raw goroutine, I1 and I2 of the module")]
 pub(crate) mod runq;
+mod seat_id;
 pub(crate) mod service;
 pub(crate) mod status;
 
@@ -30,6 +31,7 @@ mod loom;
 #[cfg(all(test, not(gmp_loom)))]
 mod tests;
 
+pub(crate) use self::seat_id::SeatId;
 pub(crate) use self::status::{PStatus, StatusKey};
 
 use self::blocking_calls::Calls;
@@ -177,6 +179,8 @@ pub(crate) struct P {
     thread: fixed::AtomicU32,
     /// The number of the M that is the owner, or was it last. A hint for reports.
     m: fixed::AtomicUsize,
+    /// The slot of the owner's thread. See [`crate::sched::pause`].
+    seat: fixed::AtomicU32,
     pub(crate) runq: CachePadded<RunQ>,
     pub(crate) counters: Counters,
     own: own::OwnCell,
@@ -347,6 +351,11 @@ impl P {
         self.hand_offs.load(Relaxed) // Relaxed: a hint without the lock of the idle lists
     }
 
+    /// Returns the slot of the owner's thread.
+    pub(crate) fn seat(&self) -> SeatId {
+        SeatId(self.seat.load(Relaxed)) // Relaxed: a hint
+    }
+
     /// Whether an M owns the P.
     pub(crate) fn is_owned(&self) -> bool {
         matches!(self.status(), PStatus::Running | PStatus::HandedOff)
@@ -399,6 +408,7 @@ impl OwnedP {
             long_poll: LongPoll::default(),
             thread: fixed::AtomicU32::new(0),
             m: fixed::AtomicUsize::new(0),
+            seat: fixed::AtomicU32::new(SeatId::NONE.0),
             runq: CachePadded(RunQ::new()),
             counters: Counters::default(),
             own: own::OwnCell(own),
@@ -503,10 +513,11 @@ impl OwnedP {
         self.set_goid(gp.goid());
     }
 
-    /// Records which M owns the P, and on which OS thread.
-    pub(crate) fn set_owner(&self, m: usize, thread: u32) {
+    /// Records which M owns the P, on which OS thread, and the slot of that thread.
+    pub(crate) fn set_owner(&self, m: usize, thread: u32, seat: SeatId) {
         // Relaxed: hints
         self.p.m.store(m, Relaxed);
         self.p.thread.store(thread, Relaxed);
+        self.p.seat.store(seat.0, Relaxed);
     }
 }

@@ -117,6 +117,9 @@ impl HandedOff {
             (self.polls, self.poll_since, self.hog, self.away) = (polls, now, None, None);
         }
         self.call = call;
+        if self.hog.is_some() {
+            pause::retry(sched);
+        }
         self.report_if_due(sched, now);
         self.mark_if_computes(sched, now);
     }
