@@ -16,10 +16,14 @@
 //! for milliseconds. So before a report sysmon makes that M leave the netpoller and enter it again,
 //! and then checks everything again.
 //!
+//! A search walks over all goroutines, which takes long if there are many. So sysmon makes it only
+//! after a second without a running goroutine, once, and takes at most a percent of its time for it
+//! ([`Search`]).
+//!
 //! `#[gmp::test]` needs no proof: see [`Parked`].
 
 use super::event::{self, ALL_ASLEEP, Event};
-use super::stuck::AllStuck;
+use super::stuck::{AllStuck, Keys};
 use crate::g::GoId;
 use crate::prim::fixed::Mutex;
 use crate::sched::{Sched, registry};
@@ -54,15 +58,63 @@ enum Found {
     Deadlock(AllStuck),
 }
 
-/// What sysmon knows of a deadlock.
+/// The result of a check for a deadlock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+enum Verdict {
     /// A goroutine may be woken, or nothing is to be reported.
     Alive,
     /// Another check is necessary.
     Unsure,
     /// The deadlock was reported.
     Reported,
+}
+
+/// Sysmon's searches for a deadlock. See the [module](self).
+#[derive(Debug, Default)]
+pub(crate) struct Search {
+    /// When the rest of all Ps began that was searched last.
+    searched: Option<u64>,
+    /// The time without a running goroutine before the next search, if it is more than usual.
+    pause: u64,
+    is_reported: bool,
+}
+
+/// When the next search for a deadlock is due, if no goroutine runs before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NextSearch {
+    Never,
+    At(u64),
+}
+
+impl Search {
+    /// The share of its time that sysmon takes for searches, at most: one in this number.
+    const SHARE: u64 = 100;
+
+    /// Searches if that is due, and reports a deadlock if the configuration asks for it. Called
+    /// while no goroutine runs.
+    pub(crate) fn round(&mut self, sched: &Sched) -> NextSearch {
+        if self.is_reported || sched.config.on_deadlock == OnDeadlock::Ignore {
+            return NextSearch::Never;
+        }
+        let since = sched.idle.with(|lists| lists.idle_since);
+        if self.searched == Some(since) || !sched.is_quiet() {
+            return NextSearch::Never;
+        }
+        let at = since + self.pause.max(clock::nanos(SLOW_CHECK));
+        let begin = clock::now();
+        if begin < at {
+            return NextSearch::At(at);
+        }
+        let verdict = sched.check_dead();
+        let end = clock::now();
+        self.pause = Self::SHARE * (end - begin);
+        match verdict {
+            Verdict::Alive => self.searched = Some(since),
+            Verdict::Unsure => return NextSearch::At(since.max(end) + self.pause),
+            Verdict::Reported => self.is_reported = true,
+        }
+        NextSearch::Never
+    }
 }
 
 /// The goroutine of `#[gmp::main]`, if the runtime has one.
@@ -76,15 +128,21 @@ impl Sched {
     }
 
     /// Whether no goroutine can run until an external thread or another runtime acts.
-    fn is_quiet(&self) -> bool {
+    pub(super) fn is_quiet(&self) -> bool {
         let asleep = self.idle.with(|lists| lists.all_idle() && lists.pool.len() == lists.threads);
         let nothing_comes = self.next_timer() == clock::FOREVER && !self.net.has_waiters();
         asleep && nothing_comes && !self.any_work() && self.live() > 0
     }
 
+    /// Returns the goroutine of `#[gmp::main]`, if there is one.
+    pub(super) fn main_goroutine(&self) -> Option<GoId> {
+        *self.main.0.lock()
+    }
+
     /// Looks for a proof for every goroutine, twice.
     fn find_deadlock(&self) -> Found {
-        let look = || self.is_quiet().then(|| self.all_stuck()).flatten();
+        let keys = Keys::default();
+        let look = || self.is_quiet().then(|| self.all_stuck(&keys)).flatten();
         let until = clock::after(SECOND_LOOK);
         let Some(first) = look() else { return Found::None };
         // The waits end when the state changes, because they delay sysmon.
@@ -98,12 +156,8 @@ impl Sched {
         }
     }
 
-    /// Reports a deadlock, if there is one and the configuration asks for it. Sysmon calls it when
-    /// no P has run for a time.
-    pub(crate) fn check_dead(&self) -> Verdict {
-        if self.config.on_deadlock == OnDeadlock::Ignore {
-            return Verdict::Alive;
-        }
+    /// Reports a deadlock, if there is one.
+    fn check_dead(&self) -> Verdict {
         let stuck = match self.find_deadlock() {
             Found::None => return Verdict::Alive,
             Found::Unsure => return Verdict::Unsure,
@@ -123,9 +177,7 @@ impl Sched {
     /// Whether the goroutine of `#[gmp::main]` is stuck, no other runtime has goroutines, and the
     /// process has no other threads.
     fn is_whole_program(&self, stuck: &AllStuck) -> bool {
-        let main = *self.main.0.lock();
-        let is_main_stuck = main.is_some_and(|main| stuck.has(main));
-        is_main_stuck
+        stuck.has_main
             && registry::all().iter().all(|other| other.id == self.id || other.live() == 0)
             && self.is_process_alone()
     }

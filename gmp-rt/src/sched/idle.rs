@@ -239,27 +239,32 @@ impl Idle {
         f(&mut self.lists.lock())
     }
 
-    /// Puts sysmon to sleep until a P runs. Returns `false` at once if a P runs, the runtime stops,
-    /// or `may` returns `false`.
-    pub(crate) fn lull_sysmon(&self, may: impl FnOnce(&Lists) -> bool) -> bool {
+    /// Puts sysmon to sleep until a P runs, or until the time `until`. Returns `false` at once if a
+    /// P runs, the runtime stops, or `may` returns `false`.
+    ///
+    /// The sleep may last longer than until that time if a P runs before.
+    pub(crate) fn lull_sysmon(&self, until: u64, may: impl FnOnce(&Lists) -> bool) -> bool {
         self.lull.lie_down();
         let sleeps = self.with(|lists| {
             let sleeps = lists.all_idle() && !lists.stopping && may(lists);
             if sleeps {
+                if until != clock::FOREVER {
+                    self.lull.wake_at(until);
+                }
                 self.set_watch(lists, Watch::Asleep);
             }
             sleeps
         });
-        while sleeps && !self.has_risen() {
-            self.lull.sleep();
+        while sleeps && !self.has_risen(until) {
+            self.lull.sleep(until);
         }
         sleeps
     }
 
     /// Whether sysmon's deep sleep is over. If so, marks sysmon as awake.
-    fn has_risen(&self) -> bool {
+    fn has_risen(&self, until: u64) -> bool {
         self.with(|lists| {
-            let called = lists.watch != Watch::Asleep;
+            let called = lists.watch != Watch::Asleep || clock::now() >= until;
             if called {
                 self.set_watch(lists, Watch::Awake);
             }

@@ -566,7 +566,7 @@ fn start_sysmon(runtime: &Runtime, running: Event, awake: Event) -> thread::Join
     spawn(move || {
         let mut sysmon = Sysmon::new(sched);
         loop {
-            let _slept = sysmon.sleep_deep();
+            let _slept = sysmon.sleep_deep(clock::FOREVER);
             if running.is_set() {
                 return awake.set();
             }
@@ -582,7 +582,7 @@ fn start_sysmon_for_queued(runtime: &Runtime, n: usize) -> thread::JoinHandle<()
     spawn(move || {
         let mut sysmon = Sysmon::new(sched.clone());
         loop {
-            let _slept = sysmon.sleep_deep();
+            let _slept = sysmon.sleep_deep(clock::FOREVER);
             if sched.inbox.len() == n {
                 return;
             }

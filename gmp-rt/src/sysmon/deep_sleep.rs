@@ -13,12 +13,17 @@
 //! was taken. When the last idle P is taken, sysmon wakes after [`MOMENT`]. A later alarm is also
 //! cheaper: in a virtual machine it is expensive to program the next wake-up of the CPU.
 //!
+//! Sysmon itself sets the alarm if it has something to do later, while goroutines still rest: to
+//! search for a deadlock. A P that runs meanwhile replaces that setting, and if all Ps are idle again
+//! at once, cancels it: then a timer is pending, which is no deadlock.
+//!
 //! If the system has no such alarm, sysmon sleeps on its note. Every wake-up then takes [`MOMENT`].
 
 use crate::m::note::Note;
 use crate::prim::fixed::OnceLock;
 use crate::sys::timerfd::Alarm;
 use crate::tuning::{SYSMON_MAX_NAP, SYSMON_NAP};
+use crate::util::clock;
 use std::time::Duration;
 
 /// Delay of an urgent wake-up. Chosen: most Ps that run again are idle again by then.
@@ -71,15 +76,28 @@ impl Lull {
         }
     }
 
-    /// Sleeps until woken. May return without cause.
-    pub(crate) fn sleep(&self) {
+    /// Sleeps until woken, or until the time `until` for which the alarm was set. May return without
+    /// cause.
+    pub(crate) fn sleep(&self, until: u64) {
         match (&self.alarm, self.note.get()) {
             (Some(alarm), _) => alarm.wait(),
             (None, Some(note)) => {
-                note.sleep();
+                if until == clock::FOREVER {
+                    note.sleep();
+                } else {
+                    let _ = note.sleep_until(until);
+                }
                 std::thread::sleep(MOMENT);
             }
             (None, None) => {}
+        }
+    }
+
+    /// Wakes sysmon at the time `until`. Called by sysmon itself before it sleeps. Without an alarm
+    /// the sleep ends then by itself.
+    pub(crate) fn wake_at(&self, until: u64) {
+        if let Some(alarm) = &self.alarm {
+            alarm.set(Duration::from_nanos(until.saturating_sub(clock::now())));
         }
     }
 

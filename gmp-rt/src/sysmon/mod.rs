@@ -42,7 +42,7 @@ use self::adapt::{Counts, Sample, Width};
 use self::classify::Locked;
 use self::handed_off::{HandedOffs, Hog, Report};
 use self::suspect::Suspect;
-use crate::observe::deadlock::Verdict;
+use crate::observe::deadlock::{NextSearch, Search};
 use crate::observe::schedtrace::Trace;
 use crate::observe::stall::StallKind;
 use crate::p::blocking_calls::Call;
@@ -129,7 +129,7 @@ pub(super) fn sysmon_main(sched: Arc<Sched>) {
     thread_state::sleep_exactly();
     sched.limit_hogs();
     let mut sysmon = Sysmon::new(sched);
-    let (mut nap, mut verdict) = (SYSMON_NAP, Verdict::Alive);
+    let (mut nap, mut search) = (SYSMON_NAP, Search::default());
     loop {
         // Until the last M has left, a destructor may wait for a timer.
         if sysmon.sched.idle.with(|lists| lists.is_over()) {
@@ -139,12 +139,13 @@ pub(super) fn sysmon_main(sched: Arc<Sched>) {
         let long_idle = sysmon.sched.idle.with(|lists| lists.long_idle(sysmon.idle_after));
         sysmon.trace.print_if_due(&sysmon.sched, clock::now());
         if long_idle && !sysmon.handed_off.has_report_due() {
-            if verdict != Verdict::Reported {
-                verdict = sysmon.sched.check_dead();
-            }
+            let until = match search.round(&sysmon.sched) {
+                NextSearch::Never => clock::FOREVER,
+                NextSearch::At(at) => at,
+            };
             // A trace has lines also while nothing runs.
             let is_traced = !sysmon.sched.config.trace.every.is_zero();
-            if !is_traced && verdict != Verdict::Unsure && sysmon.sleep_deep() {
+            if !is_traced && sysmon.sleep_deep(until) {
                 nap = Duration::ZERO;
                 continue;
             }
@@ -206,9 +207,9 @@ impl Sysmon {
         std::thread::sleep(nap.min(soonest));
     }
 
-    /// Sleeps until an M takes a P. Returns `false` at once if an M has just taken one, if work is
+    /// Sleeps until an M takes a P, or until the time `until`. Returns `false` at once if an M has just taken one, if work is
     /// queued, or if no M will wake for the next timer or event.
-    pub(super) fn sleep_deep(&mut self) -> bool {
+    pub(super) fn sleep_deep(&mut self, until: u64) -> bool {
         if let Some(width) = self.width.reset() {
             self.sched.set_width(width);
         }
@@ -223,7 +224,7 @@ impl Sysmon {
                 && (lists.pool.sleeper.is_some() || self.sched.next_timer() == clock::FOREVER)
                 && (lists.pool.poller.is_some() || self.sched.net.in_use().is_none())
         };
-        let slept = self.sched.idle.lull_sysmon(tended);
+        let slept = self.sched.idle.lull_sysmon(until, tended);
         if slept {
             let now = clock::now();
             // If all Ms rest many times per millisecond, sysmon stays awake: each time the first M
