@@ -25,9 +25,9 @@ use super::{Sched, handoff, local};
 use crate::g::status::Phase;
 use crate::g::{G, GoId, cell, heap};
 use crate::m::MId;
+use crate::prim::AtomicBool;
 use crate::prim::Ordering::{Relaxed, SeqCst};
 use crate::prim::fixed::{Condvar, Mutex};
-use crate::prim::{AtomicBool, AtomicU64};
 use crate::tuning::{SLICE, SYSMON_MAX_NAP};
 use crate::util::clock;
 use std::sync::Arc;
@@ -38,8 +38,6 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Default)]
 pub(crate) struct Exit {
     closing: AtomicBool,
-    /// The number of spawned goroutines before the last walk over all goroutines.
-    reaped: AtomicU64,
     /// Whether all threads have ended.
     gone: Mutex<bool>,
     changed: Condvar,
@@ -101,8 +99,7 @@ impl Sched {
     /// another thread has seen as many, and walks over them or has done so.
     fn claim_reap(&self) -> bool {
         let spawned = self.idle.with(|lists| self.spawned_of(lists));
-        // Relaxed: the counts, which are read with Acquire, show the goroutines.
-        self.exit.reaped.fetch_max(spawned, Relaxed) < spawned
+        self.live.claim_reap(spawned)
     }
 
     fn reap_claimed(&self) {
