@@ -236,7 +236,10 @@ impl Idle {
 
     /// Runs `f` with the lists. It must be short: a wake-up of an M takes this lock.
     pub(crate) fn with<R>(&self, f: impl FnOnce(&mut Lists) -> R) -> R {
-        f(&mut self.lists.lock())
+        let mut lists = self.lists.lock();
+        let result = f(&mut lists);
+        self.lull.assert_set(lists.watch);
+        result
     }
 
     /// Puts sysmon to sleep until a P runs, or until the time `until`. Returns `false` at once if a

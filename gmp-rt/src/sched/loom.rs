@@ -59,6 +59,8 @@
 //! | sysmon sleeps deeply while a P runs | `sysmon_sleep_vs_first_p` |
 //! | sysmon sleeps deeply while a P runs | `sysmon_sleeps_on_vs_first_p` |
 //! | sysmon sleeps deeply while work is queued | `sysmon_sleep_vs_refused_thread` |
+//! | `rouse_sysmon` sets the alarm after it has released the lock | `sysmon_sleep_vs_first_p` |
+//! | `rouse_sysmon` sets the alarm after it has released the lock | `sysmon_sleeps_on_vs_first_p` |
 //! | `take_back` does not call sysmon | `sysmon_sleep_vs_refused_thread` |
 //! | `take_back` does not call sysmon | `sysmon_sleep_vs_two_refused_submitters` |
 //!
@@ -74,6 +76,10 @@
 //! No model finds these either: `start_spinning` gives up its token without a check of the queues,
 //! and `hush_sysmon` clears the alarm without a change of the state. They need more preemptions
 //! than the time for a model allows.
+//!
+//! The models have no time, and here sysmon sleeps without an alarm. That the alarm is set as the
+//! state says is asserted at each release of the lists' lock
+//! ([`Lull::assert_set`](crate::sysmon::deep_sleep::Lull::assert_set)).
 
 use super::local;
 use super::run::m_main;

@@ -17,8 +17,21 @@
 //! search for a deadlock. A P that runs meanwhile replaces that setting, and if all Ps are idle again
 //! at once, cancels it: then a timer is pending, which is no deadlock.
 //!
+//! The alarm is set and cleared under the lists' lock, together with the change of the state. If a
+//! thread set it after the release of the lock, it could lose its CPU in between: an M that sees the
+//! state begins a poll that blocks, and no alarm is set. Or the late setting could replace a more
+//! urgent one. The models have no time, so no deadlock shows that. Instead each release of the lock
+//! asserts there that the alarm is set as the state says ([`Lull::assert_set`]).
+//!
 //! If the system has no such alarm, sysmon sleeps on its note. Every wake-up then takes [`MOMENT`].
 
+#[cfg(not(gmp_loom))]
+mod setting;
+#[cfg(gmp_loom)]
+#[path = "deep_sleep/setting_loom.rs"]
+mod setting;
+
+use self::setting::Setting;
 use crate::m::note::Note;
 use crate::prim::fixed::OnceLock;
 use crate::sys::timerfd::Alarm;
@@ -62,11 +75,12 @@ pub(crate) struct Lull {
     alarm: Option<Alarm>,
     /// Sysmon's note, if there is no alarm. Set before sysmon sleeps.
     note: OnceLock<Note>,
+    setting: Setting,
 }
 
 impl Lull {
     pub(crate) fn new() -> Self {
-        Self { alarm: Alarm::new(), note: OnceLock::new() }
+        Self { alarm: Alarm::new(), note: OnceLock::new(), setting: Setting::default() }
     }
 
     /// Prepares the deep sleep. Called by sysmon.
@@ -117,6 +131,7 @@ impl Lull {
     }
 
     fn wake_after(&self, time: Duration) {
+        self.setting.set(Some(time));
         match (&self.alarm, self.note.get()) {
             (Some(alarm), _) => alarm.set(time),
             (None, Some(note)) => note.wake(),
@@ -127,8 +142,21 @@ impl Lull {
     /// Cancels the wake-up. Under the lists' lock: otherwise it could cancel the wake-up that the
     /// next M schedules.
     pub(crate) fn put_off(&self) {
+        self.setting.set(None);
         if let Some(alarm) = &self.alarm {
             alarm.clear();
+        }
+    }
+
+    /// Asserts in the models that sysmon wakes as early as `watch` says. Called at each release of
+    /// the lists' lock.
+    #[inline]
+    pub(crate) fn assert_set(&self, watch: Watch) {
+        match watch {
+            Watch::Awake => self.setting.set(None),
+            Watch::Asleep => {}
+            Watch::Hushable | Watch::Alarmed => self.setting.assert_within(WHILE),
+            Watch::Called => self.setting.assert_within(MOMENT),
         }
     }
 }
