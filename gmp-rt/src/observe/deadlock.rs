@@ -228,3 +228,33 @@ impl Parked {
         is_over.then(|| sched.dump())
     }
 }
+
+#[cfg(all(test, not(gmp_loom)))]
+mod tests {
+    use super::*;
+    use crate::g::Ids;
+    use crate::sched::Config;
+
+    /// One goroutine is counted that no walk finds, so every search is in vain.
+    #[test]
+    fn a_search_is_due_once_in_each_rest_after_a_second() {
+        let config = Config { on_deadlock: OnDeadlock::Report, ..Config::default() };
+        let sched = Sched::new((Ids::MAX_RUNTIMES - 2) as u16, config);
+        let mut search = Search::default();
+        assert_eq!(search.round(&sched), NextSearch::Never, "no goroutine lives");
+        sched.live.add_spawned();
+        let rests_since = |since| sched.idle.with(|lists| lists.idle_since = since);
+        let soon = clock::after(Duration::from_secs(3600));
+        rests_since(soon);
+        assert_eq!(search.round(&sched), NextSearch::At(soon + clock::nanos(SLOW_CHECK)));
+        rests_since(0);
+        // The clock begins with the process or before, so the second may not be over yet.
+        while search.round(&sched) != NextSearch::Never {
+            std::thread::yield_now();
+        }
+        assert_eq!(search.searched, Some(0));
+        rests_since(soon);
+        let NextSearch::At(at) = search.round(&sched) else { panic!("a new rest") };
+        assert!(at >= soon + search.pause && search.pause > 0);
+    }
+}

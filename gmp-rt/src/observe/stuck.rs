@@ -228,9 +228,22 @@ mod tests {
         all.iter().for_each(crate::JoinHandle::abort);
     }
 
-    /// Goroutines that await foreign futures have wakers that no join slot can have.
+    /// A walk over goroutines that await foreign futures ends half way: no join slots are left that
+    /// could have so many wakers.
     #[test]
-    fn a_walk_ends_when_the_wakers_cannot_all_be_in_join_slots() {
+    fn wakers_beyond_the_join_slots_that_are_left_end_a_walk() {
+        let (keys, mut sums) = (Keys::default(), Sums::default());
+        let facts = Facts { goid: 1, since: 0, cell: 1, wakers: 1, joiner: None };
+        for cell in 0..3 {
+            sums.add(&keys, &Facts { cell, ..facts });
+        }
+        assert!(sums.may_be_stuck(3) && !sums.may_be_stuck(2));
+        sums.add(&keys, &Facts { wakers: 0, joiner: Some(1), ..facts });
+        assert!(sums.may_be_stuck(2) && !sums.may_be_stuck(1));
+    }
+
+    #[test]
+    fn goroutines_that_await_foreign_futures_are_not_stuck() {
         let runtime = Builder::new().max_procs(1).build().unwrap();
         let sched = runtime.sched().clone();
         let wakers = std::sync::Arc::<crate::prim::fixed::Mutex<Vec<_>>>::default();
