@@ -273,18 +273,61 @@ impl Drop for NoThreads {
     }
 }
 
+/// Runs the test `name` in a child. Returns `false` in the child.
+fn passed_without_threads(name: &str) -> bool {
+    if is_child() {
+        return false;
+    }
+    let output = child_command(name, &[]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    if text.contains("threads are not limited") {
+        not_checked("the OS does not limit the threads here.", "Refused threads are untested.");
+    }
+    true
+}
+
+/// CPU-bound goroutines lose their Ps while the OS refuses the thread that pauses them.
+#[test]
+fn hogs_are_paused_when_the_os_allows_threads_again() {
+    if passed_without_threads("faults::hogs_are_paused_when_the_os_allows_threads_again") {
+        return;
+    }
+    const HOGS: usize = 4;
+    let runtime = runtime(1);
+    // Makes a thread for each hog. They stay for some seconds.
+    let all = Arc::new(std::sync::Barrier::new(HOGS + 2));
+    let meet = |_| {
+        let all = all.clone();
+        runtime.spawn(async move { drop(gmp::blocking(|| all.wait())) })
+    };
+    let met: Vec<_> = (0..HOGS + 2).map(meet).collect();
+    met.into_iter().for_each(|goroutine| gmp::block_on(goroutine).unwrap());
+    if !drop_privileges() {
+        return println!("threads are not limited");
+    }
+    let no_threads = NoThreads::begin();
+    if std::thread::Builder::new().spawn(|| {}).is_ok() {
+        return println!("threads are not limited");
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    let compute = |stop: Arc<AtomicBool>| async move { while !stop.load(Ordering::Relaxed) {} };
+    let hogs: Vec<_> = (0..HOGS).map(|_| runtime.spawn(compute(stop.clone()))).collect();
+    // The last one may keep its P: no other goroutine waits for one.
+    until(|| runtime.handle().stats().cpu_bound_threads >= HOGS - 1);
+    assert_eq!(runtime.handle().stats().paused_threads, 0);
+    drop(no_threads);
+    until(|| runtime.handle().stats().paused_threads >= HOGS - 2);
+    stop.store(true, Ordering::Relaxed);
+    hogs.into_iter().for_each(|hog| gmp::block_on(hog).unwrap());
+    runtime.shutdown(LONG).unwrap();
+}
+
 /// Goroutines block all threads until another goroutine runs, and the OS refuses one more thread
 /// for that one.
 #[test]
 fn a_goroutine_runs_when_the_os_allows_threads_again() {
-    let name = "faults::a_goroutine_runs_when_the_os_allows_threads_again";
-    if !is_child() {
-        let output = child_command(name, &[]).output().unwrap();
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
-        if text.contains("threads are not limited") {
-            not_checked("the OS does not limit the threads here.", "Refused threads are untested.");
-        }
+    if passed_without_threads("faults::a_goroutine_runs_when_the_os_allows_threads_again") {
         return;
     }
     let (tx, refused) = mpsc::channel();
