@@ -1,8 +1,10 @@
 //! Many goroutines that block their thread: only closures of `spawn_blocking` are limited.
 
 use crate::support::{is_child, passed_in_child, runtime, waiting};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Barrier, Mutex, mpsc};
+use gmp::runtime::Event;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Barrier, Condvar, Mutex, mpsc};
+use std::time::Duration;
 
 /// More than the default of `max_blocking_threads`.
 const MANY: usize = 520;
@@ -196,4 +198,87 @@ fn closures_that_hold_all_permits_resolve_names() {
         });
         gmp::block_on(test).unwrap();
     }
+}
+
+/// Goroutines that block their threads until this is opened.
+#[derive(Clone, Default)]
+struct Dam(Arc<(Mutex<bool>, Condvar)>);
+
+impl Dam {
+    fn open(&self) {
+        *self.0.0.lock().unwrap() = true;
+        self.0.1.notify_all();
+    }
+
+    fn block(&self) {
+        let open = self.0.0.lock().unwrap();
+        drop(self.0.1.wait_while(open, |open| !*open).unwrap());
+    }
+
+    /// Spawns `n` goroutines, each second one of which marks its call. Waits until all are blocked.
+    fn hold(&self, runtime: &gmp::Runtime, n: usize) -> Vec<gmp::JoinHandle<()>> {
+        let started = Arc::new(AtomicUsize::new(0));
+        let block = |n: usize| {
+            let (dam, started) = (self.clone(), started.clone());
+            runtime.spawn(async move {
+                started.fetch_add(1, Relaxed);
+                match n % 2 {
+                    0 => gmp::block_in_place(|| dam.block()),
+                    _ => dam.block(),
+                }
+            })
+        };
+        let all = (0..n).map(block).collect();
+        crate::support::until(|| started.load(Relaxed) == n);
+        all
+    }
+}
+
+/// The number of threads is reported once, other goroutines run, and CPU-bound threads are paused.
+#[test]
+fn two_thousand_blocked_threads_are_reported_once_and_change_nothing_else() {
+    let name =
+        "blocking_limit::two_thousand_blocked_threads_are_reported_once_and_change_nothing_else";
+    if !is_child() {
+        assert!(passed_in_child(name));
+        return;
+    }
+    let (tx, events) = mpsc::channel();
+    gmp::runtime::on_event(move |event| tx.send(event.clone()).unwrap()).unwrap();
+    let runtime = runtime(2);
+    let handle = runtime.handle().clone();
+
+    let dam = Dam::default();
+    let few = dam.hold(&runtime, 400);
+    assert!(events.try_recv().is_err(), "512 threads are not many");
+    let many = dam.hold(&runtime, 1600);
+    let threads = handle.metrics().threads;
+    let event = events.recv().unwrap();
+    match event {
+        Event::ThreadRefused { .. } => return println!("gmp: not tested: {event}"),
+        Event::ManyThreads { threads, .. } => assert!(threads > 512, "{threads}"),
+        other => panic!("{other}"),
+    }
+    assert!(threads >= 2000, "{threads}");
+    for n in 0..10 {
+        assert_eq!(gmp::block_on(runtime.spawn(async move { n })).unwrap(), n);
+    }
+    if cfg!(target_os = "linux") {
+        let stop = Arc::new(AtomicBool::new(false));
+        let compute = |stop: Arc<AtomicBool>| async move { while !stop.load(Relaxed) {} };
+        let hogs: Vec<_> = (0..6).map(|_| runtime.spawn(compute(stop.clone()))).collect();
+        // The last two may keep their Ps: no other goroutine waits for one.
+        crate::support::until(|| handle.metrics().paused_threads >= 2);
+        stop.store(true, Relaxed);
+        hogs.into_iter().for_each(|hog| gmp::block_on(hog).unwrap());
+    }
+    dam.open();
+    few.into_iter().chain(many).for_each(|handle| gmp::block_on(handle).unwrap());
+
+    let dam = Dam::default();
+    let again = dam.hold(&runtime, 600);
+    dam.open();
+    again.into_iter().for_each(|handle| gmp::block_on(handle).unwrap());
+    runtime.shutdown(Duration::from_secs(3600)).unwrap();
+    assert!(events.try_recv().is_err(), "reported once");
 }

@@ -9,12 +9,15 @@ use super::support::{
 };
 use gmp::context::Context;
 use gmp::net::UnixStream;
+use gmp::runtime::Event;
 use gmp::{chan, go};
-use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, kill_process, waitpid};
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, WaitOptions, getrlimit, kill_process, setrlimit, waitpid,
+};
 use std::os::fd::AsRawFd;
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant, SystemTime};
 
 const MS: Duration = Duration::from_millis(1);
@@ -293,4 +296,125 @@ fn a_closed_stdout_ends_only_goroutines_that_print() {
     runtime.shutdown(LONG).unwrap();
     // Not by a return: the test harness would fail to print.
     std::process::exit(7);
+}
+
+/// Makes this process that of a user without privileges, whose threads the OS limits. Returns
+/// `false` if that is not possible.
+fn drop_privileges() -> bool {
+    // No other process has this user, so only threads of this one count.
+    let user = 100_000 + std::process::id();
+    // SAFETY: takes no memory. std has no such call.
+    unsafe { libc::getuid() != 0 || libc::setresuid(user, user, user) == 0 }
+}
+
+/// The OS refuses new threads until this is dropped.
+struct NoThreads(Rlimit);
+
+impl NoThreads {
+    fn begin() -> Self {
+        let before = getrlimit(Resource::Nproc);
+        setrlimit(Resource::Nproc, Rlimit { current: Some(0), ..before }).unwrap();
+        Self(before)
+    }
+}
+
+impl Drop for NoThreads {
+    fn drop(&mut self) {
+        setrlimit(Resource::Nproc, self.0).unwrap();
+    }
+}
+
+/// Runs the test `name` in a child. Returns `false` in the child.
+fn passed_without_threads(name: &str) -> bool {
+    if is_child() {
+        return false;
+    }
+    let output = child_command(name, &[]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    if text.contains("threads are not limited") {
+        not_checked("the OS does not limit the threads here.", "Refused threads are untested.");
+    }
+    true
+}
+
+/// CPU-bound goroutines lose their Ps while the OS refuses the thread that pauses them.
+#[test]
+fn hogs_are_paused_when_the_os_allows_threads_again() {
+    if passed_without_threads("faults::hogs_are_paused_when_the_os_allows_threads_again") {
+        return;
+    }
+    const HOGS: usize = 4;
+    let runtime = runtime(1);
+    // Makes a thread for each hog. They stay for some seconds.
+    let all = Arc::new(std::sync::Barrier::new(HOGS + 2));
+    let meet = |_| {
+        let all = all.clone();
+        runtime.spawn(async move { drop(gmp::block_in_place(|| all.wait())) })
+    };
+    let met: Vec<_> = (0..HOGS + 2).map(meet).collect();
+    met.into_iter().for_each(|goroutine| gmp::block_on(goroutine).unwrap());
+    if !drop_privileges() {
+        return println!("threads are not limited");
+    }
+    let no_threads = NoThreads::begin();
+    if std::thread::Builder::new().spawn(|| {}).is_ok() {
+        return println!("threads are not limited");
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    let compute = |stop: Arc<AtomicBool>| async move { while !stop.load(Ordering::Relaxed) {} };
+    let hogs: Vec<_> = (0..HOGS).map(|_| runtime.spawn(compute(stop.clone()))).collect();
+    // The last one may keep its P: no other goroutine waits for one.
+    until(|| runtime.handle().metrics().cpu_bound_threads >= HOGS - 1);
+    assert_eq!(runtime.handle().metrics().paused_threads, 0);
+    drop(no_threads);
+    until(|| runtime.handle().metrics().paused_threads >= HOGS - 2);
+    stop.store(true, Ordering::Relaxed);
+    hogs.into_iter().for_each(|hog| gmp::block_on(hog).unwrap());
+    runtime.shutdown(LONG).unwrap();
+}
+
+/// Goroutines block all threads until another goroutine runs, and the OS refuses one more thread
+/// for that one.
+#[test]
+fn a_goroutine_runs_when_the_os_allows_threads_again() {
+    if passed_without_threads("faults::a_goroutine_runs_when_the_os_allows_threads_again") {
+        return;
+    }
+    let (tx, refused) = mpsc::channel();
+    gmp::runtime::on_event(move |event| match event {
+        Event::ThreadRefused { .. } => tx.send(event.to_string()).unwrap(),
+        other => panic!("{other}"),
+    })
+    .unwrap();
+    let runtime = runtime(1);
+    gmp::block_on(runtime.spawn(async {})).unwrap();
+    if !drop_privileges() {
+        return println!("threads are not limited");
+    }
+    // Each round needs one thread more than there are.
+    for blocked in 1..=3 {
+        let no_threads = NoThreads::begin();
+        if std::thread::Builder::new().spawn(|| {}).is_ok() {
+            return println!("threads are not limited");
+        }
+        let before = runtime.handle().metrics().handoffs;
+        let (txs, rxs): (Vec<_>, Vec<_>) = (0..blocked).map(|_| mpsc::channel()).unzip();
+        let blocks = |rx: mpsc::Receiver<()>| runtime.spawn(async move { rx.recv().unwrap() });
+        let mut all: Vec<_> = rxs.into_iter().map(blocks).collect();
+        all.push(runtime.spawn(async move {
+            txs.iter().for_each(|tx| tx.send(()).unwrap());
+        }));
+        until(|| runtime.handle().metrics().handoffs >= before + blocked);
+        if blocked == 1 {
+            let text = refused.recv().unwrap();
+            assert!(text.contains("thread"), "{text}");
+        }
+        // Nothing happens for longer than sysmon waits before its deep sleep.
+        std::thread::sleep(50 * MS);
+        drop(no_threads);
+        all.into_iter().for_each(|goroutine| gmp::block_on(goroutine).unwrap());
+    }
+    assert!(refused.try_recv().is_err(), "reported once");
+    runtime.shutdown(LONG).unwrap();
 }

@@ -23,9 +23,7 @@ use std::task::{Context, Poll};
 /// the goroutine after its poll. In another task it wakes the waker, and the executor decides when
 /// the task runs again.
 ///
-/// The goroutine goes to the end of its P's queue. It goes to the end of the global queue if its
-/// slice of 10 ms is over, or if it is alone on its P and others wait there. Go's `Gosched` always
-/// uses the global queue.
+/// Go's `Gosched` always uses the queue of all threads.
 ///
 /// # Cancel safety
 ///

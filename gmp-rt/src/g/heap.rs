@@ -358,23 +358,30 @@ pub(crate) fn find(address: usize, goid: GoId) -> Option<GSight> {
 /// A goroutine that is alive during the whole call is visited exactly once. One that starts or ends
 /// meanwhile may be missed.
 pub(crate) fn for_each(mut f: impl FnMut(&GSight)) {
-    let _ = try_for_each(|g| {
-        f(g);
+    let _ = try_for_each_slab(|sights| {
+        sights.iter().for_each(&mut f);
         ControlFlow::Continue(())
     });
 }
 
-/// [`for_each`] until `f` returns `Break`.
-pub(crate) fn try_for_each(mut f: impl FnMut(&GSight) -> ControlFlow<()>) -> ControlFlow<()> {
+/// [`for_each`] slab by slab, until `f` returns `Break`. `f` gets the goroutines of a slab.
+pub(crate) fn try_for_each_slab(
+    mut f: impl FnMut(&[GSight]) -> ControlFlow<()>,
+) -> ControlFlow<()> {
     for class in HEAP.iter() {
         for n in 0.. {
             // One slab at a time, so that a refill never waits for the whole walk. The sights are
             // dropped after the lock: the last reference returns its cell, which takes the lock.
             let Some(sights) = class.sights(n) else { break };
-            sights.iter().try_for_each(&mut f)?;
+            f(&sights)?;
         }
     }
     ControlFlow::Continue(())
+}
+
+/// Returns the number of the runtime of the goroutine whose cell is at `address`, if it is alive.
+pub(crate) fn runtime_at(address: usize) -> Option<u16> {
+    HEAP.iter().find_map(|class| class.sight_at(address)).map(|g| g.runtime())
 }
 
 /// Returns the magazines of the transfer queue to their slabs, and spare pages to the OS. Called

@@ -16,10 +16,14 @@
 //! for milliseconds. So before a report sysmon makes that M leave the netpoller and enter it again,
 //! and then checks everything again.
 //!
+//! A search walks over all goroutines, which takes long if there are many. So sysmon makes it only
+//! after a second without a running goroutine, once, and takes at most a percent of its time for it
+//! ([`DeadlockSearch`]).
+//!
 //! `#[gmp::test]` needs no proof: see [`ParkedCheck`].
 
 use super::event::{self, ALL_ASLEEP, Event};
-use super::stuck::AllStuck;
+use super::stuck::{AllStuck, Keys};
 use crate::sched::config::OnDeadlock;
 use crate::sched::{Sched, registry};
 use crate::sys::own_threads;
@@ -41,9 +45,9 @@ enum Search {
     Deadlock(AllStuck),
 }
 
-/// What sysmon knows of a deadlock.
+/// The result of a check for a deadlock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+enum Verdict {
     /// A goroutine may be woken, or nothing is to be reported.
     Alive,
     /// Another check is necessary.
@@ -52,9 +56,57 @@ pub(crate) enum Verdict {
     Reported,
 }
 
+/// Sysmon's searches for a deadlock. See the [module](self).
+#[derive(Debug, Default)]
+pub(crate) struct DeadlockSearch {
+    /// When the rest of all Ps began that was searched last.
+    searched: Option<u64>,
+    /// The time without a running goroutine before the next search, if it is more than usual.
+    pause: u64,
+    is_reported: bool,
+}
+
+/// When the next search for a deadlock is due, if no goroutine runs before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NextSearch {
+    Never,
+    At(u64),
+}
+
+impl DeadlockSearch {
+    /// The share of its time that sysmon takes for searches, at most: one in this number.
+    const SHARE: u64 = 100;
+
+    /// Searches if that is due, and reports a deadlock if the configuration asks for it. Called
+    /// while no goroutine runs.
+    pub(crate) fn round(&mut self, sched: &Sched) -> NextSearch {
+        if self.is_reported || sched.config.on_deadlock == OnDeadlock::Ignore {
+            return NextSearch::Never;
+        }
+        let since = sched.idle.with(|lists| lists.idle_since);
+        if self.searched == Some(since) || !sched.is_quiet() {
+            return NextSearch::Never;
+        }
+        let at = since + self.pause.max(clock::nanos(SLOW_CHECK));
+        let begin = clock::now();
+        if begin < at {
+            return NextSearch::At(at);
+        }
+        let verdict = sched.checkdead();
+        let end = clock::now();
+        self.pause = Self::SHARE * (end - begin);
+        match verdict {
+            Verdict::Alive => self.searched = Some(since),
+            Verdict::Unsure => return NextSearch::At(since.max(end) + self.pause),
+            Verdict::Reported => self.is_reported = true,
+        }
+        NextSearch::Never
+    }
+}
+
 impl Sched {
     /// Whether no goroutine can run until an external thread or another runtime acts.
-    fn is_quiet(&self) -> bool {
+    pub(super) fn is_quiet(&self) -> bool {
         let asleep =
             self.idle.with(|lists| lists.all_idle() && lists.pool.len() == lists.threads.count);
         let nothing_comes = self.next_timer() == clock::FOREVER && !self.net.has_waiters();
@@ -63,7 +115,8 @@ impl Sched {
 
     /// Looks for a proof for every goroutine, twice.
     fn find_deadlock(&self) -> Search {
-        let look = || self.is_quiet().then(|| self.all_stuck()).flatten();
+        let keys = Keys::default();
+        let look = || self.is_quiet().then(|| self.all_stuck(&keys)).flatten();
         let until = clock::after(SECOND_LOOK);
         let Some(first) = look() else { return Search::None };
         // The waits end when the state changes, because they delay sysmon.
@@ -77,12 +130,8 @@ impl Sched {
         }
     }
 
-    /// Reports a deadlock, if there is one and the configuration asks for it. Sysmon calls it when
-    /// no P has run for a time.
-    pub(crate) fn checkdead(&self) -> Verdict {
-        if self.config.on_deadlock == OnDeadlock::Ignore {
-            return Verdict::Alive;
-        }
+    /// Reports a deadlock, if there is one.
+    fn checkdead(&self) -> Verdict {
         let stuck = match self.find_deadlock() {
             Search::None => return Verdict::Alive,
             Search::Unsure => return Verdict::Unsure,
@@ -102,9 +151,7 @@ impl Sched {
     /// Whether the goroutine of `#[gmp::main]` is stuck, no other runtime has goroutines, and the
     /// process has no other threads.
     fn is_whole_program(&self, stuck: &AllStuck) -> bool {
-        let main = self.main_goroutine();
-        let is_main_stuck = main.is_some_and(|main| stuck.has(main));
-        is_main_stuck
+        stuck.has_main
             && registry::all().iter().all(|other| other.id == self.id || other.live() == 0)
             && self.is_process_alone()
     }
@@ -153,5 +200,35 @@ impl ParkedCheck {
         self.seen = since;
         let is_over = was_seen && since? + clock::nanos(self.after) <= clock::now();
         is_over.then(|| sched.dump())
+    }
+}
+
+#[cfg(all(test, not(gmp_loom)))]
+mod tests {
+    use super::*;
+    use crate::g::Ids;
+    use crate::sched::Config;
+
+    /// One goroutine is counted that no walk finds, so every search is in vain.
+    #[test]
+    fn a_search_is_due_once_in_each_rest_after_a_second() {
+        let config = Config { on_deadlock: OnDeadlock::Report, ..Config::default() };
+        let sched = Sched::new((Ids::MAX_RUNTIMES - 2) as u16, config);
+        let mut search = DeadlockSearch::default();
+        assert_eq!(search.round(&sched), NextSearch::Never, "no goroutine lives");
+        sched.live.add_spawned();
+        let rests_since = |since| sched.idle.with(|lists| lists.idle_since = since);
+        let soon = clock::after(Duration::from_secs(3600));
+        rests_since(soon);
+        assert_eq!(search.round(&sched), NextSearch::At(soon + clock::nanos(SLOW_CHECK)));
+        rests_since(0);
+        // The clock begins with the process or before, so the second may not be over yet.
+        while search.round(&sched) != NextSearch::Never {
+            std::thread::yield_now();
+        }
+        assert_eq!(search.searched, Some(0));
+        rests_since(soon);
+        let NextSearch::At(at) = search.round(&sched) else { panic!("a new rest") };
+        assert!(at >= soon + search.pause && search.pause > 0);
     }
 }

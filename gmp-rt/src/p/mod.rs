@@ -23,6 +23,7 @@ pub(crate) mod loop_flag;
 mod ring;
 #[expect(unsafe_code, reason = "`runnext` holds a raw goroutine, I1 and I2 of the module")]
 pub(crate) mod runq;
+mod seat_id;
 pub(crate) mod service;
 pub(crate) mod status;
 
@@ -31,6 +32,7 @@ mod loom;
 #[cfg(all(test, not(gmp_loom)))]
 mod tests;
 
+pub(crate) use self::seat_id::SeatId;
 pub(crate) use self::status::{PStatus, StatusKey};
 
 use self::blocking_calls::BlockingCalls;
@@ -153,9 +155,11 @@ pub(crate) struct P {
     number: fixed::AtomicUsize,
     /// Its place in the list of handed-off Ps. Used under the lock of the idle lists.
     pub(crate) handed_off_at: fixed::AtomicUsize,
-    /// Whether sysmon has it in its list of handed-off Ps, or will. Used under the lock of the idle
-    /// lists.
-    pub(crate) is_watched: fixed::AtomicBool,
+    /// Whether it is in the list of hand-offs that sysmon has not taken yet. Used under the lock of
+    /// the idle lists.
+    pub(crate) is_noted: fixed::AtomicBool,
+    /// How often it was handed off. Written under the lock of the idle lists.
+    pub(crate) hand_offs: fixed::AtomicU64,
     status: StatusWord,
     pub(crate) calls: BlockingCalls,
     /// A request that the owner makes a service at its next search (slow-path request).
@@ -176,6 +180,8 @@ pub(crate) struct P {
     thread: fixed::AtomicU32,
     /// The number of the M that is the owner, or was it last. A hint for reports.
     m: fixed::AtomicUsize,
+    /// The slot of the owner's thread. See [`crate::sched::pause`].
+    seat: fixed::AtomicU32,
     pub(crate) runq: CachePadded<RunQ>,
     pub(crate) counters: Counters,
     own: own::OwnCell,
@@ -343,6 +349,16 @@ impl P {
         self.m.load(Relaxed) // Relaxed: a hint
     }
 
+    /// Returns how often the P was handed off.
+    pub(crate) fn hand_offs(&self) -> u64 {
+        self.hand_offs.load(Relaxed) // Relaxed: a hint without the lock of the idle lists
+    }
+
+    /// Returns the slot of the owner's thread.
+    pub(crate) fn seat(&self) -> SeatId {
+        SeatId(self.seat.load(Relaxed)) // Relaxed: a hint
+    }
+
     /// Whether an M owns the P.
     pub(crate) fn is_owned(&self) -> bool {
         matches!(self.status(), PStatus::Running | PStatus::HandedOff)
@@ -384,7 +400,8 @@ impl OwnedP {
         let p = Arc::new(P {
             number: fixed::AtomicUsize::new(number),
             handed_off_at: fixed::AtomicUsize::new(0),
-            is_watched: fixed::AtomicBool::new(false),
+            is_noted: fixed::AtomicBool::new(false),
+            hand_offs: fixed::AtomicU64::new(0),
             status: StatusWord::spare(),
             calls: BlockingCalls::default(),
             service_requested: AtomicBool::new(false),
@@ -395,6 +412,7 @@ impl OwnedP {
             long_poll: LongPoll::default(),
             thread: fixed::AtomicU32::new(0),
             m: fixed::AtomicUsize::new(0),
+            seat: fixed::AtomicU32::new(SeatId::NONE.0),
             runq: CachePadded(RunQ::new()),
             counters: Counters::default(),
             own: own::OwnCell(own),
@@ -499,10 +517,11 @@ impl OwnedP {
         self.set_goid(gp.goid());
     }
 
-    /// Records which M owns the P, and on which OS thread.
-    pub(crate) fn set_owner(&self, m: usize, thread: u32) {
+    /// Records which M owns the P, on which OS thread, and the slot of that thread.
+    pub(crate) fn set_owner(&self, m: usize, thread: u32, seat: SeatId) {
         // Relaxed: hints
         self.p.m.store(m, Relaxed);
         self.p.thread.store(thread, Relaxed);
+        self.p.seat.store(seat.0, Relaxed);
     }
 }

@@ -13,6 +13,7 @@ use crate::m::{M, MId};
 use crate::p::{OwnedP, PStatus, StatusKey};
 use crate::prim::{CachePadded, Mutex};
 use crate::sysmon::deep_sleep::{DeepSleep, IdleTime, SysmonState};
+use crate::tuning::{REFUSAL_PAUSE, REFUSAL_PAUSE_MAX};
 use crate::util::clock;
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,6 +48,16 @@ pub(crate) struct IdleLists {
     pub(crate) sysmon: SysmonState,
     /// Whether the Ms must exit.
     pub(crate) stopping: bool,
+    /// Set while the OS refuses threads.
+    refusal: Option<Refusal>,
+}
+
+/// The back-off after the OS has refused a thread.
+#[derive(Clone, Copy, Debug)]
+struct Refusal {
+    /// Until then no thread is started.
+    until: u64,
+    pause: u64,
 }
 
 /// The idle Ps and the sleeping Ms of a runtime. See the [module](self).
@@ -71,6 +82,7 @@ impl Idle {
             handoffs: 0,
             sysmon: SysmonState::Running,
             stopping: false,
+            refusal: None,
         };
         Self {
             word: CachePadded(IdleWord::new()),
@@ -81,7 +93,10 @@ impl Idle {
 
     /// Runs `f` with the lists. It must be short: a wake-up of an M takes this lock.
     pub(crate) fn with<R>(&self, f: impl FnOnce(&mut IdleLists) -> R) -> R {
-        f(&mut self.lists.lock())
+        let mut lists = self.lists.lock();
+        let result = f(&mut lists);
+        self.deep_sleep.assert_set(lists.sysmon);
+        result
     }
 
     /// Puts a P on the idle list. `last_m` is the M that ran it, and `token` that M's spinning
@@ -163,5 +178,25 @@ impl IdleLists {
     /// Whether no P runs.
     pub(crate) fn all_idle(&self) -> bool {
         self.idle.len() == self.quota.active
+    }
+
+    /// Whether a P is idle for which no thread can be had: none sleeps, and the OS has just refused
+    /// one.
+    pub(super) fn is_refused(&self) -> bool {
+        let backs_off = || self.refusal.is_some_and(|refusal| clock::now() < refusal.until);
+        !self.idle.is_empty() && self.pool.is_empty() && backs_off()
+    }
+
+    /// Records that the OS has refused a thread. The back-off doubles with each refusal.
+    pub(super) fn note_refusal(&mut self) {
+        let (least, most) = (clock::nanos(REFUSAL_PAUSE), clock::nanos(REFUSAL_PAUSE_MAX));
+        let pause = self.refusal.map_or(least, |refusal| (2 * refusal.pause).min(most));
+        self.refusal = Some(Refusal { until: clock::now() + pause, pause });
+    }
+
+    /// Records that the OS has started a thread.
+    pub(super) fn note_started(&mut self) {
+        self.refusal = None;
+        self.threads.wakes += 1;
     }
 }

@@ -6,9 +6,14 @@
 
 use crate::prim::fixed::{Condvar, Mutex};
 use crate::tuning::SYSMON_MAX_NAP;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
+
+/// Threads that are checked before a join. Chosen: a check of all, before each join of thousands,
+/// would count against the limit of the caller.
+const LOOKS: usize = 32;
 
 /// The threads that a helper joins. See the [module](self).
 #[derive(Debug, Default)]
@@ -20,17 +25,22 @@ struct Joins {
 #[derive(Debug, Default)]
 struct Unjoined {
     /// The threads for which the helper does not wait yet.
-    rest: Vec<JoinHandle<()>>,
+    rest: VecDeque<JoinHandle<()>>,
     /// The name of the thread for which it waits.
     joining: Option<String>,
 }
 
 impl Unjoined {
-    /// Takes the next thread to join: one that has ended, if there is one.
+    /// Takes the next thread to join: one that has ended, if one of the first [`LOOKS`] has. The
+    /// others go to the end, so that later calls check all in turn.
     fn next(&mut self) -> Option<JoinHandle<()>> {
-        let ended = self.rest.iter().position(JoinHandle::is_finished);
-        let at = ended.or_else(|| self.rest.len().checked_sub(1))?;
-        let handle = self.rest.swap_remove(at);
+        for _ in 0..LOOKS.min(self.rest.len()) {
+            if self.rest.front().is_some_and(JoinHandle::is_finished) {
+                break;
+            }
+            self.rest.rotate_left(1);
+        }
+        let handle = self.rest.pop_front()?;
         self.joining = Some(name(&handle));
         Some(handle)
     }
@@ -82,7 +92,7 @@ pub(super) fn join_until(handles: Vec<JoinHandle<()>>, deadline: Option<Instant>
         return Vec::new();
     }
     let joins = Arc::new(Joins::default());
-    joins.left.lock().rest = handles;
+    joins.left.lock().rest = handles.into();
     let joined = joins.clone();
     let helper = thread::Builder::new().name("gmp-join".to_owned());
     match helper.spawn(move || joined.run()) {
@@ -95,7 +105,7 @@ pub(super) fn join_until(handles: Vec<JoinHandle<()>>, deadline: Option<Instant>
         }
         Err(_) => {
             let handles = std::mem::take(&mut joins.left.lock().rest);
-            wait_finished(&handles, deadline)
+            wait_finished(&Vec::from(handles), deadline)
         }
     }
 }

@@ -52,6 +52,25 @@ fn the_limit_names_the_threads_that_stay() {
     drop((in_main, in_local));
 }
 
+/// A thread that stays does not delay the joins of those that have ended.
+#[test]
+fn threads_that_have_ended_are_joined_first() {
+    let (ends, waits) = channel::<()>();
+    let stays = start("stays", move || assert!(waits.recv().is_err()));
+    let ended: Vec<_> = (0..40).map(|_| start("ended", || {})).collect();
+    while !ended.iter().all(JoinHandle::is_finished) {
+        thread::yield_now();
+    }
+    let mut left = Unjoined { rest: [stays].into_iter().chain(ended).collect(), joining: None };
+    for _ in 0..40 {
+        left.next().unwrap().join().unwrap();
+        assert_eq!(left.joining.as_deref(), Some("ended"));
+    }
+    drop(ends);
+    left.next().unwrap().join().unwrap();
+    assert!(left.next().is_none());
+}
+
 /// The destructor of a thread-local runs after the main function.
 #[test]
 fn destructors_of_thread_locals_count() {

@@ -10,19 +10,22 @@
 //! | O1 | Release add to "finished" (here and in [`Counter`](crate::p::Counter)) | Acquire loads in [`Sched::live`](super::Sched::live), "finished" of all before "spawned" of any | for each goroutine seen finished, that it was spawned: the difference is never too small |
 
 use crate::prim::AtomicU64;
-use crate::prim::Ordering::{Acquire, Release};
+use crate::prim::Ordering::{Acquire, Relaxed, Release};
 
 /// Goroutines spawned and finished by threads without a P.
 #[derive(Debug)]
 pub(crate) struct Live {
     spawned: AtomicU64,
     finished: AtomicU64,
+    /// The number of spawned goroutines before the last walk of a closing runtime.
+    reaped: AtomicU64,
 }
 
 impl Live {
     /// Creates counters at zero.
     pub(crate) fn new() -> Self {
-        Self { spawned: AtomicU64::new(0), finished: AtomicU64::new(0) }
+        let (spawned, finished, reaped) = Default::default();
+        Self { spawned, finished, reaped }
     }
 
     /// Counts a spawned goroutine.
@@ -43,5 +46,12 @@ impl Live {
     /// Returns the number of finished goroutines.
     pub(crate) fn finished(&self) -> u64 {
         self.finished.load(Acquire) // O1
+    }
+
+    /// Makes the caller walk over the `spawned` goroutines that it can see. Returns `false` if
+    /// another thread has seen as many, and walks over them or has done so.
+    pub(super) fn claim_reap(&self, spawned: u64) -> bool {
+        // Relaxed: the counts, which were read with Acquire, show the goroutines.
+        self.reaped.fetch_max(spawned, Relaxed) < spawned
     }
 }

@@ -186,8 +186,7 @@ impl Local {
         let now = clock::now();
         p.own().stamp.set(now);
         p.own().service.forget_time();
-        p.set_owner(self.m.id, self.m.thread);
-        pause::own();
+        p.set_owner(self.m.id, self.m.thread, pause::own());
         let before = self.p.put(p);
         debug_assert!(before.is_none(), "an M with two Ps");
         // Before the first poll, which may block: sysmon has to notice that.

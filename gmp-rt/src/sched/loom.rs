@@ -58,6 +58,11 @@
 //! | `reactivate_p` loses the P that it replaces | `hand_off_vs_end_of_poll` |
 //! | sysmon sleeps deeply while a P runs | `sysmon_sleep_vs_first_p` |
 //! | sysmon sleeps deeply while a P runs | `sysmon_sleeps_on_vs_first_p` |
+//! | sysmon sleeps deeply while work is queued | `sysmon_sleep_vs_refused_thread` |
+//! | `rouse_sysmon` sets the alarm after it has released the lock | `sysmon_sleep_vs_first_p` |
+//! | `rouse_sysmon` sets the alarm after it has released the lock | `sysmon_sleeps_on_vs_first_p` |
+//! | `take_back` does not call sysmon | `sysmon_sleep_vs_refused_thread` |
+//! | `take_back` does not call sysmon | `sysmon_sleep_vs_two_refused_submitters` |
 //!
 //! These change nothing that a program can see. `retire_p` without its `wakep`, or with the `wakep`
 //! first: the M checks all queues in `sleep_in_pool` right after. `IdleWord::add_idle` in two
@@ -65,12 +70,16 @@
 //! `live`: an M that is still in the pool takes the late goroutine. `cancel_sysmon_wake` without
 //! its check of `all_idle`: the M that takes the P schedules sysmon's wake-up again in `acquire_p`.
 //!
-//! No model finds a missing barrier in `handoffp`: here the lock of the idle lists, which it has
-//! just released, has a fence.
+//! No model finds a missing barrier in `handoffp`, or a missing fence in `sleep_deep`: here the lock
+//! of the idle lists, which each of them has taken just before, has a fence.
 //!
 //! No model finds these either: `startm` gives up its token without a check of the queues, and
 //! `cancel_sysmon_wake` clears the alarm without a change of the state. They need more preemptions
 //! than the time for a model allows.
+//!
+//! The models have no time, and here sysmon sleeps without an alarm. That the alarm is set as the
+//! state says is asserted at each release of the lists' lock
+//! ([`Lull::assert_set`](crate::sysmon::deep_sleep::Lull::assert_set)).
 
 use super::local;
 use super::run::m_main;
@@ -563,13 +572,66 @@ fn start_sysmon(runtime: &Runtime, running: Event, awake: Event) -> thread::Join
     spawn(move || {
         let mut sysmon = Sysmon::new(sched);
         loop {
-            let _slept = sysmon.sleep_deep();
+            let _slept = sysmon.sleep_deep(clock::FOREVER);
             if running.is_set() {
                 return awake.set();
             }
             thread::yield_now();
         }
     })
+}
+
+/// Starts sysmon as [`start_sysmon`] does. It returns when it is awake while `n` goroutines are
+/// queued.
+fn start_sysmon_for_queued(runtime: &Runtime, n: usize) -> thread::JoinHandle<()> {
+    let sched = runtime.sched.clone();
+    spawn(move || {
+        let mut sysmon = Sysmon::new(sched.clone());
+        loop {
+            let _slept = sysmon.sleep_deep(clock::FOREVER);
+            if sched.inbox.len() == n {
+                return;
+            }
+            thread::yield_now();
+        }
+    })
+}
+
+/// The OS refuses the thread for a goroutine, while sysmon goes to deep sleep. Sysmon stays awake
+/// and can try again: the goroutine runs when a thread can be had.
+#[test]
+fn loom_sysmon_sleep_vs_refused_thread() {
+    model(3, || {
+        let mut runtime = Runtime::new(1);
+        explore();
+        let sysmon = start_sysmon_for_queued(&runtime, 1);
+        let main = runtime.go(async {});
+        sysmon.join().unwrap();
+        stop_exploring();
+        runtime.start_m();
+        block_on(main).unwrap();
+        runtime.end();
+    });
+}
+
+/// The same with two submitters, one of which relies on the spinning token of the other.
+#[test]
+fn loom_sysmon_sleep_vs_two_refused_submitters() {
+    model(2, || {
+        let mut runtime = Runtime::new(1);
+        explore();
+        let sysmon = start_sysmon_for_queued(&runtime, 2);
+        let sched = runtime.sched.clone();
+        let other = spawn(move || sched.spawn_outside(async {}, origin()));
+        let main = runtime.go(async {});
+        sysmon.join().unwrap();
+        stop_exploring();
+        let other = other.join().unwrap();
+        runtime.start_m();
+        block_on(main).unwrap();
+        block_on(other).unwrap();
+        runtime.end();
+    });
 }
 
 /// A goroutine that blocks its thread starts to run, while sysmon goes to deep sleep.

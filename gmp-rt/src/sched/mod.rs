@@ -172,8 +172,13 @@ impl Sched {
     /// [`live`](Self::live) for a thread that holds the lock of the idle lists.
     pub(super) fn live_of(&self, lists: &IdleLists) -> u64 {
         let finished = self.live.finished() + lists.ps.finished();
-        let spawned = self.live.spawned() + lists.ps.spawned();
-        spawned - finished
+        self.spawned_of(lists) - finished
+    }
+
+    /// Returns the number of goroutines that were ever spawned, for a thread that holds the lock of
+    /// the idle lists. The caller can see them all.
+    pub(super) fn spawned_of(&self, lists: &IdleLists) -> u64 {
+        self.live.spawned() + lists.ps.spawned()
     }
 }
 

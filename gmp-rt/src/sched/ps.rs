@@ -195,29 +195,30 @@ impl PTable {
 
     /// Adds a P that was handed off.
     pub(super) fn add_handed_off(&mut self, p: Arc<P>) {
-        // Relaxed: all of this is used under the lock.
+        // Relaxed: all of this is used under the lock, except for the count, which is a hint then.
         p.handed_off_at.store(self.handed_off.len(), Relaxed);
-        if !p.is_watched.load(Relaxed) {
-            p.is_watched.store(true, Relaxed);
+        p.hand_offs.store(p.hand_offs() + 1, Relaxed);
+        if !p.is_noted.load(Relaxed) {
+            p.is_noted.store(true, Relaxed);
             self.hand_offs.push(p.clone());
         }
         self.handed_off.push(p);
     }
 
-    /// Takes the Ps that were handed off since the last call, for sysmon. Each is returned once
-    /// until [`forget_hand_off`](Self::forget_hand_off). Some may be active or spare again.
-    pub(crate) fn take_hand_offs(&mut self) -> Vec<Arc<P>> {
-        std::mem::take(&mut self.hand_offs)
+    /// Takes the Ps that were handed off since the last call, for sysmon, each once and with the
+    /// count of its hand-offs. Some may be active or spare again.
+    pub(crate) fn take_hand_offs(&mut self) -> Vec<(Arc<P>, u64)> {
+        let take = |p: Arc<P>| {
+            p.is_noted.store(false, Relaxed); // Relaxed: used under the lock
+            let hand_offs = p.hand_offs();
+            (p, hand_offs)
+        };
+        self.hand_offs.drain(..).map(take).collect()
     }
 
-    /// Notes that sysmon forgets `p`, so that it gets `p` again after the next hand-off. Returns
-    /// `false` if `p` is handed off: sysmon keeps it then.
-    pub(crate) fn forget_hand_off(&mut self, p: &P) -> bool {
-        let is_forgotten = p.status() != PStatus::HandedOff;
-        if is_forgotten {
-            p.is_watched.store(false, Relaxed); // Relaxed: used under the lock
-        }
-        is_forgotten
+    /// Returns how many Ps are handed off.
+    pub(crate) fn handed_off_len(&self) -> usize {
+        self.handed_off.len()
     }
 
     /// Removes a P that was handed off and is not any more.

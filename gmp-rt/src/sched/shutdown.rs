@@ -4,14 +4,19 @@
 //!    "cancelled".
 //! 2. *Reap*: abort every goroutine of the runtime. Parked goroutines become runnable, and the Ms
 //!    drop them. A goroutine inside a poll is dropped when the poll returns. Before an M sleeps it
-//!    makes a SeqCst fence and reaps again if the runtime closes. So either this M or `close`,
-//!    which has the same fence, sees a goroutine that was spawned or ended as the runtime closed.
+//!    makes a SeqCst fence and reaps again if the runtime closes and goroutines were spawned since
+//!    the last walk began. So either this M or `close`, which has the same fence, sees a goroutine
+//!    that was spawned or ended as the runtime closed. Without that condition, thousands of
+//!    threads that return would each walk over all goroutines of the process.
 //!    An external thread that spawns has that fence too, and aborts the goroutine itself. An M that
 //!    spawns has no fence, and may not sleep while the goroutine yields all the time. So sysmon
 //!    reaps again ([`LateReaps`]).
 //! 3. *Stop*: the thread that ends the last goroutine makes all Ms exit. Sysmon exits after them,
 //!    because the destructor of an output may still wait for a timer.
 //! 4. The [guest](super::guest) of the runtime, if there is one, ends after the Ms.
+//!
+//! A goroutine is counted as spawned after a walk can see it. So a walk sees all goroutines that
+//! were counted before it.
 //!
 //! No thread has to wait for that. [`Sched::shutdown`] waits up to a limit, also for the ends of
 //! the threads. Goroutines that are left then are inside a poll that has not returned. Their
@@ -110,6 +115,29 @@ impl Sched {
     ///
     /// An M that has no P calls this [outside](super::local::Local::outside).
     pub(super) fn reap(&self) {
+        self.claim_reap();
+        self.reap_claimed();
+    }
+
+    /// Reaps if goroutines live and some were spawned since the last walk began. Returns whether it
+    /// has walked.
+    pub(super) fn reap_spawned(&self) -> bool {
+        let walks = self.live() > 0 && self.claim_reap();
+        match walks {
+            true => self.reap_claimed(),
+            false => self.after_complete(),
+        }
+        walks
+    }
+
+    /// Makes the caller walk over all goroutines that are counted as spawned. Returns `false` if
+    /// another thread has seen as many, and walks over them or has done so.
+    fn claim_reap(&self) -> bool {
+        let spawned = self.idle.with(|lists| self.spawned_of(lists));
+        self.live.claim_reap(spawned)
+    }
+
+    fn reap_claimed(&self) {
         heap::for_each(|g| {
             if g.runtime() == self.id {
                 g.abort();

@@ -5,14 +5,52 @@ use crate::api::runtime::Builder;
 use crate::g::cell::Newborn;
 use crate::g::origin::Origin;
 use crate::g::{Birth, Ids};
-use crate::sched::goid;
 use crate::sched::submit::GmpSchedule;
+use crate::sched::{Config, goid, registry};
 use std::panic::Location;
 use std::pin::pin;
 use std::sync::mpsc;
 use std::task::{Context, Wake, Waker};
 
 const LONG: Duration = Duration::from_secs(3600);
+
+/// Spawns a goroutine as an M does that has not seen that the runtime closes. No thread is woken
+/// for it.
+fn spawn_late(
+    sched: &Sched,
+    future: impl Future<Output = ()> + Send + 'static,
+) -> crate::JoinHandle<()> {
+    let ids = Ids::new(goid::single(), sched.id);
+    let birth = Birth { ids, parent: 0, origin: Origin::site_only(Location::caller()) };
+    let Newborn { gp, handle } = cell::spawn::<_, GmpSchedule>(future, birth);
+    sched.live.add_spawned();
+    sched.inbox.put(gp);
+    handle
+}
+
+/// Thousands of threads may return while a runtime closes. Here there is none, so nothing ends.
+#[test]
+fn an_m_walks_over_all_goroutines_only_after_a_spawn() {
+    let config = Config { thread_limit: 0, ..Config::default() };
+    let sched = registry::register(|id| Sched::new(id, config)).unwrap();
+    *sched.threads.refusal_reported.lock() = true;
+    let spawn = || {
+        let site = Origin::site_only(Location::caller());
+        sched.spawn_outside(std::future::pending::<()>(), site)
+    };
+    let first = spawn();
+    sched.close();
+    assert!(!sched.reap_spawned(), "`close` has walked");
+    let late = spawn_late(&sched, std::future::pending());
+    assert!(sched.reap_spawned(), "a goroutine was spawned");
+    assert!(!sched.reap_spawned(), "none was spawned since");
+    sched.idle.with(|lists| lists.stopping = true);
+    sched.cancel_queued();
+    assert!(crate::block_on(late).unwrap_err().is_cancelled());
+    assert!(crate::block_on(first).unwrap_err().is_cancelled());
+    drop(spawn());
+    assert!(!sched.reap_spawned(), "no goroutine lives");
+}
 
 /// `close` misses a goroutine that an M spawns at the same time. Sysmon aborts it. No M does: one
 /// is stuck, and the other one runs the goroutine and never sleeps.
@@ -30,18 +68,11 @@ fn sysmon_reaps_a_goroutine_that_close_missed() {
     // Another goroutine makes the second M start, which then sleeps.
     crate::block_on(runtime.spawn(async {})).unwrap();
     sched.close();
-    // As a spawn that has not seen that the runtime closes.
-    let ids = Ids::new(goid::single(), sched.id);
-    let birth = Birth { ids, parent: 0, origin: Origin::site_only(Location::caller()) };
-    let yields = async {
+    let handle = spawn_late(&sched, async {
         loop {
             crate::yield_now().await;
         }
-    };
-    let Newborn { gp, handle } = cell::spawn::<_, GmpSchedule>(yields, birth);
-    let handle: crate::JoinHandle<()> = handle;
-    sched.live.add_spawned();
-    sched.inbox.put(gp);
+    });
     sched.wakep();
     assert!(crate::block_on(handle).unwrap_err().is_cancelled());
     drop(release);

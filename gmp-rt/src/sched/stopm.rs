@@ -112,7 +112,7 @@ impl Worker<'_> {
             // After the fence: either this M sees `closing`, or `close` sees everything that this M
             // did.
             if sched.is_closing() {
-                local.outside(|| sched.reap());
+                local.outside(|| sched.reap_spawned());
             }
             let next = sched.next_timer();
             let nothing = next > clock::now() && !self.any_work() && self.ready.is_empty();

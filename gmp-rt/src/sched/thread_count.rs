@@ -10,7 +10,7 @@ pub(crate) struct ThreadCount {
     /// Idle Ps that were given to a thread that was woken or started for it.
     pub(crate) wakes: u64,
     /// The number of the next M.
-    next: MId,
+    pub(super) next: MId,
 }
 
 impl Default for ThreadCount {

@@ -3,6 +3,7 @@
 use super::Sched;
 use super::forked;
 use super::guest::in_context;
+use super::idle::IdleLists;
 use super::join_threads;
 use super::run::m_main;
 use crate::limits::MANY_THREADS;
@@ -126,10 +127,11 @@ impl Sched {
             }
         });
         if started.is_ok() {
-            self.idle.with(|lists| lists.threads.wakes += 1);
+            self.idle.with(IdleLists::note_started);
         }
         started.map_err(|error| {
             let grant = slot.lock().take();
+            self.idle.with(IdleLists::note_refusal);
             self.uncount_thread();
             (grant.expect("no thread has taken it"), error)
         })

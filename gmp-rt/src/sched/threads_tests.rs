@@ -72,6 +72,31 @@ fn a_refused_thread_gives_its_p_back() {
     assert_eq!(sched.idle.with(|lists| lists.threads.count), 0);
 }
 
+/// While the OS refuses threads, it is asked again only after a back-off.
+#[test]
+fn a_refused_thread_is_not_retried_at_once() {
+    let config = Config { stack_size: Some(NO_THREAD), ..Config::default() };
+    let sched = Sched::new(RUNTIME, config);
+    let start = || sched.startm(sched.idle.word.spin_unconditionally());
+    let attempts = || sched.idle.with(|lists| lists.threads.next);
+    loop {
+        assert_eq!(start(), crate::sched::wake::Started::Refused);
+        let before = attempts();
+        assert_eq!(start(), crate::sched::wake::Started::Refused);
+        assert_eq!(sched.idle.word.counts(), (1, 0), "idle Ps and spinning Ms");
+        // The back-off may be over already, if this thread has lost its CPU.
+        if sched.idle.with(|lists| lists.is_refused()) {
+            assert_eq!(attempts(), before);
+            break;
+        }
+    }
+    let before = attempts();
+    while attempts() == before {
+        assert_eq!(start(), crate::sched::wake::Started::Refused);
+        std::thread::yield_now();
+    }
+}
+
 /// Five goroutines block their threads, but only three threads can be had. All goroutines end.
 #[test]
 fn blocked_goroutines_beyond_the_thread_limit_run_later() {

@@ -1,8 +1,9 @@
 //! Waking a thread for a P (Go: `wakep` and `startm`).
 
 use super::Sched;
-use crate::m::Grant;
+use super::idle::IdleLists;
 use crate::m::idle_word::{Recheck, Spinning};
+use crate::m::{Grant, M, MId};
 use crate::observe::event::{self, Event};
 use std::sync::Arc;
 
@@ -14,6 +15,20 @@ pub(crate) enum Started {
     Enough,
     /// A P is idle, but no thread is available.
     Refused,
+}
+
+/// What [`Sched::startm`] does for work.
+enum Start {
+    /// Nothing, because no P is idle.
+    NoP(Spinning),
+    /// Nothing, because the OS has just refused a thread.
+    BacksOff,
+    /// It wakes this M.
+    Wake(Arc<M>, Grant),
+    /// It starts a thread, which is counted already.
+    Thread(MId, Grant),
+    /// It gives the P back, because there are too many threads.
+    TooMany(Grant),
 }
 
 impl Sched {
@@ -41,37 +56,31 @@ impl Sched {
             self.idle.word.drop_token(Some(token));
             return Started::Enough;
         }
-        let taken = self.idle.with(|lists| {
-            let (p, m) = self.idle.take_p_and_m(lists)?;
-            lists.threads.wakes += u64::from(m.is_some());
-            let new =
-                if m.is_none() { lists.reserve_thread(self.config.thread_limit) } else { None };
-            Some((p, m, new))
-        });
-        let Some((p, m, new)) = taken else {
-            // All Ps are taken by now. A submitter may have relied on the spinning token meanwhile.
-            if self.idle.word.stop_spinning(token) == Recheck::AsLast && self.any_work() {
-                self.wakep();
+        let (grant, why) = match self.idle.with(|lists| self.choose_start(lists, token)) {
+            Start::NoP(token) => {
+                // All Ps are taken by now. A submitter may have relied on the spinning token
+                // meanwhile.
+                if self.idle.word.stop_spinning(token) == Recheck::AsLast && self.any_work() {
+                    self.wakep();
+                }
+                return Started::Enough;
             }
-            return Started::Enough;
-        };
-        let grant = Grant { p, token };
-        let (grant, why) = match (m, new) {
-            (Some(m), _) => {
+            Start::BacksOff => return Started::Refused,
+            Start::Wake(m, grant) => {
                 m.grant(grant);
                 // While the M wakes up, which takes longer. Otherwise the M does it before its
                 // first poll.
                 self.schedule_sysmon_wake();
                 return Started::Enough;
             }
-            (None, Some(id)) => match self.start_thread(id, grant) {
+            Start::Thread(id, grant) => match self.start_thread(id, grant) {
                 Ok(()) => {
                     self.report_many_threads();
                     return Started::Enough;
                 }
                 Err((grant, error)) => (grant, error.to_string()),
             },
-            (None, None) => {
+            Start::TooMany(grant) => {
                 let why = format!("the limit of {} threads is reached", self.config.thread_limit);
                 (grant, why)
             }
@@ -80,8 +89,29 @@ impl Sched {
         Started::Refused
     }
 
-    /// Takes back a grant for which there is no thread. The other Ms continue, and the next push
-    /// tries again.
+    /// Decides what [`startm`](Self::startm) does.
+    fn choose_start(&self, lists: &mut IdleLists, token: Spinning) -> Start {
+        if lists.is_refused() {
+            // Under the lock: see `take_back`.
+            self.idle.word.drop_token(Some(token));
+            self.wake_sysmon_from(lists);
+            return Start::BacksOff;
+        }
+        match self.idle.take_p_and_m(lists) {
+            None => Start::NoP(token),
+            Some((p, Some(m))) => {
+                lists.threads.wakes += 1;
+                Start::Wake(m, Grant { p, token })
+            }
+            Some((p, None)) => match lists.reserve_thread(self.config.thread_limit) {
+                Some(id) => Start::Thread(id, Grant { p, token }),
+                None => Start::TooMany(Grant { p, token }),
+            },
+        }
+    }
+
+    /// Takes back a grant for which there is no thread. The other Ms continue. Each push tries
+    /// again, and so does each round of sysmon while work is queued.
     fn refuse(self: &Arc<Self>, grant: Grant, why: &str) {
         if self.take_back(grant) {
             return;
@@ -93,10 +123,16 @@ impl Sched {
 
     /// Puts the P of an unused grant back on the idle list. Returns `true` if the runtime stops,
     /// which is then the cause. An M may have gone to sleep meanwhile, relying on the grant's
-    /// spinning token.
+    /// spinning token. If none has, only sysmon is left to try again, also for work that was queued
+    /// meanwhile.
     pub(crate) fn take_back(self: &Arc<Self>, grant: Grant) -> bool {
         let (asleep, stopping) = self.idle.with(|lists| {
             self.idle.put_p(lists, grant.p, None, Some(grant.token));
+            if lists.pool.is_empty() {
+                // Together with the end of the spinning token: a submitter that relied on the token
+                // has published its work before sysmon's next check.
+                self.wake_sysmon_from(lists);
+            }
             (!lists.pool.is_empty(), lists.stopping)
         });
         self.idle.word.fence_before_recheck();

@@ -4,20 +4,26 @@ use super::Sched;
 use super::idle::IdleLists;
 
 impl Sched {
-    /// Puts sysmon to sleep until a P runs. Returns `false` at once if a P runs, the runtime stops,
-    /// or `may` returns `false`. Called by sysmon.
-    pub(crate) fn sysmon_deep_sleep(&self, may: impl FnOnce(&IdleLists) -> bool) -> bool {
+    /// Puts sysmon to sleep until a P runs, or until the time `until`. Returns `false` at once if a
+    /// P runs, the runtime stops, or `may` returns `false`. Called by sysmon.
+    ///
+    /// The sleep may last longer than until that time if a P runs before.
+    pub(crate) fn sysmon_deep_sleep(
+        &self,
+        until: u64,
+        may: impl FnOnce(&IdleLists) -> bool,
+    ) -> bool {
         let deep_sleep = &self.idle.deep_sleep;
         deep_sleep.prepare();
         let sleeps = self.idle.with(|lists| {
             let sleeps = lists.all_idle() && !lists.stopping && may(lists);
             if sleeps {
-                deep_sleep.begin(&mut lists.sysmon);
+                deep_sleep.begin(&mut lists.sysmon, until);
             }
             sleeps
         });
-        while sleeps && !self.idle.with(|lists| deep_sleep.has_ended(&mut lists.sysmon)) {
-            deep_sleep.wait();
+        while sleeps && !self.idle.with(|lists| deep_sleep.has_ended(&mut lists.sysmon, until)) {
+            deep_sleep.wait(until);
         }
         sleeps
     }
@@ -43,7 +49,12 @@ impl Sched {
     /// stops.
     #[cold]
     pub(super) fn wake_sysmon(&self) {
-        self.idle.with(|lists| self.idle.deep_sleep.wake_now(&mut lists.sysmon));
+        self.idle.with(|lists| self.wake_sysmon_from(lists));
+    }
+
+    /// [`wake_sysmon`](Self::wake_sysmon) with the lists locked.
+    pub(super) fn wake_sysmon_from(&self, lists: &mut IdleLists) {
+        self.idle.deep_sleep.wake_now(&mut lists.sysmon);
     }
 
     /// Cancels sysmon's scheduled wake-up, if all Ps are idle again and `served`: Ms wait for the

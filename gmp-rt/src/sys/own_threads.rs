@@ -5,8 +5,10 @@
 
 use super::thread_state;
 use crate::prim::fixed::Mutex;
+use std::collections::BTreeSet;
 
-static OWN: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+/// A set, because there may be thousands, which end at the same time.
+static OWN: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
 /// The calling thread is one of gmp's until this is dropped.
 #[derive(Debug)]
@@ -16,17 +18,14 @@ impl OwnThread {
     /// Registers the calling thread.
     pub(crate) fn enter() -> Self {
         let thread = thread_state::this_thread();
-        OWN.lock().push(thread);
+        OWN.lock().insert(thread);
         Self(thread)
     }
 }
 
 impl Drop for OwnThread {
     fn drop(&mut self) {
-        let mut own = OWN.lock();
-        if let Some(at) = own.iter().position(|thread| *thread == self.0) {
-            own.swap_remove(at);
-        }
+        OWN.lock().remove(&self.0);
     }
 }
 

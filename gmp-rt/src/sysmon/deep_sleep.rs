@@ -14,9 +14,26 @@
 //! later alarm is also cheaper: in a virtual machine it is expensive to program the next wake-up of
 //! the CPU.
 //!
+//! Sysmon itself sets the alarm if it has something to do later, while goroutines still rest: to
+//! search for a deadlock. A P that runs meanwhile replaces that setting, and if all Ps are idle
+//! again at once, cancels it: then a timer is pending, which is no deadlock.
+//!
+//! The alarm is set and cleared under the lists' lock, together with the change of the state. If a
+//! thread set it after the release of the lock, it could lose its CPU in between: an M that sees
+//! the state begins a poll that blocks, and no alarm is set. Or the late setting could replace a
+//! more urgent one. The models have no time, so no deadlock shows that. Instead each release of the lock
+//! asserts there that the alarm is set as the state says ([`DeepSleep::assert_set`]).
+//!
 //! If the system has no such alarm, sysmon sleeps on its note. Every wake-up then takes
 //! [`SYSMON_WAKE_SOON`].
 
+#[cfg(not(gmp_loom))]
+mod setting;
+#[cfg(gmp_loom)]
+#[path = "deep_sleep/setting_loom.rs"]
+mod setting;
+
+use self::setting::Setting;
 use crate::m::note::Note;
 use crate::prim::AtomicBool;
 use crate::prim::Ordering::Relaxed;
@@ -84,11 +101,17 @@ pub(crate) struct DeepSleep {
     note: OnceLock<Note>,
     /// [`SysmonState::may_be_late`] of the state. Written under its lock.
     is_late: AtomicBool,
+    setting: Setting,
 }
 
 impl DeepSleep {
     pub(crate) fn new() -> Self {
-        Self { alarm: TimerFd::new(), note: OnceLock::new(), is_late: AtomicBool::new(false) }
+        Self {
+            alarm: TimerFd::new(),
+            note: OnceLock::new(),
+            is_late: AtomicBool::new(false),
+            setting: Setting::default(),
+        }
     }
 
     /// Prepares the deep sleep. Called by sysmon.
@@ -98,17 +121,26 @@ impl DeepSleep {
         }
     }
 
-    /// Begins the deep sleep. Called by sysmon.
-    pub(crate) fn begin(&self, state: &mut SysmonState) {
+    /// Begins the deep sleep, until the time `until` at the latest unless a P runs before. Called by
+    /// sysmon. Without an alarm [`wait`](Self::wait) ends then by itself.
+    pub(crate) fn begin(&self, state: &mut SysmonState, until: u64) {
+        if let Some(alarm) = self.alarm.as_ref().filter(|_| until != clock::FOREVER) {
+            alarm.set(Duration::from_nanos(until.saturating_sub(clock::now())));
+        }
         self.set(state, SysmonState::DeepSleep);
     }
 
-    /// Sleeps until woken. May return without cause.
-    pub(crate) fn wait(&self) {
+    /// Sleeps until woken, or until the time `until` for which the alarm was set. May return
+    /// without cause.
+    pub(crate) fn wait(&self, until: u64) {
         match (&self.alarm, self.note.get()) {
             (Some(alarm), _) => alarm.wait(),
             (None, Some(note)) => {
-                note.sleep();
+                if until == clock::FOREVER {
+                    note.sleep();
+                } else {
+                    let _ = note.sleep_until(until);
+                }
                 std::thread::sleep(SYSMON_WAKE_SOON);
             }
             (None, None) => {}
@@ -116,8 +148,8 @@ impl DeepSleep {
     }
 
     /// Whether the deep sleep is over. If so, marks sysmon as running.
-    pub(crate) fn has_ended(&self, state: &mut SysmonState) -> bool {
-        let woken = *state != SysmonState::DeepSleep;
+    pub(crate) fn has_ended(&self, state: &mut SysmonState, until: u64) -> bool {
+        let woken = *state != SysmonState::DeepSleep || clock::now() >= until;
         if woken {
             self.set(state, SysmonState::Running);
         }
@@ -163,6 +195,7 @@ impl DeepSleep {
     pub(crate) fn cancel_wake(&self, state: &mut SysmonState) {
         if *state == SysmonState::WakeCancellable {
             self.set(state, SysmonState::DeepSleep);
+            self.setting.set(None);
             if let Some(alarm) = &self.alarm {
                 alarm.clear();
             }
@@ -176,10 +209,25 @@ impl DeepSleep {
     }
 
     fn wake_after(&self, time: Duration) {
+        self.setting.set(Some(time));
         match (&self.alarm, self.note.get()) {
             (Some(alarm), _) => alarm.set(time),
             (None, Some(note)) => note.wake(),
             (None, None) => {}
+        }
+    }
+
+    /// Asserts in the models that sysmon wakes as early as `state` says. Called at each release of
+    /// the lists' lock.
+    #[inline]
+    pub(crate) fn assert_set(&self, state: SysmonState) {
+        match state {
+            SysmonState::Running => self.setting.set(None),
+            SysmonState::DeepSleep => {}
+            SysmonState::WakeCancellable | SysmonState::WakeScheduled => {
+                self.setting.assert_within(SYSMON_WAKE_LATE);
+            }
+            SysmonState::WakeSoon => self.setting.assert_within(SYSMON_WAKE_SOON),
         }
     }
 }

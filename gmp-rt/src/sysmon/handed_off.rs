@@ -6,9 +6,11 @@
 //! that they compute later ([`Away`]). Sysmon also reports a stall that was too short for a report
 //! at the hand-off.
 //!
-//! There may be thousands of such threads, so most rounds of sysmon do not visit them. A hand-off
-//! puts its P into a list ([`PTable::take_hand_offs`]), from which sysmon takes it. Sysmon then
-//! visits its handed-off Ps every [`VISIT`].
+//! There may be thousands of such threads, so a round of sysmon does not visit them all. A hand-off
+//! puts its P into a list ([`PTable::take_hand_offs`]), from which sysmon takes it. Hogs are visited
+//! every [`VISIT`]. A thread that stays blocked is visited ever less often, at last once per second,
+//! and a heap knows which one is next. A P is counted at each hand-off: what sysmon knows of an
+//! earlier one is dropped at its next visit.
 //!
 //! [`PTable::take_hand_offs`]: crate::sched::ps::PTable::take_hand_offs
 
@@ -21,13 +23,18 @@ use crate::p::{P, PStatus};
 use crate::sched::Sched;
 use crate::sched::pause;
 use crate::sys::thread_state::{self, ThreadSleep};
-use crate::tuning::SLICE;
+use crate::tuning::{SLICE, SLOW_CHECK};
 use crate::util::clock;
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The time between two visits of the handed-off Ps.
+/// The time between two visits of a hog, and between the first two visits of another P.
 const VISIT: Duration = SLICE;
+
+/// The longest time between two visits.
+const VISIT_MAX: Duration = SLOW_CHECK;
 
 /// A poll whose P was handed off because it computes.
 ///
@@ -56,6 +63,8 @@ pub(super) enum Report {
 #[derive(Debug)]
 struct HandedOff {
     p: Arc<P>,
+    /// Which hand-off of the P it is.
+    hand_off: u64,
     polls: u64,
     poll_since: u64,
     call: CallCount,
@@ -63,19 +72,23 @@ struct HandedOff {
     hog: Option<CpuBoundPoll>,
     /// If it was handed off because it blocked.
     away: Option<Away>,
+    /// The time until the next visit, if neither `hog` nor `away` says when that is.
+    pace: u64,
 }
 
 impl HandedOff {
     /// `seen` is what is known of the P from the time when it was active.
-    fn new(p: Arc<P>, seen: Option<Marks>, now: u64) -> Self {
+    fn new(p: Arc<P>, hand_off: u64, seen: Option<Marks>, now: u64) -> Self {
         let (polls, call) = (p.counters.polls.get(), p.calls.get());
         let seen = seen.filter(|marks| marks.polls == polls);
         let poll_since = seen.map_or(now, |marks| marks.poll_since);
-        Self { p, polls, poll_since, call, hog: None, away: None }
+        let pace = clock::nanos(VISIT);
+        Self { p, hand_off, polls, poll_since, call, hog: None, away: None, pace }
     }
 
+    /// Whether the P has not been active since.
     fn is_handed_off(&self) -> bool {
-        self.p.status() == PStatus::HandedOff
+        self.p.status() == PStatus::HandedOff && self.p.hand_offs() == self.hand_off
     }
 
     /// Whether the poll that was handed off because it computes is still under way.
@@ -86,19 +99,29 @@ impl HandedOff {
 
     /// Returns when the next visit is due.
     fn visit_at(&self, now: u64) -> u64 {
-        match self.hog {
-            Some(CpuBoundPoll { report: Report::Due, .. }) => self.poll_since + clock::nanos(SLICE),
-            _ => now + clock::nanos(VISIT),
+        match (self.hog, self.away) {
+            (Some(CpuBoundPoll { report: Report::Due, .. }), _) => {
+                self.poll_since + clock::nanos(SLICE)
+            }
+            (Some(_), _) => now + clock::nanos(VISIT),
+            (None, Some(away)) if away.check_at > now => away.check_at,
+            (None, _) => now + self.pace,
         }
     }
 
     /// Reports a stall that is due. Has the thread paused if it computes.
     fn visit(&mut self, sched: &Arc<Sched>, now: u64) {
         let (polls, call) = (self.p.counters.polls.get(), self.p.calls.get());
+        let is_same = self.polls == polls && self.call == call;
+        let pace = if is_same { 2 * self.pace } else { 0 };
+        self.pace = pace.clamp(clock::nanos(VISIT), clock::nanos(VISIT_MAX));
         if self.polls != polls {
             (self.polls, self.poll_since, self.hog, self.away) = (polls, now, None, None);
         }
         self.call = call;
+        if self.hog.is_some() {
+            pause::retry(sched);
+        }
         self.report_if_due(sched, now);
         self.mark_if_computes(sched, now);
     }
@@ -116,9 +139,6 @@ impl HandedOff {
     /// Has the thread paused if it was blocked at the hand-off and computes now.
     fn mark_if_computes(&mut self, sched: &Arc<Sched>, now: u64) {
         if self.hog.is_some() || self.call.in_progress() || !pause::is_on(sched) {
-            return;
-        }
-        if self.away.is_some_and(|away| now < away.check_at) {
             return;
         }
         let p = &self.p;
@@ -148,90 +168,184 @@ impl HandedOff {
     }
 }
 
+/// A handed-off P that does not compute, as far as sysmon knows. The one that is visited first is
+/// the greatest.
+#[derive(Debug)]
+struct Calm {
+    visit_at: u64,
+    handed_off: HandedOff,
+}
+
+impl PartialEq for Calm {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Calm {}
+
+impl PartialOrd for Calm {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Calm {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.visit_at.cmp(&other.visit_at).reverse()
+    }
+}
+
 /// The handed-off Ps that sysmon knows. See the [module](self).
 #[derive(Debug, Default)]
 pub(super) struct HandedOffs {
-    all: Vec<HandedOff>,
-    /// The time of the next visit.
-    visit_at: u64,
+    calm: BinaryHeap<Calm>,
+    /// Those that compute. There are few, or they take longer than a visit.
+    hogs: Vec<HandedOff>,
+    /// The time of the next visit of the hogs.
+    hogs_at: u64,
 }
 
 impl HandedOffs {
     /// Returns the number of polls that were handed off because they compute.
     pub(super) fn hogs(&self) -> usize {
-        self.all.iter().filter(|handed_off| handed_off.is_hog()).count()
+        self.hogs.iter().filter(|hog| hog.is_hog()).count()
     }
 
     /// Iterates over the threads that compute without an active P.
     pub(super) fn hog_threads(&self) -> impl Iterator<Item = u32> {
-        self.all.iter().filter(|handed_off| handed_off.is_hog()).map(|hog| hog.p.thread())
+        self.hogs.iter().filter(|hog| hog.is_hog()).map(|hog| hog.p.thread())
     }
 
     /// Whether a poll may still become a stall, which only sysmon notices.
     pub(super) fn has_report_due(&self) -> bool {
         let is_due = |hog: CpuBoundPoll| hog.report == Report::Due;
-        self.all.iter().any(|handed_off| handed_off.is_hog() && handed_off.hog.is_some_and(is_due))
+        self.hogs.iter().any(|handed_off| handed_off.is_hog() && handed_off.hog.is_some_and(is_due))
     }
 
     fn add(&mut self, handed_off: HandedOff, now: u64) {
-        self.visit_at = self.visit_at.min(handed_off.visit_at(now));
-        self.all.push(handed_off);
+        let visit_at = handed_off.visit_at(now);
+        if handed_off.hog.is_some() {
+            self.hogs_at = if self.hogs.is_empty() { visit_at } else { self.hogs_at.min(visit_at) };
+            self.hogs.push(handed_off);
+        } else {
+            self.calm.push(Calm { visit_at, handed_off });
+        }
     }
 
-    /// Removes the Ps that are not handed off any more. A P that is handed off again stays.
-    fn forget_returned(&mut self, sched: &Sched) {
-        let returned = |handed_off: &mut HandedOff| !handed_off.is_handed_off();
-        let gone: Vec<HandedOff> = self.all.extract_if(.., returned).collect();
-        if gone.is_empty() {
-            return;
+    /// Takes those that are to be visited at the time `now`.
+    fn take_due(&mut self, now: u64) -> Vec<HandedOff> {
+        let mut due = match !self.hogs.is_empty() && self.hogs_at <= now {
+            true => std::mem::take(&mut self.hogs),
+            false => Vec::new(),
+        };
+        while self.calm.peek().is_some_and(|calm| calm.visit_at <= now) {
+            due.extend(self.calm.pop().map(|calm| calm.handed_off));
         }
-        // What is forgotten is dropped after the lock is released.
-        let (_forgotten, again): (Vec<HandedOff>, Vec<HandedOff>) = sched.idle.with(|lists| {
-            gone.into_iter().partition(|handed_off| lists.ps.forget_hand_off(&handed_off.p))
-        });
-        self.all.extend(again);
+        due
+    }
+
+    /// Forgets the Ps that are not handed off any more, if there are such. `handed_off` Ps are.
+    fn forget_returned(&mut self, handed_off: usize) {
+        if self.calm.len() + self.hogs.len() > handed_off {
+            self.calm.retain(|calm| calm.handed_off.is_handed_off());
+            self.hogs.retain(HandedOff::is_handed_off);
+        }
     }
 }
 
 impl Sysmon {
     /// Takes over the Ps that were handed off since the last call.
     pub(super) fn note_hand_offs(&mut self, now: u64) {
-        let arrived = self.sched.idle.with(|lists| lists.ps.take_hand_offs());
-        for p in arrived {
-            let number = p.number();
-            let is_holder = self.ps.get(number).is_some_and(|holder| Arc::ptr_eq(holder, &p));
-            let seen = is_holder.then(|| std::mem::take(&mut self.seen[number]).marks);
-            self.handed_off.add(HandedOff::new(p, seen, now), now);
-        }
+        self.note_hand_offs_with(now, |_| None);
     }
 
     /// Takes over the P that sysmon itself has handed off. `hog` is its poll, if it computes.
     pub(super) fn note_own_hand_off(&mut self, p: &P, hog: Option<CpuBoundPoll>, now: u64) {
-        self.note_hand_offs(now);
-        let is_p = |handed_off: &&mut HandedOff| std::ptr::eq(&*handed_off.p, p);
-        if let Some(handed_off) = self.handed_off.all.iter_mut().rev().find(is_p) {
-            handed_off.hog = hog.filter(|hog| hog.polls == handed_off.polls);
-            let visit_at = handed_off.visit_at(now);
-            self.handed_off.visit_at = self.handed_off.visit_at.min(visit_at);
+        self.note_hand_offs_with(now, |handed_off| {
+            let is_p = std::ptr::eq(&*handed_off.p, p);
+            hog.filter(|hog| is_p && hog.polls == handed_off.polls)
+        });
+    }
+
+    fn note_hand_offs_with(&mut self, now: u64, hog: impl Fn(&HandedOff) -> Option<CpuBoundPoll>) {
+        let arrived = self.sched.idle.with(|lists| lists.ps.take_hand_offs());
+        for (p, hand_off) in arrived {
+            let number = p.number();
+            let is_holder = self.ps.get(number).is_some_and(|holder| Arc::ptr_eq(holder, &p));
+            let seen = is_holder.then(|| std::mem::take(&mut self.seen[number]).marks);
+            let mut handed_off = HandedOff::new(p, hand_off, seen, now);
+            handed_off.hog = hog(&handed_off);
+            self.handed_off.add(handed_off, now);
         }
     }
 
-    /// Visits the handed-off Ps if that is due.
+    /// Visits the handed-off Ps for which that is due. Forgets those that are active again.
     pub(super) fn visit_handed_off(&mut self, now: u64) {
-        if self.handed_off.all.is_empty() || now < self.handed_off.visit_at {
-            return;
+        for mut handed_off in self.handed_off.take_due(now) {
+            if handed_off.is_handed_off() {
+                handed_off.visit(&self.sched, now);
+                self.handed_off.add(handed_off, now);
+            }
         }
-        self.forget_returned();
-        let mut next = clock::FOREVER;
-        for handed_off in &mut self.handed_off.all {
-            handed_off.visit(&self.sched, now);
-            next = next.min(handed_off.visit_at(now));
-        }
-        self.handed_off.visit_at = next;
     }
 
     /// Forgets the Ps that are not handed off any more.
     pub(super) fn forget_returned(&mut self) {
-        self.handed_off.forget_returned(&self.sched);
+        let handed_off = self.sched.idle.with(|lists| lists.ps.handed_off_len());
+        self.handed_off.forget_returned(handed_off);
+    }
+}
+
+#[cfg(all(test, not(gmp_loom)))]
+mod tests {
+    use super::*;
+    use crate::g::Ids;
+    use crate::p::OwnedP;
+    use crate::sched::Config;
+
+    fn handed_off(at: u64) -> HandedOff {
+        let mut handed_off = HandedOff::new(OwnedP::new(0).shared().clone(), 1, None, at);
+        handed_off.pace = 0;
+        handed_off
+    }
+
+    /// The times of visits do not depend on the order of the hand-offs.
+    #[test]
+    fn only_ps_that_are_due_are_visited() {
+        let mut all = HandedOffs::default();
+        for at in [30, 10, 20, 40] {
+            all.add(handed_off(at), at);
+        }
+        let due = |all: &mut HandedOffs, now| {
+            all.take_due(now).iter().map(|due| due.poll_since).collect::<Vec<_>>()
+        };
+        assert_eq!(due(&mut all, 9), []);
+        assert_eq!(due(&mut all, 20), [10, 20]);
+        let mut hog = handed_off(50);
+        hog.hog = Some(CpuBoundPoll { goid: 1, polls: 0, report: Report::Due });
+        all.add(hog, 50);
+        assert_eq!(due(&mut all, 40), [30, 40]);
+        assert_eq!(due(&mut all, 50 + clock::nanos(SLICE)), [50]);
+        assert!(all.calm.is_empty() && all.hogs.is_empty());
+    }
+
+    /// Thousands of threads may stay blocked, and sysmon visits each at most once per second.
+    #[test]
+    fn a_thread_that_stays_in_a_marked_call_is_visited_ever_less_often() {
+        let sched = Sched::new((Ids::MAX_RUNTIMES - 2) as u16, Config::default());
+        let p = OwnedP::new(0);
+        assert!(p.enter_blocking());
+        let mut handed_off = HandedOff::new(p.shared().clone(), 1, None, 0);
+        let mut visit = |now| {
+            handed_off.visit(&sched, now);
+            handed_off.visit_at(now) - now
+        };
+        let least = clock::nanos(VISIT);
+        assert_eq!([visit(1), visit(2), visit(3)], [2 * least, 4 * least, 8 * least]);
+        assert_eq!((4..30).map(&mut visit).max(), Some(clock::nanos(VISIT_MAX)));
+        p.exit_blocking();
+        // Something has changed.
+        assert!((least..=2 * least).contains(&visit(30)));
     }
 }

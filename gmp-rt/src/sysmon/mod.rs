@@ -43,7 +43,7 @@ use self::adapt::{AdaptiveProcs, Counts, Sample};
 use self::classify::Locked;
 use self::handed_off::{CpuBoundPoll, HandedOffs, Report};
 use self::suspect::ThreadActivity;
-use crate::observe::deadlock::Verdict;
+use crate::observe::deadlock::{DeadlockSearch, NextSearch};
 use crate::observe::schedtrace::Trace;
 use crate::observe::stall::StallKind;
 use crate::p::blocking_calls::CallCount;
@@ -130,7 +130,7 @@ pub(super) fn sysmon_main(sched: Arc<Sched>) {
     thread_state::sleep_exactly();
     sched.limit_hogs();
     let mut sysmon = Sysmon::new(sched);
-    let (mut nap, mut verdict) = (SYSMON_NAP, Verdict::Alive);
+    let (mut nap, mut search) = (SYSMON_NAP, DeadlockSearch::default());
     loop {
         // Until the last M has left, a destructor may wait for a timer.
         if sysmon.sched.idle.with(|lists| lists.is_over()) {
@@ -140,12 +140,13 @@ pub(super) fn sysmon_main(sched: Arc<Sched>) {
         let long_idle = sysmon.sched.idle.with(|lists| lists.long_idle(sysmon.idle_after));
         sysmon.trace.print_if_due(&sysmon.sched, clock::now());
         if long_idle && !sysmon.handed_off.has_report_due() {
-            if verdict != Verdict::Reported {
-                verdict = sysmon.sched.checkdead();
-            }
+            let until = match search.round(&sysmon.sched) {
+                NextSearch::Never => clock::FOREVER,
+                NextSearch::At(at) => at,
+            };
             // A trace has lines also while nothing runs.
             let is_traced = !sysmon.sched.config.trace.every.is_zero();
-            if !is_traced && verdict != Verdict::Unsure && sysmon.sleep_deep() {
+            if !is_traced && sysmon.sleep_deep(until) {
                 nap = Duration::ZERO;
                 continue;
             }
@@ -207,20 +208,25 @@ impl Sysmon {
         std::thread::sleep(nap.min(soonest));
     }
 
-    /// Sleeps until an M takes a P. Returns `false` at once if an M has just taken one, or if no M
-    /// will wake for the next timer or event.
-    pub(super) fn sleep_deep(&mut self) -> bool {
+    /// Sleeps until an M takes a P, or until the time `until`. Returns `false` at once if an M has
+    /// just taken one, if work is queued, or if no M will wake for the next timer or event.
+    pub(super) fn sleep_deep(&mut self, until: u64) -> bool {
         if let Some(width) = self.width.reset() {
             self.sched.set_active_procs(width);
         }
         self.forget_returned();
         let before = clock::now();
-        // An M must wake for timers and events. Otherwise sysmon stays awake for them.
+        // An M must wake for timers and events, and there must be nothing to run. Otherwise sysmon
+        // stays awake for them. If work is queued, no thread could be started for it. The fence
+        // pairs with that of a submitter that relied on a thread that was then refused.
         let tended = |lists: &IdleLists| {
-            (lists.pool.roles.timer_sleeper.is_some() || self.sched.next_timer() == clock::FOREVER)
-                && (lists.pool.roles.poller.is_some() || self.sched.net.in_use().is_none())
+            self.sched.idle.word.fence_before_recheck();
+            let roles = &lists.pool.roles;
+            !self.sched.has_queued()
+                && (roles.timer_sleeper.is_some() || self.sched.next_timer() == clock::FOREVER)
+                && (roles.poller.is_some() || self.sched.net.in_use().is_none())
         };
-        let slept = self.sched.sysmon_deep_sleep(tended);
+        let slept = self.sched.sysmon_deep_sleep(until, tended);
         if slept {
             let now = clock::now();
             // If all Ms rest many times per millisecond, sysmon stays awake: each time the first M

@@ -472,6 +472,7 @@ impl From<BuildError> for io::Error {
 mod tests {
     use super::super::env::Debug;
     use super::*;
+    use crate::sched::config::TraceConfig;
 
     /// Resolves `builder` with `procs` and `debug` as the environment.
     fn resolve(builder: Builder, procs: Option<usize>, debug: Debug) -> Config {
@@ -559,6 +560,38 @@ mod tests {
         let error = BuildError(Kind::Procs(procs::ProcsError::Zero));
         assert_eq!(error.to_string(), procs::ProcsError::Zero.to_string());
         assert!(error.source().is_none());
+    }
+
+    #[test]
+    fn the_trace_comes_from_the_environment() {
+        let trace =
+            |trace| resolve(Builder::new(), None, Debug { trace, ..Debug::default() }).trace;
+        assert!(trace(TraceConfig::default()).every.is_zero());
+        let set = TraceConfig { every: Duration::from_millis(7), detail: true };
+        assert_eq!(trace(set), set);
+    }
+
+    #[test]
+    fn blocking_threads_come_from_the_builder() {
+        let blocking = |builder| resolve(builder, None, Debug::default()).max_blocking;
+        assert_eq!(blocking(Builder::new()), 512);
+        assert_eq!(blocking(Builder::new().max_blocking_threads(7)), 7);
+        let error = Builder::new().max_blocking_threads(0).resolve(&Env::default()).unwrap_err();
+        assert_eq!(error.to_string(), "max_blocking_threads must be at least 1");
+    }
+
+    #[test]
+    fn keep_alive_stack_size_and_name_come_from_the_builder() {
+        let settings = |builder| {
+            let config = resolve(builder, None, Debug::default());
+            (config.keep_alive, config.stack_size, config.name)
+        };
+        assert_eq!(settings(Builder::new()), (Duration::from_secs(10), None, "gmp".to_owned()));
+        let second = Duration::from_secs(1);
+        let builder = Builder::new().thread_keep_alive(second).thread_stack_size(1 << 20).name("x");
+        assert_eq!(settings(builder), (second, Some(1 << 20), "x".to_owned()));
+        let error = Builder::new().name("a\0b").resolve(&Env::default()).unwrap_err();
+        assert_eq!(error.to_string(), "a thread name cannot contain a zero byte");
     }
 
     #[test]

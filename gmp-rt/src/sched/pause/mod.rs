@@ -5,10 +5,11 @@
 //! stand still in a signal handler, so they take no CPU time from the threads that have a P. A
 //! pause needs no privileges and ends at once, unlike a lower priority.
 //!
-//! Each M has a [`PauseSlot`] with a [gate](super::gate), in a table of the process. Sysmon marks
-//! the gate as it hands off the P. One thread of the process, the [pauser](turns), decides which
-//! hogs run. It serves all runtimes, because a thread of one runtime may wait for a lock that a
-//! paused thread of another runtime holds. The turns are counted for each runtime, as Ps are.
+//! Each M has a [`PauseSlot`] with a [gate](super::gate), in a table of the process. The P of the M
+//! knows its place. Sysmon marks the gate as it hands off the P. One thread of the process, the
+//! [pauser](turns), decides which hogs run. It serves all runtimes, because a thread of one runtime
+//! may wait for a lock that a paused thread of another runtime holds. The turns are counted for
+//! each runtime, as Ps are.
 //!
 //! # Locks
 //!
@@ -32,7 +33,7 @@
 //!   runs.
 //! - A goroutine that a hog is about to wake waits until the hog has its next turn, if the pause
 //!   hits the few instructions between the unlock of a channel and the wake-up.
-//! - Threads beyond [`SLOTS`] are not paused. Where the system refuses the signal, or the program
+//! - Threads beyond [`SLOTS`] are not paused: one runtime at its limit of threads has fewer. Where the system refuses the signal, or the program
 //!   installs its own handler for SIGURG later and that one does not call ours, no thread is. A
 //!   lower priority is no substitute: without privileges it cannot be raised again, so a later
 //!   goroutine on that thread would suffer.
@@ -47,7 +48,8 @@ mod tests;
 use super::Sched;
 use super::gate::{Gate, PauserCalls};
 use crate::g::Ids;
-use crate::p::P;
+use crate::limits::THREAD_LIMIT;
+use crate::p::{P, SeatId};
 use crate::prim;
 use crate::prim::Ordering::{Acquire, Relaxed, Release};
 use crate::prim::fixed::{AtomicBool, AtomicU32, AtomicUsize, Mutex};
@@ -55,18 +57,22 @@ use crate::sys::own_threads::OwnThread;
 use crate::sys::thread_signal::{self, Reason};
 use crate::sys::thread_state;
 use std::cell::Cell;
-use std::thread;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::{ptr, thread};
 
-/// The number of threads of the process that can be paused. Chosen: twice the default limit of
-/// threads of a runtime.
-const SLOTS: usize = 1024;
+/// The number of threads of the process that can be paused. Chosen: more than a runtime has at its
+/// limit. Slots that no thread has had take address space only.
+const SLOTS: usize = 16 * 1024;
+
+const _: () = assert!(SLOTS > THREAD_LIMIT);
 
 /// What the pauser knows of a thread.
 #[derive(Debug)]
 #[repr(align(64))]
 struct PauseSlot {
     gate: Gate,
-    /// The OS thread; 0 if the slot is not in use. Written under the lock of [`USED`].
+    /// The OS thread; 0 if the slot is not in use. Written under the lock of [`FREE`].
     thread: AtomicU32,
     runtime: AtomicUsize,
     /// Whether its M owns a P, or it is a sysmon.
@@ -85,9 +91,10 @@ static TABLE: [PauseSlot; SLOTS] = [const {
     }
 }; SLOTS];
 
-/// The number of slots that were ever in use. Changed under the lock, read without it.
+/// The slots in use are before this one. Changed under the lock, read without it.
 static USED: AtomicUsize = AtomicUsize::new(0);
-static CLAIM: Mutex<()> = Mutex::new(());
+/// The free slots before that one. May contain some behind it.
+static FREE: Mutex<BinaryHeap<Reverse<usize>>> = Mutex::new(BinaryHeap::new());
 
 /// How many hogs of each runtime may run.
 static LIMITS: [AtomicUsize; Ids::MAX_RUNTIMES] =
@@ -98,11 +105,14 @@ static CALLS: PauserCalls = PauserCalls::over(prim::AtomicU32::new(0));
 /// Whether the pauser runs.
 static PAUSER: Mutex<bool> = Mutex::new(false);
 
+/// Whether the OS has refused the thread of the pauser.
+static REFUSED: AtomicBool = AtomicBool::new(false);
+
 thread_local! {
     static SLOT: Cell<Option<&'static PauseSlot>> = const { Cell::new(None) };
 }
 
-/// The slots that were ever in use.
+/// The slots that may be in use.
 fn slots() -> &'static [PauseSlot] {
     &TABLE[..USED.load(Acquire)]
 }
@@ -125,14 +135,7 @@ impl Seat {
     }
 
     fn take(runtime: u16) -> Self {
-        let _claim = CLAIM.lock();
-        if let Some(at) = TABLE.iter().position(|slot| slot.thread.load(Relaxed) == 0) {
-            let slot = &TABLE[at];
-            slot.runtime.store(runtime.into(), Relaxed);
-            slot.thread.store(thread_state::this_thread(), Relaxed);
-            USED.store(USED.load(Relaxed).max(at + 1), Release); // pairs with `slots`
-            SLOT.set(Some(slot));
-        }
+        SLOT.set(claim(runtime, thread_state::this_thread()).map(|at| &TABLE[at]));
         Self
     }
 }
@@ -141,17 +144,51 @@ impl Drop for Seat {
     fn drop(&mut self) {
         // A signal that arrives from here on finds no slot.
         if let Some(slot) = SLOT.take() {
-            let _claim = CLAIM.lock();
-            slot.serves.store(false, Relaxed);
-            slot.gate.leave();
-            slot.thread.store(0, Relaxed);
+            release(slot);
         }
     }
 }
 
-/// The calling M owns a P from now on.
-pub(super) fn own() {
+/// Gives `thread` the first free slot: the pauser visits all up to the last one in use.
+fn claim(runtime: u16, thread: u32) -> Option<usize> {
+    let mut free = FREE.lock();
+    let used = USED.load(Relaxed);
+    let at = match free.pop() {
+        Some(Reverse(at)) if at < used => at,
+        _ if used == SLOTS => return None,
+        _ => {
+            free.clear();
+            USED.store(used + 1, Release); // pairs with `slots`
+            used
+        }
+    };
+    TABLE[at].runtime.store(runtime.into(), Relaxed);
+    TABLE[at].thread.store(thread, Relaxed);
+    Some(at)
+}
+
+/// Gives back the slot of a thread that is about to end.
+fn release(slot: &PauseSlot) {
+    let at = place(slot);
+    let mut free = FREE.lock();
+    slot.serves.store(false, Relaxed);
+    slot.gate.leave();
+    slot.thread.store(0, Relaxed);
+    free.push(Reverse(at));
+    // The free slots at the end are not visited any more.
+    let last = slots().iter().rposition(|slot| slot.thread.load(Relaxed) != 0);
+    USED.store(last.map_or(0, |last| last + 1), Release); // pairs with `slots`
+}
+
+/// Returns the place of `slot` in the table.
+fn place(slot: &PauseSlot) -> usize {
+    (ptr::from_ref(slot).addr() - TABLE.as_ptr().addr()) / size_of::<PauseSlot>()
+}
+
+/// The calling M owns a P from now on. Returns its slot.
+pub(super) fn own() -> SeatId {
     set_serves(true);
+    SLOT.get().map_or(SeatId::NONE, |slot| SeatId::new(place(slot)))
 }
 
 /// The calling M owns no P any more.
@@ -177,15 +214,10 @@ pub(super) fn leave() {
 /// off or later while it stays so.
 pub(crate) fn mark(p: &P) {
     p.note_computes();
-    if let Some(slot) = slot_of(p) {
-        slot.gate.mark();
+    // The slot is exact: `p` is in a poll and the caller holds the lock of the idle lists.
+    if let Some(at) = p.seat().place() {
+        TABLE[at].gate.mark();
     }
-}
-
-/// Returns the slot of the M that owns `p`. It is exact while `p` is in a poll and the caller holds
-/// the lock of the idle lists.
-fn slot_of(p: &P) -> Option<&'static PauseSlot> {
-    slots().iter().find(|slot| slot.thread.load(Relaxed) == p.thread())
 }
 
 /// Whether the hogs of this runtime are paused.
@@ -200,16 +232,25 @@ pub(crate) fn call(sched: &Sched) {
     }
     let mut runs = PAUSER.lock();
     if !*runs && thread_signal::install(Reason::Pause, on_signal) {
-        // Without a thread to be had, the hogs run on. The next hog tries again.
+        // Without a thread to be had, the hogs run on. The next hog tries again, and so does sysmon
+        // while a hog runs.
         let pauser = thread::Builder::new().name("gmp-pauser".to_owned());
         let run = || {
             let _own = OwnThread::enter();
             turns::run();
         };
         *runs = pauser.spawn(run).is_ok();
+        REFUSED.store(!*runs, Relaxed); // Relaxed: a hint
     }
     drop(runs);
     CALLS.call();
+}
+
+/// Starts the pauser if the OS has refused its thread before.
+pub(crate) fn retry(sched: &Sched) {
+    if REFUSED.load(Relaxed) {
+        call(sched);
+    }
 }
 
 /// What a thread does that gets the signal: it stands still if its gate says so.

@@ -2,7 +2,7 @@
 //! pauses no thread.
 
 use super::Sched;
-use crate::p::P;
+use crate::p::{P, SeatId};
 
 /// The slot of a thread: nothing here.
 #[derive(Debug)]
@@ -18,7 +18,9 @@ impl Seat {
     }
 }
 
-pub(crate) fn own() {}
+pub(crate) fn own() -> SeatId {
+    SeatId::NONE
+}
 
 pub(crate) fn disown() {}
 
@@ -34,6 +36,8 @@ pub(crate) fn is_on(_sched: &Sched) -> bool {
 }
 
 pub(crate) fn call(_sched: &Sched) {}
+
+pub(crate) fn retry(_sched: &Sched) {}
 
 impl Sched {
     pub(crate) fn limit_hogs(&self) {

@@ -1,6 +1,6 @@
 //! The pauser with threads that only these tests mark as hogs.
 
-use super::{LIMITS, PauseSlot, SLOT, Seat, call, on_signal};
+use super::{LIMITS, PauseSlot, SLOT, Seat, TABLE, call, on_signal};
 use crate::g::Ids;
 use crate::prim::Ordering::Relaxed;
 use crate::sched::{Config, Sched};
@@ -38,6 +38,21 @@ fn with_slot(f: impl FnOnce() + Send + 'static) -> thread::JoinHandle<()> {
         let _seat = Seat::for_m(RUNTIME);
         f();
     })
+}
+
+/// A runtime may have thousands of threads. Only those up to the last slot in use are visited.
+#[test]
+fn thousands_of_threads_have_slots_which_are_used_again() {
+    let thread = thread_state::this_thread();
+    let claimed: Vec<_> = (0..3000).map(|_| super::claim(RUNTIME, thread).unwrap()).collect();
+    let last = *claimed.last().unwrap();
+    assert!(claimed.is_sorted() && last >= 2999 && super::slots().len() > last);
+    // The first one stays in use, and those behind it are free in any order.
+    claimed[1..].iter().rev().for_each(|at| super::release(&TABLE[*at]));
+    assert!(super::slots().len() < last, "{} of {last} are visited", super::slots().len());
+    let again = super::claim(RUNTIME, thread).unwrap();
+    assert!(again < claimed[1] + 100, "{again} is not the first free slot");
+    [claimed[0], again].iter().for_each(|at| super::release(&TABLE[*at]));
 }
 
 #[test]

@@ -6,6 +6,10 @@
 //! A turn begins [`WAKE_LATENCY`] after another ended. The kernel puts a thread that wakes up on an
 //! idle CPU. While the old hog still runs, its CPU is not idle, and the new one would queue behind
 //! a hog that keeps its turn.
+//!
+//! There may be thousands of threads, of which few compute. A round visits each slot once, and does
+//! all else for the hogs and for threads that wait for a lock. The state of a thread that stays
+//! asleep is not read again.
 
 use super::{CALLS, LIMITS, PAUSER, PauseSlot, SLOTS, slots};
 use crate::g::Ids;
@@ -27,8 +31,12 @@ const ROUND: Duration = Duration::from_millis(2);
 /// Between two rounds while a thread runs without a turn, or has not stopped yet.
 const QUICK_ROUND: Duration = Duration::from_micros(500);
 
-/// Between two checks of a thread that sleeps, at most.
+/// Between two checks of a thread that sleeps, at most. With more than [`MANY`] threads it is
+/// longer, so that the checks of all take no more time.
 const SLOW_ROUND: Duration = Duration::from_millis(32);
+
+/// See [`SLOW_ROUND`]. Chosen: that many checks in that time take 2 % of a core.
+const MANY: usize = 1024;
 
 /// How many hogs run without a turn, to release locks.
 const RELIEVED: usize = 4;
@@ -54,6 +62,8 @@ enum Mode {
 /// What the pauser remembers of a slot.
 #[derive(Clone, Copy, Debug)]
 struct HogView {
+    /// The thread that had the slot at the last check.
+    thread: u32,
     mode: Mode,
     /// CPU time when the mode began, and at the last check.
     first_cpu: u64,
@@ -73,6 +83,7 @@ const NO_RELIEF_YET: u64 = u64::MAX;
 
 impl HogView {
     const NEW: Self = Self {
+        thread: 0,
         mode: Mode::NoHog,
         first_cpu: 0,
         cpu: 0,
@@ -98,11 +109,13 @@ impl HogView {
         (self.relief, self.check_at, self.pace) = (0, 0, 0);
     }
 
-    /// Compares with what the thread and its gate say now.
-    fn check(&mut self, slot: &PauseSlot, now: u64) {
+    /// Compares with what the thread and its gate say now. A thread that sleeps is checked again
+    /// after `slow` at the latest.
+    fn check(&mut self, slot: &PauseSlot, now: u64, slow: u64) {
         let (marked, owns) = (slot.gate.is_marked(), slot.serves.load(Relaxed));
-        if !marked && !owns {
-            *self = Self::NEW;
+        let thread = slot.thread.load(Relaxed);
+        if (!marked && !owns) || self.thread != thread {
+            *self = Self { thread, ..Self::NEW };
         }
         if !owns {
             // It has no P, so it waits for work; or it is about to leave.
@@ -119,7 +132,7 @@ impl HogView {
             Mode::Turn | Mode::Extra | Mode::Asleep => {}
         }
         if now >= self.check_at {
-            self.check_clock(slot, now);
+            self.check_clock(slot, now, slow);
         }
     }
 
@@ -136,27 +149,28 @@ impl HogView {
     }
 
     /// Reads what the thread does. Its state costs ten times as much as its clock, and is read only
-    /// if the clock stands still.
-    fn check_clock(&mut self, slot: &PauseSlot, now: u64) {
+    /// if the clock stands still and the thread was awake before.
+    fn check_clock(&mut self, slot: &PauseSlot, now: u64, slow: u64) {
         let thread = slot.thread.load(Relaxed);
         let Some(cpu) = thread_state::cpu(thread) else { return };
         let moved = std::mem::replace(&mut self.cpu, cpu) != cpu;
-        let sleep = if moved { Some(ThreadSleep::No) } else { thread_state::sleep(thread) };
-        match sleep {
-            None | Some(ThreadSleep::No) => {
-                (self.relief, self.pace) = (0, 0);
-                if self.mode == Mode::Asleep {
-                    self.begin(Mode::Extra, slot);
+        let sleeps_on = !moved && self.pace > 0;
+        if !sleeps_on {
+            match if moved { Some(ThreadSleep::No) } else { thread_state::sleep(thread) } {
+                None | Some(ThreadSleep::No) => {
+                    (self.relief, self.pace) = (0, 0);
+                    if self.mode == Mode::Asleep {
+                        self.begin(Mode::Extra, slot);
+                    }
+                    return;
                 }
-                return;
+                Some(ThreadSleep::Lock) => self.relief = NO_RELIEF_YET,
+                Some(ThreadSleep::Call) => {}
             }
-            Some(ThreadSleep::Lock) if self.pace == 0 => self.relief = NO_RELIEF_YET,
-            Some(ThreadSleep::Lock | ThreadSleep::Call) => {}
         }
         if self.mode != Mode::NoHog {
             self.mode = Mode::Asleep;
         }
-        let slow = clock::nanos(SLOW_ROUND);
         self.pace = (2 * self.pace).clamp(clock::nanos(QUICK_ROUND), slow);
         self.check_at = if self.relief == 0 { now + self.pace } else { now };
     }
@@ -165,8 +179,10 @@ impl HogView {
 /// The pauser. See the [module](self).
 #[derive(Debug)]
 struct Turns {
-    /// By slot.
+    /// By slot, as many as are in use.
     views: Vec<HogView>,
+    /// The slots of hogs, and of threads that wait for a lock.
+    busy: Vec<usize>,
     /// A count of hogs for each runtime.
     counts: Vec<usize>,
     /// Whether another handler took the signal away. Then nothing is paused.
@@ -175,12 +191,7 @@ struct Turns {
 
 /// The main function of the thread.
 pub(super) fn run() {
-    // Allocates here and never again: see the locks in the header of the parent module.
-    let mut turns = Turns {
-        views: vec![HogView::NEW; SLOTS],
-        counts: vec![0; Ids::MAX_RUNTIMES],
-        refused: false,
-    };
+    let mut turns = Turns::new();
     loop {
         let calls = CALLS.count();
         if let Some(time) = turns.round() {
@@ -199,14 +210,21 @@ pub(super) fn run() {
 }
 
 impl Turns {
+    /// Allocates, which nothing else here does: see the locks in the header of the parent module.
+    fn new() -> Self {
+        Self {
+            views: Vec::with_capacity(SLOTS),
+            busy: Vec::with_capacity(SLOTS),
+            counts: vec![0; Ids::MAX_RUNTIMES],
+            refused: false,
+        }
+    }
+
     /// Returns the time until the next round; `None` if nothing is paused or to be paused.
     fn round(&mut self) -> Option<Duration> {
         let (slots, now) = (slots(), clock::now());
-        for (at, (view, slot)) in self.views.iter_mut().zip(slots).enumerate() {
-            // A nanosecond more for each, so that no two hogs have the same order.
-            view.check(slot, now + at as u64);
-        }
-        if self.views.iter().any(|view| view.resent >= RESENT) {
+        self.check(slots, now);
+        if self.busy().any(|(_, view)| view.resent >= RESENT) {
             self.refused = !thread_signal::is_ours();
         }
         self.relieve(slots);
@@ -214,13 +232,34 @@ impl Turns {
             thread::sleep(WAKE_LATENCY);
         }
         self.begin_turns(slots);
-        for (at, slot) in slots.iter().enumerate() {
+        for busy in 0..self.busy.len() {
+            let at = self.busy[busy];
             let view = &self.views[at];
             if view.mode == Mode::Extra && view.used() >= clock::nanos(PROGRESS_CPU) {
-                self.pause(at, slot);
+                self.pause(at, &slots[at]);
             }
         }
         self.next_round(slots)
+    }
+
+    /// Checks all slots in use.
+    fn check(&mut self, slots: &[PauseSlot], now: u64) {
+        // Within the capacity: no slot is behind it.
+        self.views.resize(slots.len(), HogView::NEW);
+        self.busy.clear();
+        let slow = clock::nanos(SLOW_ROUND) * slots.len().div_ceil(MANY) as u64;
+        for (at, (view, slot)) in self.views.iter_mut().zip(slots).enumerate() {
+            // A nanosecond more for each, so that no two hogs have the same order.
+            view.check(slot, now + at as u64, slow);
+            if view.mode != Mode::NoHog || view.relief > 0 {
+                self.busy.push(at);
+            }
+        }
+    }
+
+    /// Iterates over the slots of hogs and of threads that wait for a lock.
+    fn busy(&self) -> impl Iterator<Item = (usize, &HogView)> {
+        self.busy.iter().map(|at| (*at, &self.views[*at]))
     }
 
     fn limit(&self, slot: &PauseSlot) -> usize {
@@ -230,23 +269,23 @@ impl Turns {
     /// Counts the hogs that `pick` takes, for each runtime.
     fn count(&mut self, slots: &[PauseSlot], pick: impl Fn(Mode) -> bool) {
         self.counts.fill(0);
-        for (_, slot) in self.views.iter().zip(slots).filter(|(view, _)| pick(view.mode)) {
-            self.counts[slot.runtime.load(Relaxed)] += 1;
+        for at in &self.busy {
+            if pick(self.views[*at].mode) {
+                self.counts[slots[*at].runtime.load(Relaxed)] += 1;
+            }
         }
     }
 
     /// Lets paused hogs run for threads that sleep for a lock, the last paused first.
     fn relieve(&mut self, slots: &[PauseSlot]) {
-        let extra = self.views.iter().filter(|view| view.mode == Mode::Extra).count();
+        let extra = self.busy().filter(|(_, view)| view.mode == Mode::Extra).count();
         let mut left = RELIEVED.saturating_sub(extra);
-        for waiter in 0..slots.len() {
+        for busy in 0..self.busy.len() {
+            let waiter = self.busy[busy];
             while left > 0 && self.views[waiter].relief > 0 {
                 let before = self.views[waiter].relief;
-                let paused = self
-                    .views
-                    .iter()
-                    .enumerate()
-                    .filter(|(_, view)| view.mode == Mode::Paused && view.order < before);
+                let is_paused = |view: &HogView| view.mode == Mode::Paused && view.order < before;
+                let paused = self.busy().filter(|(_, view)| is_paused(view));
                 let Some((at, last)) = paused.max_by_key(|(_, view)| view.order) else {
                     self.views[waiter].relief = 0;
                     break;
@@ -263,18 +302,18 @@ impl Turns {
     fn end_turns(&mut self, slots: &[PauseSlot], now: u64) -> bool {
         let mut ended = false;
         self.count(slots, |mode| mode == Mode::Turn);
-        for (at, slot) in slots.iter().enumerate() {
+        for busy in 0..self.busy.len() {
+            let at = self.busy[busy];
+            let slot = &slots[at];
             if self.views[at].mode != Mode::Turn {
                 continue;
             }
             let runtime = slot.runtime.load(Relaxed);
-            let waits = |(view, other): (&HogView, &PauseSlot)| {
-                view.wants_turn() && other.runtime.load(Relaxed) == runtime
+            let waits = |(other, view): (usize, &HogView)| {
+                view.wants_turn() && slots[other].runtime.load(Relaxed) == runtime
             };
             let over = self.views[at].used() >= clock::nanos(TURN);
-            if self.counts[runtime] > self.limit(slot)
-                || (over && self.views.iter().zip(slots).any(waits))
-            {
+            if self.counts[runtime] > self.limit(slot) || (over && self.busy().any(waits)) {
                 self.counts[runtime] -= 1;
                 self.views[at].order = now + at as u64;
                 self.pause(at, slot);
@@ -288,13 +327,14 @@ impl Turns {
     fn begin_turns(&mut self, slots: &[PauseSlot]) {
         self.count(slots, |mode| mode == Mode::Turn);
         loop {
-            let may = |(_, (view, slot)): &(usize, (&HogView, &PauseSlot))| {
+            let may = |(at, view): &(usize, &HogView)| {
+                let slot = &slots[*at];
                 view.wants_turn() && self.counts[slot.runtime.load(Relaxed)] < self.limit(slot)
             };
-            let waiting = self.views.iter().zip(slots).enumerate().filter(may);
-            let Some((at, (_, slot))) = waiting.min_by_key(|(_, (view, _))| view.order) else {
+            let Some((at, _)) = self.busy().filter(may).min_by_key(|(_, view)| view.order) else {
                 return;
             };
+            let slot = &slots[at];
             self.counts[slot.runtime.load(Relaxed)] += 1;
             slot.gate.release();
             self.views[at].begin(Mode::Turn, slot);
@@ -313,14 +353,15 @@ impl Turns {
 
     fn next_round(&mut self, slots: &[PauseSlot]) -> Option<Duration> {
         self.count(slots, |mode| mode != Mode::NoHog);
-        let views = || self.views.iter().zip(slots);
-        let paused = views().any(|(view, _)| view.mode == Mode::Paused);
-        let next = views().filter_map(|(view, slot)| match view.mode {
+        let paused = self.busy().any(|(_, view)| view.mode == Mode::Paused);
+        let next = self.busy().filter_map(|(at, view)| match view.mode {
             _ if view.relief > 0 && paused => Some(QUICK_ROUND),
             Mode::Extra => Some(QUICK_ROUND),
             Mode::Paused if (1..RESENT).contains(&view.resent) => Some(QUICK_ROUND),
             Mode::Paused => Some(ROUND),
-            Mode::Asleep if self.counts[slot.runtime.load(Relaxed)] > self.limit(slot) => {
+            Mode::Asleep
+                if self.counts[slots[at].runtime.load(Relaxed)] > self.limit(&slots[at]) =>
+            {
                 Some(SLOW_ROUND)
             }
             Mode::Asleep | Mode::Turn | Mode::NoHog => None,
