@@ -337,6 +337,18 @@ impl World {
         f(self.places[at].rx.borrow_mut().as_mut().unwrap())
     }
 
+    fn subscribe(&mut self, at: usize) {
+        *self.places[at].rx.borrow_mut() = Some(self.tx.as_ref().unwrap().subscribe());
+        self.places[at].lives = true;
+        self.places[at].seen = Some(self.version);
+    }
+
+    fn drop_receiver(&mut self, at: usize) {
+        *self.places[at].rx.borrow_mut() = None;
+        self.places[at].lives = false;
+        self.was_closed |= self.closed.is_some() && self.receivers() == 0;
+    }
+
     fn act(&mut self, event: Event) {
         match event {
             Event::Send => {
@@ -361,11 +373,7 @@ impl World {
                 }));
             }
             Event::DropSender => self.tx = None,
-            Event::Subscribe(at) => {
-                *self.places[at].rx.borrow_mut() = Some(self.tx.as_ref().unwrap().subscribe());
-                self.places[at].lives = true;
-                self.places[at].seen = Some(self.version);
-            }
+            Event::Subscribe(at) => self.subscribe(at),
             Event::Changed(at) => {
                 let mut rx = Lent::take(&self.places[at].rx);
                 self.places[at].wait = Some(Polled::new(async move { rx.changed().await }));
@@ -386,11 +394,7 @@ impl World {
                 self.with(at, Receiver::mark_unchanged);
                 self.places[at].seen = Some(self.version);
             }
-            Event::DropReceiver(at) => {
-                *self.places[at].rx.borrow_mut() = None;
-                self.places[at].lives = false;
-                self.was_closed |= self.closed.is_some() && self.receivers() == 0;
-            }
+            Event::DropReceiver(at) => self.drop_receiver(at),
             Event::Closed => {
                 let tx = self.tx.clone().unwrap();
                 self.closed = Some(Polled::new(async move { tx.closed().await }));

@@ -58,8 +58,8 @@ unsafe impl Sync for Link {}
 static HEADS: [AtomicPtr<Link>; MAX + 1] = [const { AtomicPtr::new(ptr::null_mut()) }; MAX + 1];
 
 thread_local! {
-    /// The signal whose handler runs on this thread, and a bit for each layer that runs. It needs no
-    /// destructor and no initialisation, so the handler may use it.
+    /// The signal whose handler runs on this thread, and a bit for each layer that runs. It needs
+    /// no destructor and no initialisation, so the handler may use it.
     static RUNNING: Cell<(libc::c_int, u32)> = const { Cell::new((0, 0)) };
 }
 
