@@ -1,6 +1,7 @@
 //! The main loop of an M: finds a goroutine, polls it once, and queues, parks or completes it.
 
 use super::Sched;
+use super::handoff;
 use super::local::Place;
 use super::local::{self, Local, Yield};
 use super::pause::Seat;
@@ -36,6 +37,18 @@ pub(super) fn m_main(sched: Arc<Sched>, id: MId, grant: Grant) {
 }
 
 impl<'a> Worker<'a> {
+    /// Calls the start hook of the program, in a marked blocking call.
+    fn call_start_hook(&mut self) {
+        let hooks = &self.local.sched.config.hooks;
+        if hooks.start.is_none() {
+            return;
+        }
+        if let Some(token) = self.token.take() {
+            self.stop_spinning(token);
+        }
+        handoff::syscall(|| hooks.call_start());
+    }
+
     /// Returns the next goroutine to run (Go: `schedule`). Waits until there is one.
     #[inline]
     fn schedule(&mut self) -> Step {

@@ -6,8 +6,6 @@
 //! The stop hook runs when the M has left the scheduler. It delays no goroutine. The M is not
 //! joined before its hook has returned.
 
-use super::handoff;
-use super::worker::Worker;
 use crate::prim::contain;
 use std::fmt;
 use std::sync::Arc;
@@ -29,22 +27,17 @@ impl fmt::Debug for ThreadHooks {
 }
 
 impl ThreadHooks {
+    /// Calls the start hook. Catches its panic.
+    pub(super) fn call_start(&self) {
+        if let Some(hook) = &self.start {
+            contain(|| hook());
+        }
+    }
+
     /// Calls the stop hook. Catches its panic.
     pub(super) fn call_stop(&self) {
         if let Some(hook) = &self.stop {
             contain(|| hook());
         }
-    }
-}
-
-impl Worker<'_> {
-    /// Calls the start hook. Catches its panic.
-    pub(super) fn call_start_hook(&mut self) {
-        let local = self.local;
-        let Some(hook) = &local.sched.config.hooks.start else { return };
-        if let Some(token) = self.token.take() {
-            self.stop_spinning(token);
-        }
-        handoff::syscall(|| contain(|| hook()));
     }
 }

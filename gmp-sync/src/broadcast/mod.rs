@@ -19,9 +19,9 @@ pub use self::error::{Lagged, RecvError, TryRecvError};
 pub use self::recv::BroadcastRecv;
 pub use crate::chan::SendError;
 
-use self::recv::OwnedWait;
+use self::recv::BroadcastStreamWait;
 use self::ring::Kept;
-use self::shared::Shared;
+use self::shared::BroadcastShared;
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::Pin;
@@ -82,7 +82,7 @@ use std::sync::Arc;
 #[track_caller]
 pub fn channel<T: Clone>(cap: usize) -> (Sender<T>, Receiver<T>) {
     assert!(cap > 0, "broadcast: the capacity must be at least 1");
-    let shared = Arc::new(Shared::new(cap));
+    let shared = Arc::new(BroadcastShared::new(cap));
     (Sender { shared: shared.clone() }, Receiver { stream: None, shared, at: 0 })
 }
 
@@ -91,7 +91,7 @@ pub fn channel<T: Clone>(cap: usize) -> (Sender<T>, Receiver<T>) {
 /// When all senders are dropped, receivers get the values that are left and then
 /// [`RecvError::Closed`].
 pub struct Sender<T> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<BroadcastShared<T>>,
 }
 
 /// The receiving end of a broadcast [`channel`]: gets each value that is sent after it subscribed.
@@ -99,8 +99,8 @@ pub struct Sender<T> {
 /// Also a [`Stream`](futures::Stream) of `Result<T, Lagged>`.
 pub struct Receiver<T> {
     /// The wait of the stream, made by its first poll. Dropped before the state that it waits at.
-    stream: Option<Pin<Box<OwnedWait<T>>>>,
-    shared: Arc<Shared<T>>,
+    stream: Option<Pin<Box<BroadcastStreamWait<T>>>>,
+    shared: Arc<BroadcastShared<T>>,
     /// The number of the next value that it receives.
     at: u64,
 }
@@ -164,12 +164,13 @@ impl<T> Sender<T> {
     /// As [`closed`](Self::closed), but blocks the thread.
     ///
     /// Meant for external threads. In a goroutine it works as a blocking call.
+    #[doc(alias = "blocking_closed")]
     pub fn closed_blocking(&self) {
         gmp_rt::block_on(self.closed());
     }
 }
 
-fn subscribe<T>(shared: &Arc<Shared<T>>) -> Receiver<T> {
+fn subscribe<T>(shared: &Arc<BroadcastShared<T>>) -> Receiver<T> {
     let at = shared.with(|state| state.subscribe());
     Receiver { stream: None, shared: shared.clone(), at }
 }
@@ -221,6 +222,7 @@ impl<T> Receiver<T> {
     /// # Errors
     ///
     /// As [`recv`](Self::recv).
+    #[doc(alias = "blocking_recv")]
     pub fn recv_blocking(&mut self) -> Result<T, RecvError>
     where
         T: Clone,

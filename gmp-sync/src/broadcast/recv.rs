@@ -1,8 +1,9 @@
 //! The waits of receivers for a value: the future of [`Receiver::recv`], and the stream.
 
-use super::ring::{Kept, Take};
-use super::shared::{Receiving, Shared, State};
+use super::ring::{Kept, RingTake};
+use super::shared::{BroadcastShared, BroadcastState, Receiving};
 use super::{Lagged, Receiver, RecvError, TryRecvError};
+use crate::wait::phase::WaitPhase;
 use crate::wait::waiter::{Ended, Waiter};
 use futures::future::FusedFuture;
 use futures::stream::{FusedStream, Stream};
@@ -16,15 +17,18 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 /// A wait of a receiver that is a stream.
-pub(super) type OwnedWait<T> = Waiter<Receiving<Arc<Shared<T>>>>;
+pub(super) type BroadcastStreamWait<T> = Waiter<Receiving<Arc<BroadcastShared<T>>>>;
 
 /// Takes what is at position `at`, under the lock.
-pub(super) fn take<T>(state: &mut State<T>, at: &mut u64) -> Result<Kept<T>, TryRecvError> {
+pub(super) fn take<T>(
+    state: &mut BroadcastState<T>,
+    at: &mut u64,
+) -> Result<Kept<T>, TryRecvError> {
     match state.ring.take(at) {
-        Take::Value(value) => Ok(value),
-        Take::Lagged(missed) => Err(TryRecvError::Lagged(missed)),
-        Take::Empty if state.senders == 0 => Err(TryRecvError::Closed),
-        Take::Empty => Err(TryRecvError::Empty),
+        RingTake::Value(value) => Ok(value),
+        RingTake::Lagged(missed) => Err(TryRecvError::Lagged(missed)),
+        RingTake::Empty if state.senders == 0 => Err(TryRecvError::Closed),
+        RingTake::Empty => Err(TryRecvError::Empty),
     }
 }
 
@@ -35,11 +39,11 @@ fn poll_recv<T: Clone, S>(
     cx: &Context<'_>,
 ) -> Poll<Result<T, RecvError>>
 where
-    S: Deref<Target = Shared<T>>,
+    S: Deref<Target = BroadcastShared<T>>,
 {
     ready!(poll_proceed(cx));
     let took = loop {
-        let attempt = |state: &mut State<T>, (): &mut ()| match take(state, at) {
+        let attempt = |state: &mut BroadcastState<T>, (): &mut ()| match take(state, at) {
             Ok(value) => ControlFlow::Break(Ok(value)),
             Err(TryRecvError::Closed) => ControlFlow::Break(Err(RecvError::Closed)),
             Err(TryRecvError::Lagged(n)) => ControlFlow::Break(Err(RecvError::Lagged(n))),
@@ -50,7 +54,7 @@ where
             // Now the value is in the ring, or the channel is closed.
             Poll::Ready(Ended::Fired) => waiter.as_mut().reset(),
             Poll::Pending => {
-                let shared = ptr::from_ref::<Shared<T>>(&waiter.home().0);
+                let shared = ptr::from_ref::<BroadcastShared<T>>(&waiter.home().0);
                 note_wait(cx, WaitReason::BroadcastReceive, shared.addr());
                 return Poll::Pending;
             }
@@ -60,27 +64,20 @@ where
     Poll::Ready(took.map(Kept::into_value))
 }
 
-/// Whether a future has returned its result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    Waits,
-    Done,
-}
-
 pin_project! {
     /// The future of [`Receiver::recv`].
     #[must_use = "futures do nothing unless awaited"]
     pub struct BroadcastRecv<'a, T> {
         at: &'a mut u64,
-        phase: Phase,
+        phase: WaitPhase,
         #[pin]
-        waiter: Waiter<Receiving<&'a Shared<T>>>,
+        waiter: Waiter<Receiving<&'a BroadcastShared<T>>>,
     }
 }
 
 impl<'a, T> BroadcastRecv<'a, T> {
-    pub(super) fn new(shared: &'a Shared<T>, at: &'a mut u64) -> Self {
-        Self { at, phase: Phase::Waits, waiter: Waiter::new(Receiving(shared), ()) }
+    pub(super) fn new(shared: &'a BroadcastShared<T>, at: &'a mut u64) -> Self {
+        Self { at, phase: WaitPhase::Waits, waiter: Waiter::new(Receiving(shared), ()) }
     }
 }
 
@@ -90,14 +87,14 @@ impl<T: Clone> Future for BroadcastRecv<'_, T> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let received = ready!(poll_recv(this.waiter, this.at, cx));
-        *this.phase = Phase::Done;
+        *this.phase = WaitPhase::Done;
         Poll::Ready(received)
     }
 }
 
 impl<T: Clone> FusedFuture for BroadcastRecv<'_, T> {
     fn is_terminated(&self) -> bool {
-        self.phase == Phase::Done
+        self.phase == WaitPhase::Done
     }
 }
 

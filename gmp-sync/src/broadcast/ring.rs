@@ -29,21 +29,21 @@ impl<T: Clone> Kept<T> {
 }
 
 /// A value, and the number of receivers that have not received it.
-struct Slot<T> {
+struct RingSlot<T> {
     value: Kept<T>,
     left: usize,
 }
 
 /// The kept values.
 pub(super) struct Ring<T> {
-    slots: VecDeque<Slot<T>>,
+    slots: VecDeque<RingSlot<T>>,
     cap: usize,
     /// The number of the next value.
     next: u64,
 }
 
 /// What a receiver finds at its position.
-pub(super) enum Take<T> {
+pub(super) enum RingTake<T> {
     Value(Kept<T>),
     /// Values that it has missed. It goes on with the oldest kept one.
     Lagged(u64),
@@ -79,30 +79,30 @@ impl<T> Ring<T> {
             1 => Kept::Alone(value),
             _ => Kept::Shared(Arc::new(value)),
         };
-        self.slots.push_back(Slot { value, left: receivers });
+        self.slots.push_back(RingSlot { value, left: receivers });
         self.next += 1;
         left.map(|slot| slot.value)
     }
 
     /// Takes the value at `at` for the receiver whose position that is, and advances it.
-    pub(super) fn take(&mut self, at: &mut u64) -> Take<T> {
+    pub(super) fn take(&mut self, at: &mut u64) -> RingTake<T> {
         let oldest = self.oldest();
         if *at < oldest {
             let missed = oldest - *at;
             *at = oldest;
-            return Take::Lagged(missed);
+            return RingTake::Lagged(missed);
         }
         let index = (*at - oldest) as usize;
-        let Some(slot) = self.slots.get_mut(index) else { return Take::Empty };
+        let Some(slot) = self.slots.get_mut(index) else { return RingTake::Empty };
         *at += 1;
         slot.left -= 1;
         match &slot.value {
-            Kept::Shared(value) if slot.left > 0 => Take::Value(Kept::Shared(value.clone())),
+            Kept::Shared(value) if slot.left > 0 => RingTake::Value(Kept::Shared(value.clone())),
             // The last receiver that needs it. No earlier value is kept: it would be needed too.
             _ => {
                 debug_assert_eq!(index, 0, "an earlier value is needed by fewer receivers");
                 let slot = self.slots.pop_front().expect("found above");
-                Take::Value(slot.value)
+                RingTake::Value(slot.value)
             }
         }
     }

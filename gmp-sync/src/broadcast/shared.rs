@@ -9,10 +9,10 @@ use gmp_rt::prim::Mutex;
 use std::ops::Deref;
 
 /// What the ends share.
-pub(super) struct Shared<T>(Mutex<State<T>>);
+pub(super) struct BroadcastShared<T>(Mutex<BroadcastState<T>>);
 
 /// What the lock guards.
-pub(super) struct State<T> {
+pub(super) struct BroadcastState<T> {
     pub(super) ring: Ring<T>,
     pub(super) senders: usize,
     pub(super) receivers: usize,
@@ -21,10 +21,10 @@ pub(super) struct State<T> {
     closing: Queue<()>,
 }
 
-impl<T> Shared<T> {
+impl<T> BroadcastShared<T> {
     /// Creates the state of a channel with one sender and one receiver.
     pub(super) fn new(cap: usize) -> Self {
-        Self(Mutex::new(State {
+        Self(Mutex::new(BroadcastState {
             ring: Ring::new(cap),
             senders: 1,
             receivers: 1,
@@ -35,7 +35,7 @@ impl<T> Shared<T> {
 
     /// Runs `f` under the lock.
     #[inline]
-    pub(super) fn with<R>(&self, f: impl FnOnce(&mut State<T>) -> R) -> R {
+    pub(super) fn with<R>(&self, f: impl FnOnce(&mut BroadcastState<T>) -> R) -> R {
         f(&mut self.0.lock())
     }
 }
@@ -47,7 +47,7 @@ pub(super) struct Sent<T> {
     pub(super) wakers: Wakers,
 }
 
-impl<T> State<T> {
+impl<T> BroadcastState<T> {
     /// Sends a value, or returns it if there is no receiver.
     pub(super) fn send(&mut self, value: T) -> Result<Sent<T>, T> {
         let receivers = self.receivers;
@@ -55,7 +55,7 @@ impl<T> State<T> {
             return Err(value);
         }
         let left = self.ring.push(value, receivers);
-        Ok(Sent { receivers, left, wakers: fire_all(&mut self.receiving) })
+        Ok(Sent { receivers, left, wakers: Wakers::of_all(&mut self.receiving) })
     }
 
     /// Adds a receiver and returns its position.
@@ -67,7 +67,7 @@ impl<T> State<T> {
     /// Subtracts a sender. Wakes the receivers that wait, if it was the last.
     pub(super) fn sender_leaves(&mut self) -> Wakers {
         self.senders -= 1;
-        if self.senders == 0 { fire_all(&mut self.receiving) } else { Wakers::None }
+        if self.senders == 0 { Wakers::of_all(&mut self.receiving) } else { Wakers::None }
     }
 
     /// Subtracts a receiver at position `at`. Wakes the senders that wait for that, if it was the
@@ -76,41 +76,33 @@ impl<T> State<T> {
         self.receivers -= 1;
         let unneeded = self.ring.leave(at);
         let last = self.receivers == 0;
-        (unneeded, if last { fire_all(&mut self.closing) } else { Wakers::None })
+        (unneeded, if last { Wakers::of_all(&mut self.closing) } else { Wakers::None })
     }
-}
-
-fn fire_all(queue: &mut Queue<()>) -> Wakers {
-    let mut wakers = Wakers::None;
-    while let Some(((), fired)) = queue.fire_front(|()| ()) {
-        wakers.push(fired);
-    }
-    wakers
 }
 
 /// The queue of receivers that wait for a value.
 pub(super) struct Receiving<S>(pub(super) S);
 
 /// The queue of senders that wait until no receiver is left.
-pub(super) struct Closing<S>(pub(super) S);
+pub(super) struct BroadcastClosing<S>(pub(super) S);
 
 macro_rules! home {
     ($Home:ident, $queue:ident) => {
         // SAFETY: one lock, and always the same queue behind it. `S` is a reference or an `Arc`, so
         // the state is not moved while it lives.
-        unsafe impl<T, S: Deref<Target = Shared<T>>> Home for $Home<S> {
-            type State = State<T>;
+        unsafe impl<T, S: Deref<Target = BroadcastShared<T>>> Home for $Home<S> {
+            type State = BroadcastState<T>;
             type Data = ();
 
-            fn with<R>(&self, f: impl FnOnce(&mut State<T>) -> R) -> R {
+            fn with<R>(&self, f: impl FnOnce(&mut BroadcastState<T>) -> R) -> R {
                 self.0.with(f)
             }
 
-            fn queue(state: &mut State<T>) -> &mut Queue<()> {
+            fn queue(state: &mut BroadcastState<T>) -> &mut Queue<()> {
                 &mut state.$queue
             }
 
-            fn abandoned(&self, _: &mut State<T>, (): &mut (), _: Abandoned) -> Wakers {
+            fn abandoned(&self, _: &mut BroadcastState<T>, (): &mut (), _: Abandoned) -> Wakers {
                 // A fired wait was given nothing: its value is in the ring.
                 Wakers::None
             }
@@ -119,4 +111,4 @@ macro_rules! home {
 }
 
 home!(Receiving, receiving);
-home!(Closing, closing);
+home!(BroadcastClosing, closing);

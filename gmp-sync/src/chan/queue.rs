@@ -231,8 +231,8 @@ impl<T> Core<T> {
     }
 }
 
-/// Polls a wait of either kind: remembers the waker while the node is queued. Ready if it was fired,
-/// or has not begun.
+/// Polls a wait of either kind: remembers the waker while the node is queued. Ready if it was
+/// fired, or has not begun.
 #[inline(always)]
 pub(super) fn poll_queued<T>(
     chan: &Chan<T>,

@@ -95,19 +95,19 @@ pub struct Notify {
     /// Calls of `notify_waiters`. Changed under the lock. It may wrap: no `Notified` lives that
     /// long.
     round: AtomicUsize,
-    state: Mutex<State>,
+    state: Mutex<NotifyState>,
 }
 
 /// What the lock guards.
 #[derive(Debug)]
-pub(crate) struct State {
-    permit: Permit,
+pub(crate) struct NotifyState {
+    permit: NotifyPermit,
     waiting: Queue<Wait>,
 }
 
 /// A call of `notify_one` that no waiter has got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Permit {
+enum NotifyPermit {
     None,
     Stored,
 }
@@ -132,7 +132,7 @@ enum By {
     All,
 }
 
-impl State {
+impl NotifyState {
     /// Fires one waiter, or stores the permit if there is none.
     fn notify(&mut self, by: By) -> Wakers {
         let set = |wait: &mut Wait| wait.by = by;
@@ -143,7 +143,7 @@ impl State {
         match fired {
             Some(((), fired)) => fired.into(),
             None => {
-                self.permit = Permit::Stored;
+                self.permit = NotifyPermit::Stored;
                 Wakers::None
             }
         }
@@ -158,7 +158,7 @@ impl Notify {
         /// Creates a `Notify` without a stored permit.
         #[must_use]
         pub const fn new() -> Self {
-            let state = State { permit: Permit::None, waiting: Queue::new() };
+            let state = NotifyState { permit: NotifyPermit::None, waiting: Queue::new() };
             Self { round: AtomicUsize::new(0), state: Mutex::new(state) }
         }
     }
@@ -193,6 +193,7 @@ impl Notify {
     /// As [`notified`](Self::notified), but blocks the thread.
     ///
     /// Meant for external threads. In a goroutine it works as a blocking call.
+    #[doc(alias = "blocking_notified")]
     pub fn notified_blocking(&self) {
         gmp_rt::block_on(self.notified());
     }
@@ -245,14 +246,14 @@ impl Notify {
     }
 
     /// Takes the notification of a wait that is not queued, if there is one.
-    fn take(&self, state: &mut State, wait: &Wait) -> ControlFlow<()> {
+    fn take(&self, state: &mut NotifyState, wait: &Wait) -> ControlFlow<()> {
         // Relaxed: changed under the lock, which is held.
         if self.round.load(Ordering::Relaxed) != wait.round {
             return ControlFlow::Break(());
         }
-        match std::mem::replace(&mut state.permit, Permit::None) {
-            Permit::Stored => ControlFlow::Break(()),
-            Permit::None => ControlFlow::Continue(()),
+        match std::mem::replace(&mut state.permit, NotifyPermit::None) {
+            NotifyPermit::Stored => ControlFlow::Break(()),
+            NotifyPermit::None => ControlFlow::Continue(()),
         }
     }
 }
@@ -272,18 +273,18 @@ impl fmt::Debug for Notify {
 
 // SAFETY: one lock, one queue behind it.
 unsafe impl Home for Notify {
-    type State = State;
+    type State = NotifyState;
     type Data = Wait;
 
-    fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> R {
+    fn with<R>(&self, f: impl FnOnce(&mut NotifyState) -> R) -> R {
         f(&mut self.state.lock())
     }
 
-    fn queue(state: &mut State) -> &mut Queue<Wait> {
+    fn queue(state: &mut NotifyState) -> &mut Queue<Wait> {
         &mut state.waiting
     }
 
-    fn abandoned(&self, state: &mut State, wait: &mut Wait, how: Abandoned) -> Wakers {
+    fn abandoned(&self, state: &mut NotifyState, wait: &mut Wait, how: Abandoned) -> Wakers {
         match (how, wait.by) {
             (Abandoned::Fired, By::One | By::Last) => state.notify(wait.by),
             (Abandoned::Fired, By::All) | (Abandoned::Queued, _) => Wakers::None,
@@ -293,7 +294,7 @@ unsafe impl Home for Notify {
 
 /// The progress of a wait for a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum NotifyPhase {
     /// No notification was taken.
     Waits,
     /// `enable` has taken one and returned `true`.
@@ -308,23 +309,23 @@ pin_project! {
     struct NotifiedBy<P: Home> {
         #[pin]
         waiter: Waiter<P>,
-        phase: Phase,
+        phase: NotifyPhase,
     }
 }
 
 impl<P> NotifiedBy<P>
 where
-    P: Home<State = State, Data = Wait> + Deref<Target = Notify>,
+    P: Home<State = NotifyState, Data = Wait> + Deref<Target = Notify>,
 {
     fn new(notify: P) -> Self {
         let wait = Wait { round: notify.round_now(), by: By::All };
-        Self { waiter: Waiter::new(notify, wait), phase: Phase::Waits }
+        Self { waiter: Waiter::new(notify, wait), phase: NotifyPhase::Waits }
     }
 
     fn poll(self: Pin<&mut Self>, cx: &Context<'_>) -> Poll<()> {
         ready!(poll_proceed(cx));
         let mut this = self.project();
-        if *this.phase == Phase::Waits {
+        if *this.phase == NotifyPhase::Waits {
             let home = ptr::from_ref(&**this.waiter.home());
             let polled = Self::poll_waiter(this.waiter.as_mut(), cx);
             if polled.is_pending() {
@@ -332,13 +333,13 @@ where
                 return Poll::Pending;
             }
         }
-        *this.phase = Phase::Done;
+        *this.phase = NotifyPhase::Done;
         Poll::Ready(())
     }
 
     fn poll_waiter(mut waiter: Pin<&mut Waiter<P>>, cx: &Context<'_>) -> Poll<()> {
         let waker = &mut StorableWaker::new(cx.waker());
-        let take = |home: &P, state: &mut State, wait: &mut Wait| home.take(state, wait);
+        let take = |home: &P, state: &mut NotifyState, wait: &mut Wait| home.take(state, wait);
         let polled = waiter.as_mut().poll_wait_at(End::Back, waker, take);
         polled.map(|ended| {
             if ended == Ended::Fired {
@@ -350,7 +351,7 @@ where
 
     fn enable(self: Pin<&mut Self>) -> bool {
         let this = self.project();
-        if *this.phase != Phase::Waits {
+        if *this.phase != NotifyPhase::Waits {
             return true;
         }
         if this.waiter.state() == NodeState::Queued {
@@ -361,7 +362,7 @@ where
         let cx = Context::from_waker(Waker::noop());
         let polled = Self::poll_waiter(this.waiter, &cx);
         if polled.is_ready() {
-            *this.phase = Phase::Enabled;
+            *this.phase = NotifyPhase::Enabled;
         }
         polled.is_ready()
     }
@@ -430,7 +431,7 @@ macro_rules! notified {
         /// Terminated once a poll has returned.
         impl $(<$a>)? FusedFuture for $Notified {
             fn is_terminated(&self) -> bool {
-                self.wait.phase == Phase::Done
+                self.wait.phase == NotifyPhase::Done
             }
         }
     };

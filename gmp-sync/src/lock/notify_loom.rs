@@ -1,6 +1,6 @@
 //! Models of `Notify`: notifications against waits that are created, enabled and dropped.
 
-use super::{Notify, Permit};
+use super::{Notify, NotifyPermit};
 use crate::wait::waiter::Home;
 use ::loom::future::block_on;
 use ::loom::sync::Arc;
@@ -15,7 +15,7 @@ fn model(f: impl Fn() + Sync + Send + 'static) {
 }
 
 fn has_permit(notify: &Notify) -> bool {
-    notify.with(|state| state.permit == Permit::Stored)
+    notify.with(|state| state.permit == NotifyPermit::Stored)
 }
 
 /// A wait that is created before the check of a condition misses no change of it, although the flag

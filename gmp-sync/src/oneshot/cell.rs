@@ -1,16 +1,17 @@
 //! The shared cell of a oneshot channel: one value and one waker for each end.
 //!
-//! One atomic word says which end has done what. The ends are [`Tx`] and [`Rx`]. Neither is `Clone`,
-//! so each role belongs to one thread at a time. There is no lock. A send is one read-modify-write
-//! of the word, and so is a receive that waits. A receive of a value that is there is a load.
+//! One atomic word says which end has done what. The ends are [`Tx`] and [`Rx`]. Neither is
+//! `Clone`, so each role belongs to one thread at a time. There is no lock. A send is one
+//! read-modify-write of the word, and so is a receive that waits. A receive of a value that is
+//! there is a load.
 //!
 //! # Invariants
 //!
 //! - I1: the value belongs to the sender until [`SENT`] is set, and to the receiver after that.
 //! - I2: the waker slot of an end belongs to that end while its `WAITS` bit is not set. The other
-//!   end takes the waker exactly if it sees the bit in the step in which it ends ([`Side::ended`]).
-//!   So an end that clears its bit, and sees in the same step that the other end has not ended, owns
-//!   its slot again.
+//!   end takes the waker exactly if it sees the bit in the step in which it ends
+//!   ([`EndBits::ended`]). So an end that clears its bit, and sees in the same step that the other
+//!   end has not ended, owns its slot again.
 //! - I3: [`RECEIVER_GONE`] and [`SENT`] are decided in one order: `SENT` is not set after
 //!   `RECEIVER_GONE`. So a send that succeeds is seen by a receive after `close`.
 //!
@@ -38,21 +39,21 @@ const RECEIVER_WAITS: u8 = 1 << 3;
 const SENDER_WAITS: u8 = 1 << 4;
 
 /// The bits of one end that waits.
-struct Side {
+struct EndBits {
     /// Its waker is in its slot.
     waits: u8,
     /// The other end has ended: it has taken the waker, or never will.
     ended: u8,
 }
 
-const RECEIVER: Side = Side { waits: RECEIVER_WAITS, ended: SENT | SENDER_GONE };
-const SENDER: Side = Side { waits: SENDER_WAITS, ended: RECEIVER_GONE };
+const RECEIVER: EndBits = EndBits { waits: RECEIVER_WAITS, ended: SENT | SENDER_GONE };
+const SENDER: EndBits = EndBits { waits: SENDER_WAITS, ended: RECEIVER_GONE };
 
 /// The place for the waker of one end.
 #[derive(Default)]
-struct Slot(UnsafeCell<Option<StoredWaker>>);
+struct WakerSlot(UnsafeCell<Option<StoredWaker>>);
 
-impl Slot {
+impl WakerSlot {
     /// Takes the waker.
     ///
     /// # Safety
@@ -82,8 +83,8 @@ impl Slot {
 struct Cell<T> {
     word: AtomicU8,
     value: UnsafeCell<Option<T>>,
-    receiver: Slot,
-    sender: Slot,
+    receiver: WakerSlot,
+    sender: WakerSlot,
 }
 
 // SAFETY: I1, I2 — one end at a time accesses each field. The value moves between threads.
@@ -98,38 +99,43 @@ impl<T> Cell<T> {
         self.word.load(Ordering::Acquire)
     }
 
-    /// Stores the waker of `side`. Is ready if the other end has ended; the waker is then not
+    /// Stores the waker of `end`. Is ready if the other end has ended; the waker is then not
     /// stored, or dropped with the cell.
     ///
     /// # Safety
     ///
     /// The caller is that end, and `slot` is its slot.
-    unsafe fn register(&self, side: &Side, slot: &Slot, waker: &mut StorableWaker<'_>) -> Poll<()> {
-        if self.load() & side.waits != 0 {
-            let before = self.word.fetch_and(!side.waits, Ordering::AcqRel);
-            if before & side.ended != 0 {
+    unsafe fn register(
+        &self,
+        end: &EndBits,
+        slot: &WakerSlot,
+        waker: &mut StorableWaker<'_>,
+    ) -> Poll<()> {
+        if self.load() & end.waits != 0 {
+            let before = self.word.fetch_and(!end.waits, Ordering::AcqRel);
+            if before & end.ended != 0 {
                 return Poll::Ready(());
             }
         }
         // SAFETY: I2 — the bit is not set, and the other end had not ended when it was cleared.
         drop(unsafe { slot.put(waker) });
-        let before = self.word.fetch_or(side.waits, Ordering::AcqRel);
-        if before & side.ended != 0 { Poll::Ready(()) } else { Poll::Pending }
+        let before = self.word.fetch_or(end.waits, Ordering::AcqRel);
+        if before & end.ended != 0 { Poll::Ready(()) } else { Poll::Pending }
     }
 
-    /// Takes the waker of `side` out of its slot, if the other end has not taken it.
+    /// Takes the waker of `end` out of its slot, if the other end has not taken it.
     ///
     /// # Safety
     ///
     /// As [`register`](Self::register).
-    unsafe fn withdraw(&self, side: &Side, slot: &Slot) -> Option<StoredWaker> {
+    unsafe fn withdraw(&self, end: &EndBits, slot: &WakerSlot) -> Option<StoredWaker> {
         // Relaxed: only this end sets the bit.
-        if self.word.load(Ordering::Relaxed) & side.waits == 0 {
+        if self.word.load(Ordering::Relaxed) & end.waits == 0 {
             return None;
         }
-        let before = self.word.fetch_and(!side.waits, Ordering::AcqRel);
+        let before = self.word.fetch_and(!end.waits, Ordering::AcqRel);
         // SAFETY: I2 — the other end had not ended when the bit was cleared.
-        (before & side.ended == 0).then(|| unsafe { slot.take() }).flatten()
+        (before & end.ended == 0).then(|| unsafe { slot.take() }).flatten()
     }
 
     /// Wakes the other end, whose word was `before` in the step in which this end ended.
@@ -138,8 +144,8 @@ impl<T> Cell<T> {
     ///
     /// `slot` is that end's slot, and this end ended in that step and not earlier.
     #[inline]
-    unsafe fn wake(&self, before: u8, side: &Side, slot: &Slot) {
-        if before & side.waits != 0 {
+    unsafe fn wake(&self, before: u8, end: &EndBits, slot: &WakerSlot) {
+        if before & end.waits != 0 {
             // SAFETY: I2 — the bit was set in that step.
             let waker = unsafe { slot.take() };
             if let Some(waker) = waker {
@@ -154,8 +160,8 @@ pub(super) fn pair<T>() -> (Tx<T>, Rx<T>) {
     let cell = Arc::new(Cell {
         word: AtomicU8::new(0),
         value: UnsafeCell::new(None),
-        receiver: Slot::default(),
-        sender: Slot::default(),
+        receiver: WakerSlot::default(),
+        sender: WakerSlot::default(),
     });
     (Tx(cell.clone()), Rx(cell))
 }

@@ -11,6 +11,7 @@ mod cell;
 
 use self::cell::{Found, Rx, Tx};
 pub use crate::chan::{RecvError, TryRecvError};
+use crate::wait::phase::WaitPhase;
 use futures::future::FusedFuture;
 use gmp_rt::task::park::{StorableWaker, WaitReason, note_wait, poll_proceed};
 use std::fmt;
@@ -136,12 +137,13 @@ impl<T> Sender<T> {
     /// });
     /// ```
     pub fn closed(&mut self) -> OneshotClosed<'_, T> {
-        OneshotClosed { sender: self, phase: Phase::Waits }
+        OneshotClosed { sender: self, phase: WaitPhase::Waits }
     }
 
     /// As [`closed`](Self::closed), but blocks the thread.
     ///
     /// Meant for external threads. In a goroutine it works as a blocking call.
+    #[doc(alias = "blocking_closed")]
     pub fn closed_blocking(&mut self) {
         gmp_rt::block_on(self.closed());
     }
@@ -218,6 +220,7 @@ impl<T> Receiver<T> {
     /// # Errors
     ///
     /// As [`recv`](Self::recv).
+    #[doc(alias = "blocking_recv")]
     pub fn recv_blocking(&mut self) -> Result<T, RecvError> {
         gmp_rt::block_on(self.recv())
     }
@@ -346,18 +349,11 @@ impl<T> fmt::Debug for OneshotRecv<'_, T> {
     }
 }
 
-/// Whether a future has returned its result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    Waits,
-    Done,
-}
-
 /// The future of [`Sender::closed`].
 #[must_use = "futures do nothing unless awaited"]
 pub struct OneshotClosed<'a, T> {
     sender: &'a mut Sender<T>,
-    phase: Phase,
+    phase: WaitPhase,
 }
 
 impl<T> Future for OneshotClosed<'_, T> {
@@ -365,14 +361,14 @@ impl<T> Future for OneshotClosed<'_, T> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         ready!(self.sender.poll_closed(cx));
-        self.phase = Phase::Done;
+        self.phase = WaitPhase::Done;
         Poll::Ready(())
     }
 }
 
 impl<T> FusedFuture for OneshotClosed<'_, T> {
     fn is_terminated(&self) -> bool {
-        self.phase == Phase::Done
+        self.phase == WaitPhase::Done
     }
 }
 

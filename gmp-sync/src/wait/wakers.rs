@@ -3,7 +3,7 @@
 //! A wake-up may run any code, so it must not happen under a lock. A batch is cheaper than single
 //! wake-ups: on a thread that holds a P it wakes at most one more M.
 
-use crate::wait::queue::Fired;
+use crate::wait::queue::{Fired, Queue};
 use gmp_rt::prim::debug_assert_no_lock_held;
 use gmp_rt::task::park::StoredWaker;
 
@@ -22,6 +22,15 @@ pub enum Wakers {
 }
 
 impl Wakers {
+    /// Fires all waiters of a queue and returns their wakers.
+    pub(crate) fn of_all(queue: &mut Queue<()>) -> Self {
+        let mut wakers = Self::None;
+        while let Some(((), fired)) = queue.fire_front(|()| ()) {
+            wakers.push(fired);
+        }
+        wakers
+    }
+
     /// Adds one waker, if there is one.
     pub(crate) fn push(&mut self, fired: Fired) {
         let Some(waker) = fired.into_waker() else { return };

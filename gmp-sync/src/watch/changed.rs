@@ -1,7 +1,8 @@
 //! The waits of receivers for a change: the future of [`Receiver::changed`], and the stream.
 
-use super::shared::{Changing, Shared, State};
+use super::shared::{Changing, WatchShared, WatchState};
 use super::{Receiver, RecvError};
+use crate::wait::phase::WaitPhase;
 use crate::wait::waiter::{Ended, Waiter};
 use futures::future::FusedFuture;
 use futures::stream::{FusedStream, Stream};
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 /// Looks for a change since version `seen`. Returns the current version, to be marked as seen.
-fn look<T>(state: &State<T>, seen: Option<u64>) -> ControlFlow<Result<u64, RecvError>> {
+fn look<T>(state: &WatchState<T>, seen: Option<u64>) -> ControlFlow<Result<u64, RecvError>> {
     if seen != Some(state.version) {
         ControlFlow::Break(Ok(state.version))
     } else if state.senders == 0 {
@@ -32,7 +33,7 @@ fn poll_changed<T, S>(
     cx: &Context<'_>,
 ) -> Poll<Result<(), RecvError>>
 where
-    S: Deref<Target = Shared<T>>,
+    S: Deref<Target = WatchShared<T>>,
 {
     ready!(poll_proceed(cx));
     let found = loop {
@@ -41,7 +42,7 @@ where
             // Looks again: the version may have changed again since it was fired.
             Poll::Ready(Ended::Fired) => waiter.as_mut().reset(),
             Poll::Pending => {
-                let shared = ptr::from_ref::<Shared<T>>(&waiter.home().0);
+                let shared = ptr::from_ref::<WatchShared<T>>(&waiter.home().0);
                 note_wait(cx, WaitReason::WatchChanged, shared.addr());
                 return Poll::Pending;
             }
@@ -50,27 +51,20 @@ where
     Poll::Ready(found.map(|version| *seen = Some(version)))
 }
 
-/// Whether a future has returned its result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    Waits,
-    Done,
-}
-
 pin_project! {
     /// The future of [`Receiver::changed`].
     #[must_use = "futures do nothing unless awaited"]
     pub struct WatchChanged<'a, T> {
         seen: &'a mut Option<u64>,
-        phase: Phase,
+        phase: WaitPhase,
         #[pin]
-        waiter: Waiter<Changing<&'a Shared<T>>>,
+        waiter: Waiter<Changing<&'a WatchShared<T>>>,
     }
 }
 
 impl<'a, T> WatchChanged<'a, T> {
-    pub(super) fn new(shared: &'a Shared<T>, seen: &'a mut Option<u64>) -> Self {
-        Self { seen, phase: Phase::Waits, waiter: Waiter::new(Changing(shared), ()) }
+    pub(super) fn new(shared: &'a WatchShared<T>, seen: &'a mut Option<u64>) -> Self {
+        Self { seen, phase: WaitPhase::Waits, waiter: Waiter::new(Changing(shared), ()) }
     }
 }
 
@@ -80,14 +74,14 @@ impl<T> Future for WatchChanged<'_, T> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let changed = ready!(poll_changed(this.waiter, this.seen, cx));
-        *this.phase = Phase::Done;
+        *this.phase = WaitPhase::Done;
         Poll::Ready(changed)
     }
 }
 
 impl<T> FusedFuture for WatchChanged<'_, T> {
     fn is_terminated(&self) -> bool {
-        self.phase == Phase::Done
+        self.phase == WaitPhase::Done
     }
 }
 
@@ -98,13 +92,13 @@ impl<T> fmt::Debug for WatchChanged<'_, T> {
 }
 
 /// A wait that owns its share of the channel.
-type OwnedWait<T> = Waiter<Changing<Arc<Shared<T>>>>;
+type WatchStreamWait<T> = Waiter<Changing<Arc<WatchShared<T>>>>;
 
 /// The values of a watch channel as a stream. See [`Receiver::into_stream`].
 #[must_use = "streams do nothing unless polled"]
 pub struct WatchStream<T> {
     /// Boxed, so that the stream is `Unpin`.
-    waiter: Pin<Box<OwnedWait<T>>>,
+    waiter: Pin<Box<WatchStreamWait<T>>>,
     receiver: Receiver<T>,
 }
 

@@ -1,6 +1,7 @@
 //! The wait of a sender until no receiver is left.
 
-use super::shared::{Closing, Shared};
+use super::shared::{WatchClosing, WatchShared};
+use crate::wait::phase::WaitPhase;
 use crate::wait::waiter::{Ended, Waiter};
 use futures::future::FusedFuture;
 use gmp_rt::task::park::{WaitReason, note_wait, poll_proceed};
@@ -11,26 +12,19 @@ use std::pin::Pin;
 use std::ptr;
 use std::task::{Context, Poll, ready};
 
-/// Whether a future has returned its result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    Waits,
-    Done,
-}
-
 pin_project! {
     /// The future of [`Sender::closed`](super::Sender::closed).
     #[must_use = "futures do nothing unless awaited"]
     pub struct WatchClosed<'a, T> {
-        phase: Phase,
+        phase: WaitPhase,
         #[pin]
-        waiter: Waiter<Closing<&'a Shared<T>>>,
+        waiter: Waiter<WatchClosing<&'a WatchShared<T>>>,
     }
 }
 
 impl<'a, T> WatchClosed<'a, T> {
-    pub(super) fn new(shared: &'a Shared<T>) -> Self {
-        Self { phase: Phase::Waits, waiter: Waiter::new(Closing(shared), ()) }
+    pub(super) fn new(shared: &'a WatchShared<T>) -> Self {
+        Self { phase: WaitPhase::Waits, waiter: Waiter::new(WatchClosing(shared), ()) }
     }
 }
 
@@ -53,14 +47,14 @@ impl<T> Future for WatchClosed<'_, T> {
             Poll::Ready(Ended::AtOnce(())) => {}
             Poll::Ready(Ended::Fired) => this.waiter.reset(),
         }
-        *this.phase = Phase::Done;
+        *this.phase = WaitPhase::Done;
         Poll::Ready(())
     }
 }
 
 impl<T> FusedFuture for WatchClosed<'_, T> {
     fn is_terminated(&self) -> bool {
-        self.phase == Phase::Done
+        self.phase == WaitPhase::Done
     }
 }
 

@@ -17,8 +17,8 @@ pub use self::changed::{WatchChanged, WatchStream};
 pub use self::closed::WatchClosed;
 pub use crate::chan::{RecvError, SendError};
 
-use self::shared::Shared;
-use self::turn::Turn;
+use self::shared::WatchShared;
+use self::turn::ModifyTurn;
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
@@ -53,7 +53,7 @@ use std::sync::Arc;
 /// });
 /// ```
 pub fn channel<T>(first: T) -> (Sender<T>, Receiver<T>) {
-    let shared = Arc::new(Shared::new(first));
+    let shared = Arc::new(WatchShared::new(first));
     (Sender { shared: shared.clone() }, Receiver { shared, seen: Some(0) })
 }
 
@@ -61,14 +61,14 @@ pub fn channel<T>(first: T) -> (Sender<T>, Receiver<T>) {
 ///
 /// When all senders are dropped, receivers see the last value and then [`RecvError`].
 pub struct Sender<T> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<WatchShared<T>>,
 }
 
 /// The receiving end of a watch [`channel`].
 ///
 /// A clone has seen what the original has seen.
 pub struct Receiver<T> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<WatchShared<T>>,
     /// The version that was seen last; `None` if any counts as a change.
     seen: Option<u64>,
 }
@@ -166,7 +166,7 @@ impl<T> Sender<T> {
     where
         T: Clone,
     {
-        let turn = Turn::take(&self.shared);
+        let turn = ModifyTurn::take(&self.shared);
         let (before, version) = self.shared.with(|state| (state.value.clone(), state.version));
         let mut copy = T::clone(&before);
         if !f(&mut copy) {
@@ -226,6 +226,7 @@ impl<T> Sender<T> {
     /// As [`closed`](Self::closed), but blocks the thread.
     ///
     /// Meant for external threads. In a goroutine it works as a blocking call.
+    #[doc(alias = "blocking_closed")]
     pub fn closed_blocking(&self) {
         gmp_rt::block_on(self.closed());
     }
@@ -294,6 +295,7 @@ impl<T> Receiver<T> {
     /// # Errors
     ///
     /// As [`changed`](Self::changed).
+    #[doc(alias = "blocking_changed")]
     pub fn changed_blocking(&mut self) -> Result<(), RecvError> {
         gmp_rt::block_on(self.changed())
     }
@@ -345,6 +347,7 @@ impl<T> Receiver<T> {
     /// # Errors
     ///
     /// As [`wait_for`](Self::wait_for).
+    #[doc(alias = "blocking_wait_for")]
     pub fn wait_for_blocking(&mut self, f: impl FnMut(&T) -> bool) -> Result<Arc<T>, RecvError> {
         gmp_rt::block_on(self.wait_for(f))
     }

@@ -12,14 +12,14 @@ use std::sync::Arc;
 use std::thread::ThreadId;
 
 /// What the ends share.
-pub(super) struct Shared<T> {
-    state: Mutex<State<T>>,
+pub(super) struct WatchShared<T> {
+    state: Mutex<WatchState<T>>,
     /// Held by the one call that modifies a copy of the value.
     pub(super) turn: crate::Mutex<()>,
 }
 
 /// What the lock guards.
-pub(super) struct State<T> {
+pub(super) struct WatchState<T> {
     pub(super) value: Arc<T>,
     /// Changes of the value since the channel was made.
     pub(super) version: u64,
@@ -31,10 +31,10 @@ pub(super) struct State<T> {
     closing: Queue<()>,
 }
 
-impl<T> Shared<T> {
+impl<T> WatchShared<T> {
     /// Creates the state of a channel with one sender and one receiver.
     pub(super) fn new(first: T) -> Self {
-        let state = State {
+        let state = WatchState {
             value: Arc::new(first),
             version: 0,
             senders: 1,
@@ -47,63 +47,55 @@ impl<T> Shared<T> {
     }
 
     /// Runs `f` under the lock.
-    pub(super) fn with<R>(&self, f: impl FnOnce(&mut State<T>) -> R) -> R {
+    pub(super) fn with<R>(&self, f: impl FnOnce(&mut WatchState<T>) -> R) -> R {
         f(&mut self.state.lock())
     }
 }
 
-impl<T> State<T> {
+impl<T> WatchState<T> {
     /// Installs a value. Returns the old one, to be dropped after the lock is released, and the
     /// wakers of all receivers that wait.
     pub(super) fn install(&mut self, value: Arc<T>) -> (Arc<T>, Wakers) {
         self.version += 1;
-        (std::mem::replace(&mut self.value, value), fire_all(&mut self.changing))
+        (std::mem::replace(&mut self.value, value), Wakers::of_all(&mut self.changing))
     }
 
     /// Subtracts a sender. Wakes the receivers that wait, if it was the last.
     pub(super) fn sender_leaves(&mut self) -> Wakers {
         self.senders -= 1;
-        if self.senders == 0 { fire_all(&mut self.changing) } else { Wakers::None }
+        if self.senders == 0 { Wakers::of_all(&mut self.changing) } else { Wakers::None }
     }
 
     /// Subtracts a receiver. Wakes the senders that wait for that, if it was the last.
     pub(super) fn receiver_leaves(&mut self) -> Wakers {
         self.receivers -= 1;
-        if self.receivers == 0 { fire_all(&mut self.closing) } else { Wakers::None }
+        if self.receivers == 0 { Wakers::of_all(&mut self.closing) } else { Wakers::None }
     }
-}
-
-fn fire_all(queue: &mut Queue<()>) -> Wakers {
-    let mut wakers = Wakers::None;
-    while let Some(((), fired)) = queue.fire_front(|()| ()) {
-        wakers.push(fired);
-    }
-    wakers
 }
 
 /// The queue of receivers that wait for a change.
 pub(super) struct Changing<S>(pub(super) S);
 
 /// The queue of senders that wait until no receiver is left.
-pub(super) struct Closing<S>(pub(super) S);
+pub(super) struct WatchClosing<S>(pub(super) S);
 
 macro_rules! home {
     ($Home:ident, $queue:ident) => {
         // SAFETY: one lock, and always the same queue behind it. `S` is a reference or an `Arc`, so
         // the state is not moved while it lives.
-        unsafe impl<T, S: Deref<Target = Shared<T>>> Home for $Home<S> {
-            type State = State<T>;
+        unsafe impl<T, S: Deref<Target = WatchShared<T>>> Home for $Home<S> {
+            type State = WatchState<T>;
             type Data = ();
 
-            fn with<R>(&self, f: impl FnOnce(&mut State<T>) -> R) -> R {
+            fn with<R>(&self, f: impl FnOnce(&mut WatchState<T>) -> R) -> R {
                 self.0.with(f)
             }
 
-            fn queue(state: &mut State<T>) -> &mut Queue<()> {
+            fn queue(state: &mut WatchState<T>) -> &mut Queue<()> {
                 &mut state.$queue
             }
 
-            fn abandoned(&self, _: &mut State<T>, (): &mut (), _: Abandoned) -> Wakers {
+            fn abandoned(&self, _: &mut WatchState<T>, (): &mut (), _: Abandoned) -> Wakers {
                 Wakers::None
             }
         }
@@ -111,4 +103,4 @@ macro_rules! home {
 }
 
 home!(Changing, changing);
-home!(Closing, closing);
+home!(WatchClosing, closing);

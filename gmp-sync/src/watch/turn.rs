@@ -4,25 +4,25 @@
 //! not read the value, and receivers are not held up by it. A send during that time overwrites the
 //! changed copy: the modification counts as made just before that send.
 
-use super::shared::Shared;
+use super::shared::WatchShared;
 use crate::MutexGuard;
 use std::thread;
 
 /// The turn. Dropping it passes it on.
-pub(super) struct Turn<'a, T> {
-    shared: &'a Shared<T>,
+pub(super) struct ModifyTurn<'a, T> {
+    shared: &'a WatchShared<T>,
     /// Dropped after the modifier is reset.
     _guard: MutexGuard<'a, ()>,
 }
 
-impl<'a, T> Turn<'a, T> {
+impl<'a, T> ModifyTurn<'a, T> {
     /// Waits for the turn, and blocks the thread meanwhile.
     ///
     /// # Panics
     ///
     /// If this thread has the turn: the closure of a modification modifies the same channel.
     #[track_caller]
-    pub(super) fn take(shared: &'a Shared<T>) -> Self {
+    pub(super) fn take(shared: &'a WatchShared<T>) -> Self {
         let this_thread = thread::current().id();
         let nested = shared.with(|state| state.modifier == Some(this_thread));
         assert!(!nested, "watch: a modification inside of a modification of the same channel");
@@ -32,7 +32,7 @@ impl<'a, T> Turn<'a, T> {
     }
 }
 
-impl<T> Drop for Turn<'_, T> {
+impl<T> Drop for ModifyTurn<'_, T> {
     fn drop(&mut self) {
         self.shared.with(|state| state.modifier = None);
     }
