@@ -1,7 +1,7 @@
 //! What the thread of a long poll does: it computes, it is blocked, or it waits for a CPU.
 
 use super::Sysmon;
-use super::suspect::{Activity, ThreadActivity};
+use super::activity::{Activity, ThreadActivity};
 use crate::observe::stall::StallKind;
 use crate::p::{P, PStatus};
 use crate::sys::thread_state::{self, ThreadSleep};
@@ -31,10 +31,10 @@ impl Sysmon {
     ) -> Option<StallKind> {
         let thread = p.thread();
         let cpu = thread_state::cpu(thread)?;
-        let suspect = &mut self.seen[number].poll.suspect;
-        let first = suspect.is_none();
-        let suspect = suspect.get_or_insert_with(|| ThreadActivity::new(now, cpu));
-        let stalls = match suspect.check(now, cpu, || thread_state::sleep(thread)) {
+        let activity = &mut self.seen[number].poll.activity;
+        let first = activity.is_none();
+        let activity = activity.get_or_insert_with(|| ThreadActivity::new(now, cpu));
+        let stalls = match activity.check(now, cpu, || thread_state::sleep(thread)) {
             Activity::Awake { .. } if first => false,
             Activity::Awake { cpu: used } => {
                 // First, because it remembers the time of the request.

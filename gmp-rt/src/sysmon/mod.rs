@@ -32,17 +32,17 @@
 //! its P goes to another thread, and the goroutine computes on without a P
 //! ([`crate::sched::pause`]).
 
+mod activity;
 pub(crate) mod adapt;
 mod away;
 mod classify;
 pub(crate) mod deep_sleep;
 mod handed_off;
-mod suspect;
 
+use self::activity::ThreadActivity;
 use self::adapt::{AdaptiveProcs, Counts, Sample};
 use self::classify::Locked;
 use self::handed_off::{CpuBoundPoll, HandedOffs, Report};
-use self::suspect::ThreadActivity;
 use crate::observe::deadlock::{DeadlockSearch, NextSearch};
 use crate::observe::schedtrace::Trace;
 use crate::observe::stall::StallKind;
@@ -82,7 +82,7 @@ struct Seen {
 /// What sysmon remembers of a long poll.
 #[derive(Clone, Debug, Default)]
 struct PollSeen {
-    suspect: Option<ThreadActivity>,
+    activity: Option<ThreadActivity>,
     /// If the thread was seen asleep for a lock.
     locked: Option<Locked>,
     /// The CPU time of the thread at the first check after the request to yield.
@@ -463,7 +463,7 @@ impl Sysmon {
     /// the thread has run since.
     fn begin_classify(&mut self, number: usize, p: &P, now: u64) {
         let cpu = thread_state::cpu(p.thread());
-        self.seen[number].poll.suspect = cpu.map(|cpu| ThreadActivity::new(now, cpu));
+        self.seen[number].poll.activity = cpu.map(|cpu| ThreadActivity::new(now, cpu));
     }
 
     /// Checks a marked blocking call that was under way in the last round.
@@ -506,7 +506,7 @@ impl Sysmon {
         }
         let Some(kind) = kind else {
             let in_call =
-                self.seen[number].poll.suspect.as_ref().is_some_and(ThreadActivity::is_in_call);
+                self.seen[number].poll.activity.as_ref().is_some_and(ThreadActivity::is_in_call);
             return if in_call { Round::Watching } else { Round::Quiet };
         };
         let goid = p.goid();

@@ -101,57 +101,57 @@ mod tests {
 
     #[test]
     fn one_sleep_is_measured_from_the_look_before_it() {
-        let mut suspect = ThreadActivity::new(10, 5);
-        assert_eq!(suspect.check(10, 5, || Some(ThreadSleep::Call)), asleep(ThreadSleep::Call, 0));
-        assert!(suspect.is_in_call());
+        let mut thread = ThreadActivity::new(10, 5);
+        assert_eq!(thread.check(10, 5, || Some(ThreadSleep::Call)), asleep(ThreadSleep::Call, 0));
+        assert!(thread.is_in_call());
         assert_eq!(
-            suspect.check(110, 5, || Some(ThreadSleep::Call)),
+            thread.check(110, 5, || Some(ThreadSleep::Call)),
             asleep(ThreadSleep::Call, 100)
         );
         // The thread has run for a moment: this is another sleep.
-        assert_eq!(suspect.check(210, 6, unasked), Activity::Awake { cpu: 1 });
-        assert!(!suspect.is_in_call());
+        assert_eq!(thread.check(210, 6, unasked), Activity::Awake { cpu: 1 });
+        assert!(!thread.is_in_call());
         assert_eq!(
-            suspect.check(310, 6, || Some(ThreadSleep::Lock)),
+            thread.check(310, 6, || Some(ThreadSleep::Lock)),
             asleep(ThreadSleep::Lock, 100)
         );
     }
 
     #[test]
     fn who_waits_for_a_cpu_is_asked_once() {
-        let mut suspect = ThreadActivity::new(10, 5);
-        assert_eq!(suspect.check(10, 5, || Some(ThreadSleep::No)), Activity::Awake { cpu: 0 });
-        assert_eq!(suspect.check(20, 5, unasked), Activity::Awake { cpu: 0 });
-        assert_eq!(suspect.check(30, 9, unasked), Activity::Awake { cpu: 4 });
-        assert_eq!(suspect.check(40, 9, || Some(ThreadSleep::Call)), asleep(ThreadSleep::Call, 10));
+        let mut thread = ThreadActivity::new(10, 5);
+        assert_eq!(thread.check(10, 5, || Some(ThreadSleep::No)), Activity::Awake { cpu: 0 });
+        assert_eq!(thread.check(20, 5, unasked), Activity::Awake { cpu: 0 });
+        assert_eq!(thread.check(30, 9, unasked), Activity::Awake { cpu: 4 });
+        assert_eq!(thread.check(40, 9, || Some(ThreadSleep::Call)), asleep(ThreadSleep::Call, 10));
     }
 
     #[test]
     fn who_was_woken_and_has_not_run_does_not_sleep() {
-        let mut suspect = ThreadActivity::new(10, 5);
-        assert_eq!(suspect.check(10, 5, || Some(ThreadSleep::Call)), asleep(ThreadSleep::Call, 0));
-        assert_eq!(suspect.check(500, 5, || Some(ThreadSleep::No)), Activity::Awake { cpu: 0 });
-        assert_eq!(suspect.check(600, 5, unasked), Activity::Awake { cpu: 0 });
+        let mut thread = ThreadActivity::new(10, 5);
+        assert_eq!(thread.check(10, 5, || Some(ThreadSleep::Call)), asleep(ThreadSleep::Call, 0));
+        assert_eq!(thread.check(500, 5, || Some(ThreadSleep::No)), Activity::Awake { cpu: 0 });
+        assert_eq!(thread.check(600, 5, unasked), Activity::Awake { cpu: 0 });
     }
 
     #[test]
     fn a_sleep_is_noticed_although_the_clock_did_not_move_since_a_wait_for_a_cpu() {
-        let mut suspect = ThreadActivity::new(10, 5);
-        assert_eq!(suspect.check(10, 5, || Some(ThreadSleep::No)), Activity::Awake { cpu: 0 });
+        let mut thread = ThreadActivity::new(10, 5);
+        assert_eq!(thread.check(10, 5, || Some(ThreadSleep::No)), Activity::Awake { cpu: 0 });
         let later = 10 + clock::nanos(RECHECK);
-        assert_eq!(suspect.check(later - 1, 5, unasked), Activity::Awake { cpu: 0 });
+        assert_eq!(thread.check(later - 1, 5, unasked), Activity::Awake { cpu: 0 });
         let time = later - 10;
         assert_eq!(
-            suspect.check(later, 5, || Some(ThreadSleep::Call)),
+            thread.check(later, 5, || Some(ThreadSleep::Call)),
             asleep(ThreadSleep::Call, time)
         );
     }
 
     #[test]
     fn a_state_that_the_os_does_not_say_counts_as_a_sleep_for_a_lock() {
-        let mut suspect = ThreadActivity::new(10, 5);
-        assert_eq!(suspect.check(10, 5, || None), asleep(ThreadSleep::Lock, 0));
-        assert_eq!(suspect.check(110, 5, || None), asleep(ThreadSleep::Lock, 100));
-        assert_eq!(suspect.check(210, 6, unasked), Activity::Awake { cpu: 1 });
+        let mut thread = ThreadActivity::new(10, 5);
+        assert_eq!(thread.check(10, 5, || None), asleep(ThreadSleep::Lock, 0));
+        assert_eq!(thread.check(110, 5, || None), asleep(ThreadSleep::Lock, 100));
+        assert_eq!(thread.check(210, 6, unasked), Activity::Awake { cpu: 1 });
     }
 }
