@@ -84,7 +84,7 @@ pub use gmp_rt::{
     JoinPanic, PanicPolicy, ProcsError, Runtime, ShutdownError, Sleep, Ticker, Timeout, Timer,
     YieldNow, after_func, block_on, blocking, checkpoint, go, goid, max_procs, num_goroutine, park,
     preemptible_block, runtime, set_max_procs, sleep, sleep_until, spawn, spawn_blocking,
-    spawn_named, time, timeout, timeout_at, yield_now,
+    spawn_named, time, timeout, timeout_at, trace, yield_now,
 };
 #[doc(hidden)]
 pub use gmp_rt::{entry as __entry, preempt as __preempt};

@@ -11,6 +11,7 @@ const FILE_CAP: usize = 600;
 const LAYERS: &[&[&str]] = &[
     &["prim", "limits", "tuning", "wait_reason"],
     &["util", "sys", "throw"],
+    &["tracer"],
     &["g"],
     &["timer"],
     &["p"],
@@ -21,6 +22,7 @@ const LAYERS: &[&[&str]] = &[
         "runtime",
         "time",
         "park",
+        "trace",
         "ambient",
         "yielding",
         "preempt",

@@ -45,6 +45,8 @@ mod sys;
 mod throw;
 pub mod time;
 mod timer;
+pub mod trace;
+mod tracer;
 mod tuning;
 mod util;
 mod wait_reason;

@@ -2,6 +2,7 @@
 
 use super::Runtime;
 use super::env::{self, Env};
+use super::env_trace;
 use crate::limits::{MAX_BLOCKING_THREADS, MAX_LOOKUPS};
 use crate::sched::dead::OnDeadlock;
 use crate::sched::{Config, PanicPolicy, Sched, procs, registry};
@@ -278,6 +279,9 @@ impl Builder {
         let config = self.resolve(env)?;
         let sched = registry::register(|id| Sched::new(id, config))
             .map_err(|_| BuildError(Kind::Runtimes))?;
+        if let Some(file) = &env.debug.trace_file {
+            env_trace::begin(file, &sched);
+        }
         sched.start_first().map_err(|error| BuildError(Kind::Start(error)))?;
         Ok(Runtime::from_sched(sched))
     }

@@ -7,6 +7,7 @@ pub(crate) mod block_on;
 mod builder;
 pub(crate) mod context;
 mod env;
+mod env_trace;
 mod handle;
 #[cfg(all(test, target_os = "linux", not(gmp_loom)))]
 mod machine_tests;
@@ -253,6 +254,7 @@ impl Runtime {
         self.end = End::Done;
         let start = Instant::now();
         let ended = self.sched().shutdown(limit);
+        env_trace::end(self.sched());
         reporter::flush_for(limit.saturating_sub(start.elapsed()));
         ended.map_err(ShutdownError)
     }
@@ -269,6 +271,7 @@ impl Drop for Runtime {
         if let Err(left) = self.sched().shutdown(DROP_GRACE) {
             event::emit(Event::StillRunning { left: ShutdownError(left).to_string() });
         }
+        env_trace::end(self.sched());
         reporter::flush();
     }
 }

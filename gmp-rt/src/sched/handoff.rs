@@ -24,8 +24,10 @@ use super::Sched;
 use super::current::{self, Local};
 use super::idle::Lists;
 use super::pause;
+use super::traced;
 use crate::p::{OwnedP, P, PStatus};
 use crate::prim::barrier;
+use crate::tracer::hook;
 use crate::util::clock;
 use std::sync::Arc;
 
@@ -41,6 +43,7 @@ impl Local {
             fn drop(&mut self) {
                 let p = self.0.p();
                 p.exit_blocking();
+                hook::call_ended();
                 if p.status() == PStatus::HandedOff {
                     let _ = self.0.reactivate_p();
                 }
@@ -51,6 +54,7 @@ impl Local {
         if self.p().status() == PStatus::HandedOff || !self.p().enter_blocking() {
             return f();
         }
+        self.trace_call();
         let _back = Back(self);
         f()
     }
@@ -61,6 +65,7 @@ impl Local {
         struct Back<'a>(&'a Local);
         impl Drop for Back<'_> {
             fn drop(&mut self) {
+                hook::call_ended();
                 // An inner call may have reactivated it.
                 if self.0.p().status() == PStatus::HandedOff {
                     let _ = self.0.reactivate_p();
@@ -98,6 +103,7 @@ impl Local {
         if surplus.is_some() {
             // Takes back the request to yield.
             p.begin_slice();
+            self.trace_got_p(&p);
             sched.idle.rouse_sysmon();
         }
         surplus.is_some()
@@ -156,6 +162,7 @@ impl Sched {
         if !p.hand_off(&lists.key) {
             return false;
         }
+        traced::handed_off(p);
         self.replace_p(lists, p);
         // A goroutine that goes on without an active P gets one again when it yields.
         p.ask_yield();

@@ -47,6 +47,7 @@ mod stuck;
 mod sysmon;
 pub(crate) mod thread_budget;
 pub(crate) mod trace;
+pub(crate) mod traced;
 mod wake;
 mod width;
 

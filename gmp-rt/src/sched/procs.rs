@@ -8,11 +8,13 @@
 use super::Sched;
 use super::idle::Lists;
 use super::ps::Surplus;
+use super::traced;
 use crate::limits::MAX_PROCS;
 use crate::p::{P, PStatus};
 use crate::prim::Ordering::Relaxed;
 use crate::prim::fixed::AtomicUsize;
 use crate::sys::cpu_limit::Machine;
+use crate::tracer::hook;
 use std::fmt;
 use std::sync::Arc;
 
@@ -133,6 +135,7 @@ impl Sched {
         });
         // Ms beyond the new maximum sleep again, now for the keep-alive time.
         sleeping.iter().for_each(|m| m.note.wake());
+        hook::procs_changed(traced::max_procs_of_all);
         self.limit_hogs();
         self.idle.word.parked();
         if self.any_work() {
@@ -194,6 +197,7 @@ impl Sched {
         self.idle.with(|lists| {
             let must = lists.rights > lists.procs && p.hand_off(&lists.key);
             if must {
+                hook::lost_p();
                 self.replace_p(lists, p);
             }
             must

@@ -23,6 +23,7 @@ use crate::m::MId;
 use crate::prim::AtomicBool;
 use crate::prim::Ordering::{Relaxed, SeqCst};
 use crate::prim::fixed::{Condvar, Mutex};
+use crate::tracer::hook;
 use crate::tuning::{SLICE, SYSMON_MAX_NAP};
 use crate::util::clock;
 use std::sync::Arc;
@@ -64,9 +65,11 @@ impl Sched {
         }
         while let Some(gp) = self.inbox.get() {
             let _ = gp.status.abort();
+            hook::started(|| (gp.traced(), None));
             let _ = gp.status.to_running();
             let output = cell::cancel(&gp);
             self.live.add_finished();
+            hook::ended(gp.goid());
             cell::complete(gp, output);
         }
     }

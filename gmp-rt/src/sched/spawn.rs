@@ -11,6 +11,7 @@ use crate::g::cell::{self, Newborn};
 use crate::g::join::{JoinHandle, panic_message};
 use crate::g::origin::Origin;
 use crate::g::{Birth, G, Ids};
+use crate::tracer::hook;
 use std::any::Any;
 use std::sync::Arc;
 
@@ -25,6 +26,7 @@ impl Local {
         let birth = Birth { ids, parent: self.goid.get(), origin };
         let Newborn { gp, handle } = cell::spawn::<F, Gmp>(future, birth);
         self.p().counters.spawned.add(1);
+        self.trace_created(&gp);
         if self.sched.is_closing() {
             // This M runs it next, and then drops it.
             handle.abort();
@@ -50,6 +52,7 @@ impl Sched {
         let parent = current::with(|local| local.map_or(0, |local| local.goid.get()));
         let Newborn { gp, handle } = cell::spawn::<F, Gmp>(future, Birth { ids, parent, origin });
         self.live.add_spawned();
+        hook::created(|| (gp.traced(), None));
         if self.is_closing() {
             // Its future is dropped without a poll.
             handle.abort();

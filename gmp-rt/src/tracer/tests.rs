@@ -1,0 +1,112 @@
+//! Tests of the output and of the flight recorder, without a scheduler.
+
+use super::check_tests::{check, check_with_go};
+use super::goroutines::Status;
+use super::output::{MAX_UNWRITTEN, Output};
+use super::session::World;
+use super::{Goroutine, Rest, Right, Tracer};
+use std::io::{self, ErrorKind, Write};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// A writer that waits for permission.
+struct Slow(Receiver<()>, Arc<Mutex<usize>>);
+
+impl Write for Slow {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        // An error: the test has ended.
+        let _ = self.0.recv();
+        *self.1.lock().unwrap() += data.len();
+        Ok(data.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_slow_writer_ends_the_output_with_an_error_and_holds_up_nobody() {
+    let (go_on, permission) = channel();
+    let written = Arc::new(Mutex::new(0));
+    let output = Output::start(Slow(permission, written.clone())).unwrap();
+    let mib = || output.push(vec![0; 1 << 20]);
+    (0..(MAX_UNWRITTEN >> 20) - 1).for_each(|_| mib());
+    assert!(!output.has_failed());
+    (0..2).for_each(|_| mib());
+    assert!(output.has_failed());
+    // The writer still waits.
+    assert_eq!(output.finish().unwrap_err().kind(), ErrorKind::StorageFull);
+    assert_eq!(*written.lock().unwrap(), 0);
+    drop(go_on);
+}
+
+#[test]
+fn the_output_is_complete_when_finish_returns() {
+    let (go_on, permission) = channel();
+    let written = Arc::new(Mutex::new(0));
+    let output = Output::start(Slow(permission, written.clone())).unwrap();
+    output.push(vec![0; 1000]);
+    drop(go_on);
+    output.finish().unwrap();
+    assert_eq!(*written.lock().unwrap(), 1016);
+}
+
+/// A world without goroutines.
+struct Empty;
+
+impl World for Empty {
+    fn walk(&self, _f: &mut dyn FnMut(&Goroutine<'_>, Rest)) {}
+
+    fn running(&self, _f: &mut dyn FnMut(u64, Option<Right>, &Goroutine<'_>)) {}
+
+    fn max_procs(&self) -> u64 {
+        1
+    }
+
+    fn switch(&self, _is_on: bool) {}
+}
+
+fn g(id: u64) -> Goroutine<'static> {
+    Goroutine { id, spawn: None, name: None }
+}
+
+/// A goroutine that only the last generations name is in the first one of the file, with the status
+/// that it had all the time: on its thread, or waiting.
+#[test]
+fn statuses_move_up_to_the_first_generation_that_is_kept() {
+    let tracer: &'static Tracer = Box::leak(Box::new(Tracer::new()));
+    tracer.start_ring(&Empty, Duration::from_secs(60), 1 << 20).unwrap();
+    let flip = || drop(tracer.record());
+    let (a, b) = (tracer.stream_of(1), tracer.stream_of(2));
+    let right = |number| Some(Right { runtime: 0, number });
+    // Goroutine 1 waits, 2 runs on a silent thread, 3 is in a call without a P.
+    let mut writer = a.writer(tracer).unwrap();
+    writer.met(&g(1), Rest::Waiting);
+    writer.started(&g(2), right(0));
+    drop(writer);
+    let mut writer = b.writer(tracer).unwrap();
+    writer.started(&g(3), right(1));
+    writer.hands_off();
+    drop(writer);
+    flip();
+    flip();
+    a.writer(tracer).unwrap().unblocked(&g(1));
+    a.writer(tracer).unwrap().ended(2);
+    b.writer(tracer).unwrap().call_ends();
+    b.writer(tracer).unwrap().ended(3);
+    flip();
+    let all = tracer.kept();
+    for from in 0..all.len() {
+        let file = super::recorder::encode(&all[from..]);
+        let summary = check(&file).unwrap_or_else(|why| panic!("from {from}: {why}"));
+        check_with_go(&format!("moved-{from}"), &file);
+        let is_before_the_ends = from <= 2;
+        assert_eq!(summary.goroutines.len(), if is_before_the_ends { 3 } else { 0 }, "{from}");
+        if is_before_the_ends {
+            assert_eq!(summary.left.get(&1), Some(&(Status::Runnable as u64)));
+        }
+    }
+    tracer.stop_ring();
+}
