@@ -42,7 +42,7 @@
 //! - Blocking and long work: [`blocking`], [`spawn_blocking`], [`checkpoint`],
 //!   [`macro@preemptible`], [`preemptible_block!`].
 //! - Observation: [`runtime::dump`], [`runtime::stats`], [`runtime::on_stall`],
-//!   [`runtime::on_event`].
+//!   [`runtime::on_event`]; execution traces for Go's viewer: [`trace`].
 //! - The runtime: [`macro@main`], [`macro@test`], [`Runtime`], [`Builder`], [`set_max_procs`].
 //! - New primitives: [`park`].
 //!
@@ -71,6 +71,8 @@
 //!   once per spawn site. [`runtime::on_stall`] says what counts.
 //! - `schedtrace=N`: prints a line about the scheduler every N milliseconds, in Go's format.
 //! - `scheddetail=1`: adds a line for each P, M and goroutine to `schedtrace`.
+//! - `trace=FILE`: writes an execution trace for `go tool trace` to FILE, from the first runtime to
+//!   its end or to the exit of the process. See [`trace`].
 //! - `pause=0`: does not pause threads of CPU-bound goroutines. See [`Builder::pause_cpu_bound`].
 //! - `adaptive=0`: always runs on all Ps. See [`Builder::adaptive`].
 //!

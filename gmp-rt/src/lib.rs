@@ -9,12 +9,13 @@
 //! |---|---|
 //! | [`prim`] | primitives: atomics, locks |
 //! | `tuning` | constants |
+//! | `tracer` | writes execution traces |
 //! | `g` | goroutines (G) |
 //! | `timer` | timers |
 //! | `p` | processors (P) |
 //! | `m` | worker threads (M) |
 //! | `sched` | the scheduler; its README explains the design |
-//! | [`runtime`], [`time`] | the interface for programs |
+//! | [`runtime`], [`time`], [`trace`] | the interface for programs |
 #![cfg_attr(not(test), warn(clippy::print_stdout))]
 
 #[macro_use]

@@ -29,6 +29,7 @@ use std::time::Duration;
 /// | report of a deadlock | `GMPDEBUG=deadlock=…` | `report` for `#[gmp::main]`, else `off` |
 /// | report of stalls | `GMPDEBUG=stall=0` or `1` | off |
 /// | trace of the scheduler | `GMPDEBUG=schedtrace=N,scheddetail=1` | off |
+/// | execution trace | `GMPDEBUG=trace=FILE` | off |
 ///
 /// # Examples
 ///

@@ -1,5 +1,5 @@
-//! `GMPDEBUG=trace=FILE`: a trace from the first runtime of the process to its end, or to the end of
-//! the process.
+//! `GMPDEBUG=trace=FILE`: a trace from the first runtime of the process to the end of that runtime,
+//! or to the end of the process.
 
 use crate::prim::fixed::Mutex;
 use crate::sched::Sched;

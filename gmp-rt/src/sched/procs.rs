@@ -1,6 +1,6 @@
 //! The number of active Ps: `max_procs`, and how it changes while goroutines run.
 //!
-//! There is no stop of the world. Growing makes spare Ps idle. Shrinking makes idle Ps spare at
+//! There is no stop of the scheduler. Growing makes spare Ps idle. Shrinking makes idle Ps spare at
 //! once. If those are not enough, it requests a service of the running Ps. At its next search an M
 //! then moves its queue to the global queue, retires its P and sleeps. Timers stay with the number
 //! of their P, and all other Ps serve them.

@@ -7,14 +7,14 @@ use crate::g::status::{AfterPoll, Phase};
 use crate::g::{G, heap};
 use crate::p::{OwnedP, P, PStatus};
 use crate::prim::barrier;
-use crate::tracer::session::World;
+use crate::tracer::session::Scheduler;
 use crate::tracer::{Exit, Goroutine, Loss, Reason, Rest, Right, hook};
 
 /// The scheduler, for the tracer.
 #[derive(Debug)]
 pub(crate) struct Traced;
 
-impl World for Traced {
+impl Scheduler for Traced {
     fn walk(&self, f: &mut dyn FnMut(&Goroutine<'_>, Rest)) {
         heap::for_each(|g| match g.status.phase() {
             Phase::Waiting => f(&g.traced(), Rest::Waiting),
@@ -61,19 +61,19 @@ impl Local {
         right_of(self.sched.id, &self.p())
     }
 
-    /// Tells the tracer that this M has spawned `g`.
+    /// Reports to the tracer that this M has spawned `g`.
     #[inline(always)]
     pub(super) fn trace_created(&self, g: &G) {
         hook::created(move || (g.traced(), self.right()));
     }
 
-    /// Tells the tracer that this M runs `g`.
+    /// Reports to the tracer that this M runs `g`.
     #[inline(always)]
     pub(super) fn trace_started(&self, g: &G) {
         hook::started(move || (g.traced(), self.right()));
     }
 
-    /// Runs `leave`, which ends the poll of `g`, and tells the tracer.
+    /// Runs `leave`, which ends the poll of `g`, and reports it to the tracer.
     #[inline(always)]
     pub(super) fn trace_leaving(&self, g: &G, leave: impl FnOnce() -> AfterPoll) -> AfterPoll {
         hook::leaving(move || (g.traced(), self.right(), self.reason(g)), leave, exit_of)
@@ -88,13 +88,13 @@ impl Local {
         }
     }
 
-    /// Tells the tracer that this M has got `p`.
+    /// Reports to the tracer that this M has got `p`.
     #[inline(always)]
     pub(super) fn trace_got_p(&self, p: &OwnedP) {
         hook::got_p(move || right_of(self.sched.id, p));
     }
 
-    /// Tells the tracer that a marked call begins.
+    /// Reports to the tracer that a marked call begins.
     #[inline(always)]
     pub(super) fn trace_call(&self) {
         hook::call_begun(move || self.right());
@@ -109,7 +109,8 @@ fn exit_of(after: &AfterPoll) -> Exit {
     }
 }
 
-/// Tells the tracer that `p` was handed off inside a poll. Only with the lock of the idle lists.
+/// Reports to the tracer that `p` was handed off inside a poll. Only with the lock of the idle
+/// lists.
 #[inline(always)]
 pub(super) fn handed_off(p: &P) {
     hook::handed_off(move || {

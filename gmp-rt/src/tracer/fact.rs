@@ -1,7 +1,6 @@
 //! What the hooks tell about goroutines and Ps.
 
 use crate::wait_reason::WaitReason;
-use std::hash::{Hash, Hasher};
 use std::panic::Location;
 
 /// The origin of a goroutine as a frame of a stack: the type of its future, and its spawn site.
@@ -12,7 +11,8 @@ pub(crate) struct Spawn {
 }
 
 impl Spawn {
-    fn key(self) -> (usize, usize) {
+    /// Returns what makes it different from others.
+    pub(super) fn key(self) -> (usize, usize) {
         (std::ptr::from_ref(self.site).addr(), self.future as usize)
     }
 }
@@ -25,12 +25,6 @@ impl PartialEq for Spawn {
 }
 
 impl Eq for Spawn {}
-
-impl Hash for Spawn {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.key().hash(state);
-    }
-}
 
 /// A goroutine, as a hook describes it.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +61,7 @@ pub(crate) enum Exit {
 }
 
 /// Why a thread loses its P inside a poll.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Loss {
     /// A marked blocking call.
     Call,
@@ -79,7 +73,7 @@ pub(crate) enum Loss {
 
 /// Why a goroutine stops running, or enters a call: the text of the event, and the leaf of its
 /// stack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
     Wait(WaitReason),
     Yield,

@@ -5,16 +5,30 @@
 //! frame. A frame for the await site belongs between the two.
 
 use super::fact::{Reason, Spawn};
+use super::goroutines::IdHasher;
 use super::wire::{self, MAX_STRING};
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 /// What a stack is made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StackKey {
     pub(super) reason: Option<Reason>,
     pub(super) spawn: Option<Spawn>,
 }
+
+// One word instead of many: most events look up a stack.
+impl Hash for StackKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let reason = self.reason.map_or(0, Reason::text);
+        let (site, future) = self.spawn.map_or((0, 0), Spawn::key);
+        state.write_u64(reason ^ (site as u64) << 8 ^ (future as u64).rotate_left(32));
+    }
+}
+
+/// A map whose keys hash to one word.
+pub(super) type StackMap = HashMap<StackKey, u64, BuildHasherDefault<IdHasher>>;
 
 /// A frame of a stack.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

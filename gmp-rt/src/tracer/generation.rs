@@ -4,7 +4,7 @@
 //! moment: [`Open`]. When the last thread has moved, the older one is a [`Generation`].
 
 use super::fact::TEXTS;
-use super::frame::{Pcs, StackKey, cut, put_stack};
+use super::frame::{Pcs, StackKey, StackMap, cut, put_stack};
 use super::wire::{self, FREQUENCY, MAX_BATCH, NO_THREAD, op};
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, SystemTime};
@@ -66,7 +66,7 @@ pub(super) struct Open {
     strings: Table,
     string_ids: HashMap<Box<str>, u64>,
     stacks: Table,
-    stack_ids: HashMap<StackKey, u64>,
+    stack_ids: StackMap,
     bytes: usize,
 }
 
@@ -79,7 +79,7 @@ impl Open {
             strings: Table::new(op::STRINGS),
             string_ids: HashMap::new(),
             stacks: Table::new(op::STACKS),
-            stack_ids: HashMap::new(),
+            stack_ids: StackMap::default(),
             bytes: 0,
         };
         for (id, text) in (1..).zip(TEXTS) {

@@ -6,9 +6,9 @@
 //!   the generation of the record. So the events of one goroutine never go back to an older
 //!   generation, whichever threads write them.
 //!
-//! A goroutine that runs belongs to one stream: only who holds that stream's lock changes its
-//! record. One that waits or is queued belongs to the thread that wakes or starts it, of which the
-//! status word of the goroutine allows one at a time.
+//! A goroutine that runs belongs to one stream: only a thread that holds that stream's lock changes
+//! its record. A goroutine that waits or is queued belongs to the thread that wakes or starts it.
+//! The status word of the goroutine allows one such thread at a time.
 
 use crate::prim::fixed::Mutex;
 use std::collections::HashMap;

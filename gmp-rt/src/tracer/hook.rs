@@ -9,7 +9,7 @@ use super::stream::Writer;
 use super::{Stream, TRACER};
 use crate::prim::Ordering::Relaxed;
 use crate::prim::fixed::AtomicBool;
-use crate::sys::thread_state;
+use crate::sys::{fork, thread_state};
 use std::sync::Arc;
 
 /// Whether a trace runs.
@@ -38,7 +38,10 @@ impl OwnStream {
 
 impl Drop for OwnStream {
     fn drop(&mut self) {
-        TRACER.end_stream(&self.0);
+        // In the child of a fork another thread may hold the locks for ever.
+        if TRACER.forks() == fork::forks() {
+            TRACER.end_stream(&self.0);
+        }
     }
 }
 
@@ -59,9 +62,16 @@ thread_local! {
 #[cold]
 #[inline(never)]
 fn write<R>(f: impl FnOnce(&mut Writer<'_>) -> R) -> Option<R> {
-    // Destructors of other thread-locals run after the end of the thread's stream.
-    let own = OWN.try_with(|own| own.0.clone()).unwrap_or_else(|_| TRACER.own.clone());
-    own.writer(&TRACER).map(|mut writer| f(&mut writer))
+    let mut f = Some(f);
+    let mut write_to = |stream: &Stream| {
+        let mut writer = stream.writer(&TRACER)?;
+        f.take().map(|f| f(&mut writer))
+    };
+    match OWN.try_with(|own| write_to(&own.0)) {
+        Ok(result) => result,
+        // Destructors of other thread-locals run after the end of the thread's stream.
+        Err(_) => write_to(&TRACER.own),
+    }
 }
 
 /// A goroutine was spawned on this thread, and no queue has it yet.
@@ -213,7 +223,7 @@ fn handed_off_now(fact: impl FnOnce() -> (u32, Loss)) {
 #[inline(always)]
 pub(crate) fn procs_changed(procs: impl FnOnce() -> u64) {
     if is_on() {
-        TRACER.tell_procs(procs());
+        TRACER.announce_procs(procs());
     }
 }
 

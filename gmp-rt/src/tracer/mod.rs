@@ -1,16 +1,16 @@
 //! Writes execution traces in the format of Go's tools, version 2.
 //!
 //! `go tool trace FILE` shows them. The scheduler states facts by [`hook`]s: this goroutine starts
-//! here, that thread has no P any more. The reader of a trace replays a model of the scheduler, and
-//! rejects a file in which an event does not fit. It trusts sequence numbers and the order of events
-//! inside a thread, not the clock. So the tracer keeps the same model ([`story`]), and writes for
-//! each fact what the file still lacks.
+//! here, that thread has no P any more. The reader of a trace replays a model of the scheduler. It
+//! rejects a file in which an event does not fit. It trusts sequence numbers and the order of the
+//! events of a thread, not the clock. So the tracer keeps the same model ([`transition`]). For each
+//! fact it writes what the file still lacks.
 //!
 //! | part | contents |
 //! |------|----------|
 //! | [`stream`] | the events of one thread, behind a small lock |
 //! | [`goroutines`], [`proc`] | what the file says about goroutines and Ps |
-//! | [`story`], [`region`] | from facts to events |
+//! | [`transition`], [`region`] | from facts to events |
 //! | [`generation`] | batches, strings and stacks of about a second |
 //! | [`output`], [`recorder`] | a file that is written, and the ring of the flight recorder |
 //! | [`session`] | begin and end of traces, and of generations |
@@ -26,9 +26,9 @@
 //!
 //! # Why not otherwise
 //!
-//! A word per goroutine in its slab would save the look-up of its record, about 20 ns per event. But
-//! a cell is used again by another goroutine, and a thread that reads it late would write into the
-//! history of the wrong one. Ids are never used again.
+//! A word per goroutine in its slab would save the look-up of its record, about 20 ns per event.
+//! But the cell of a goroutine is reused by another one. A thread that reads the word late would
+//! write events for the wrong goroutine. Ids are never reused.
 //!
 //! # Locks
 //!
@@ -45,8 +45,8 @@ mod proc;
 mod recorder;
 mod region;
 pub(crate) mod session;
-mod story;
 mod stream;
+mod transition;
 mod wire;
 
 #[cfg(all(test, not(gmp_loom)))]
@@ -80,7 +80,7 @@ pub(crate) struct Tracer {
     /// The first generation of the file. Later ones take new goroutines only by their creation.
     file_from: AtomicU64,
     /// The sum of the maximums of all runtimes, to be written by the next thread that can; else 0.
-    procs_to_tell: AtomicU64,
+    procs_to_announce: AtomicU64,
     goroutines: Goroutines,
     procs: Mutex<Procs>,
     regions: Regions,
@@ -89,8 +89,8 @@ pub(crate) struct Tracer {
     /// The stream of the tracer itself, and of threads that end.
     own: Arc<Stream>,
     /// Whether a generation should end early.
-    bell: Mutex<bool>,
-    rung: Condvar,
+    flip_requested: Mutex<bool>,
+    flip_request: Condvar,
     /// `None` while a thread has it.
     session: Mutex<Option<Session>>,
     session_is_back: Condvar,
@@ -115,15 +115,15 @@ impl Tracer {
             epoch: AtomicU64::new(0),
             generation: AtomicU64::new(0),
             file_from: AtomicU64::new(u64::MAX),
-            procs_to_tell: AtomicU64::new(0),
+            procs_to_announce: AtomicU64::new(0),
             goroutines: Goroutines::new(),
             procs: Mutex::default(),
             regions: Regions::new(),
             collector: Mutex::new(Collector::new()),
             streams: Mutex::new(vec![own.clone()]),
             own,
-            bell: Mutex::new(false),
-            rung: Condvar::new(),
+            flip_requested: Mutex::new(false),
+            flip_request: Condvar::new(),
             session: Mutex::new(Some(Session::new())),
             session_is_back: Condvar::new(),
             forks: fork::forks(),
@@ -167,8 +167,8 @@ impl Tracer {
     }
 
     /// Asks for the end of the generation.
-    fn ring_bell(&self) {
-        *self.bell.lock() = true;
-        self.rung.notify_all();
+    fn request_flip(&self) {
+        *self.flip_requested.lock() = true;
+        self.flip_request.notify_all();
     }
 }

@@ -1,11 +1,11 @@
-//! A random scheduler that tells the tracer what it does, as the real one does.
+//! A random scheduler that calls the tracer as the hooks of the real one do.
 //!
 //! Real threads play workers, a sysmon and outside threads, and race as those of gmp do. Traces
 //! begin and end while they run, generations end every few milliseconds, and flight recorders are
 //! written. Each file must pass our own reader and Go's.
 
 use super::check_tests::{Summary, check, check_with_go};
-use super::session::World;
+use super::session::Scheduler;
 use super::stream::Writer;
 use super::{Exit, Goroutine, Loss, Reason, RegionId, Rest, Right, Spawn, Stream, Tracer};
 use crate::util::rand::Rand;
@@ -76,9 +76,9 @@ fn thread_of(worker: usize) -> u64 {
 }
 
 /// The model as the tracer sees it.
-struct Eyes(&'static Model);
+struct View(&'static Model);
 
-impl World for Eyes {
+impl Scheduler for View {
     fn walk(&self, f: &mut dyn FnMut(&Goroutine<'_>, Rest)) {
         let all = self.0.all.lock().unwrap().clone();
         for g in all {
@@ -117,7 +117,7 @@ impl Actor {
         Self { model, stream, worker, rand: Rand::new(seed ^ thread << 32), regions: Vec::new() }
     }
 
-    fn tell<R>(&self, f: impl FnOnce(&mut Writer<'_>) -> R) -> Option<R> {
+    fn hook<R>(&self, f: impl FnOnce(&mut Writer<'_>) -> R) -> Option<R> {
         if !self.model.on.load(Relaxed) {
             return None;
         }
@@ -148,7 +148,7 @@ impl Actor {
             std::thread::yield_now();
         }
         let right = self.right();
-        self.tell(|writer| writer.created(&g.fact(), right));
+        self.hook(|writer| writer.created(&g.fact(), right));
         model.queue.lock().unwrap().push_back(g);
     }
 
@@ -169,14 +169,14 @@ impl Actor {
             if self.chance(5) {
                 std::thread::yield_now();
             }
-            self.tell(|writer| writer.unblocked(&g.fact()));
+            self.hook(|writer| writer.unblocked(&g.fact()));
             self.model.queue.lock().unwrap().push_back(g.clone());
         }
     }
 
     fn annotate(&mut self) {
         match self.rand.next_u32() % 5 {
-            0 => drop(self.tell(|writer| {
+            0 => drop(self.hook(|writer| {
                 let task = writer.task_begins(0, "task");
                 task.map(|task| {
                     writer.logs(task, "key", &"é".repeat(700));
@@ -185,14 +185,14 @@ impl Actor {
             })),
             1 | 2 => {
                 let name = ["one", "two", "three"][self.rand.next_u32() as usize % 3];
-                let region = self.tell(|writer| writer.region_begins(0, name)).flatten();
+                let region = self.hook(|writer| writer.region_begins(0, name)).flatten();
                 self.regions.extend(region);
             }
             _ if !self.regions.is_empty() => {
                 // Of any goroutine, in any order.
                 let at = self.rand.next_u32() as usize % self.regions.len();
                 let region = self.regions.swap_remove(at);
-                self.tell(|writer| writer.region_ends(region));
+                self.hook(|writer| writer.region_ends(region));
             }
             _ => {}
         }
@@ -207,7 +207,7 @@ impl Actor {
             self.hand_off(worker);
         } else {
             let right = self.right();
-            self.tell(|writer| writer.call_begins(right));
+            self.hook(|writer| writer.call_begins(right));
         }
         for _ in 0..self.rand.next_u32() % 4 {
             match self.rand.next_u32() % 4 {
@@ -217,7 +217,7 @@ impl Actor {
                 _ => std::thread::yield_now(),
             }
         }
-        self.tell(|writer| writer.call_ends());
+        self.hook(|writer| writer.call_ends());
         self.regain(worker);
     }
 
@@ -231,10 +231,10 @@ impl Actor {
         let Some(number) = lists.rights[victim] else { return };
         let loss = [Loss::Call, Loss::Blocked, Loss::Computes][number % 3];
         if self.worker == Some(victim) {
-            self.tell(|writer| writer.hands_off());
+            self.hook(|writer| writer.hands_off());
         } else {
             let stream = model.tracer.stream_of(thread_of(victim));
-            self.tell(|writer| {
+            self.hook(|writer| {
                 if let Some(mut victim) = stream.writer(&model.tracer) {
                     writer.takes_p_of(&mut victim, loss);
                 }
@@ -255,13 +255,13 @@ impl Actor {
         lists.handed_off[worker] = false;
         drop(lists);
         let right = Some(Right { runtime: 1, number });
-        self.tell(|writer| writer.gets_p(right));
+        self.hook(|writer| writer.gets_p(right));
         true
     }
 
     /// Gives the P up between polls.
     fn park(&self, worker: usize) {
-        self.tell(|writer| writer.loses_p());
+        self.hook(|writer| writer.loses_p());
         let mut lists = self.model.lists.lock().unwrap();
         lists.handed_off[worker] = false;
         if let Some(number) = lists.rights[worker].take() {
@@ -271,7 +271,7 @@ impl Actor {
 
     fn poll(&mut self, g: Arc<G>, worker: usize) {
         let right = self.right();
-        self.tell(|writer| writer.started(&g.fact(), right));
+        self.hook(|writer| writer.started(&g.fact(), right));
         self.model.lists.lock().unwrap().polls[worker] = true;
         let before = g.word.fetch_add(RUNNING - RUNNABLE, AcqRel);
         assert_eq!(before & PHASE, RUNNABLE);
@@ -308,7 +308,7 @@ impl Actor {
         };
         // As `hook::leaving`.
         let right = self.right();
-        let traced = self.tell(|writer| {
+        let traced = self.hook(|writer| {
             let leaving = writer.leaving(&g.fact(), right, reason);
             let exit = leave();
             if let Some(leaving) = leaving {
@@ -330,7 +330,7 @@ impl Actor {
         g.word.store(DEAD, Relaxed);
         let id = g.id;
         self.model.all.lock().unwrap().retain(|other| other.id != id);
-        self.tell(|writer| writer.ended(id));
+        self.hook(|writer| writer.ended(id));
         self.model.lists.lock().unwrap().polls[worker] = false;
     }
 
@@ -349,7 +349,7 @@ impl Actor {
                 lists.rights[worker] = Some(number);
                 drop(lists);
                 let right = Some(Right { runtime: 1, number });
-                self.tell(|writer| writer.gets_p(right));
+                self.hook(|writer| writer.gets_p(right));
             }
             let next = self.model.queue.lock().unwrap().pop_front();
             match next {
@@ -432,9 +432,9 @@ impl Model {
     /// Records three traces, and a flight recorder that begins before them or between them.
     fn record(&'static self, seed: u64) -> Vec<(String, Vec<u8>)> {
         let (tracer, rand, mut files) = (&self.tracer, Rand::new(seed), Vec::new());
-        let eyes: &'static Eyes = Box::leak(Box::new(Eyes(self)));
+        let view: &'static View = Box::leak(Box::new(View(self)));
         let rest = || std::thread::sleep(Duration::from_millis(u64::from(rand.next_u32() % 8)));
-        let start_ring = || tracer.start_ring(eyes, Duration::from_millis(10), 1 << 20).unwrap();
+        let start_ring = || tracer.start_ring(view, Duration::from_millis(10), 1 << 20).unwrap();
         rest();
         let early = rand.next_u32().is_multiple_of(2);
         if early {
@@ -442,13 +442,13 @@ impl Model {
         }
         for round in 0..3 {
             let file = Shared::default();
-            tracer.start_file(eyes, file.clone()).unwrap();
+            tracer.start_file(view, file.clone()).unwrap();
             if round == 1 && !early {
                 start_ring();
             }
             for _ in 0..rand.next_u32() % 6 {
                 rest();
-                tracer.ring_bell();
+                tracer.request_flip();
             }
             if early || round > 0 {
                 files.push((format!("model-{seed}-{round}-flight"), tracer.record()));

@@ -1,8 +1,8 @@
 //! Tasks, regions and logs of programs.
 //!
-//! The regions of a goroutine nest in a trace. Two futures of one goroutine may end theirs in any
-//! order, so the open regions of each goroutine are kept here. An end that is not the innermost ends
-//! those inside of it, and begins them again.
+//! The regions of a goroutine nest in a trace. Two futures of one goroutine may end their regions
+//! in any order, so the open regions of each goroutine are kept here. The end of a region that is not
+//! the innermost ends those inside of it first, and begins them again after it.
 
 use super::stream::Writer;
 use super::wire::op;

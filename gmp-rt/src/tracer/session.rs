@@ -1,9 +1,9 @@
 //! Begin and end of traces and of their generations.
 //!
-//! A trace runs while there is a file, or a flight recorder, or both. Both get the same generations.
-//! The thread `gmp-trace` ends a generation every second, and earlier if it has become long. The
-//! calls that begin or end something do the same by themselves. The [`Session`] belongs to one of them
-//! at a time.
+//! A trace runs while there is a file, or a flight recorder, or both. Both get the same
+//! generations. The thread `gmp-trace` ends a generation every second, and earlier if it has become
+//! long. The calls that begin or end a trace do the same by themselves. The [`Session`] belongs to
+//! one of these threads at a time.
 
 use super::fact::{Goroutine, Rest, Right};
 use super::generation::{Generation, Moment};
@@ -24,7 +24,7 @@ const GENERATION: Duration = Duration::from_secs(1);
 const GENERATION_BYTES: usize = 8 << 20;
 
 /// What the tracer needs from the scheduler.
-pub(crate) trait World: Sync {
+pub(crate) trait Scheduler: Sync {
     /// Calls `f` for every goroutine that is alive. One that runs may count as runnable.
     fn walk(&self, f: &mut dyn FnMut(&Goroutine<'_>, Rest));
 
@@ -43,41 +43,41 @@ pub(crate) trait World: Sync {
 pub(super) struct Session {
     file: Option<File>,
     ring: Option<Ring>,
-    world: Option<&'static dyn World>,
+    scheduler: Option<&'static dyn Scheduler>,
 }
 
 /// The session, for one caller at a time. No lock is held: a walk drops references to goroutines,
 /// which no thread may do under a lock.
 #[derive(Debug)]
-struct Turn<'a> {
+struct SessionGuard<'a> {
     tracer: &'a Tracer,
     /// Always there.
     session: Option<Session>,
 }
 
-impl Deref for Turn<'_> {
+impl Deref for SessionGuard<'_> {
     type Target = Session;
     fn deref(&self) -> &Session {
         self.session.as_ref().expect("it is put back by the drop")
     }
 }
 
-impl DerefMut for Turn<'_> {
+impl DerefMut for SessionGuard<'_> {
     fn deref_mut(&mut self) -> &mut Session {
         self.session.as_mut().expect("it is put back by the drop")
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for SessionGuard<'_> {
     fn drop(&mut self) {
         *self.tracer.session.lock() = self.session.take();
         self.tracer.session_is_back.notify_all();
     }
 }
 
-impl std::fmt::Debug for dyn World {
+impl std::fmt::Debug for dyn Scheduler {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("World")
+        f.write_str("Scheduler")
     }
 }
 
@@ -92,7 +92,7 @@ struct File {
 
 impl Session {
     pub(super) fn new() -> Self {
-        Self { file: None, ring: None, world: None }
+        Self { file: None, ring: None, scheduler: None }
     }
 
     fn has_file(&self) -> bool {
@@ -120,11 +120,11 @@ fn already(what: &str) -> io::Error {
 
 impl Tracer {
     /// Waits for the session.
-    fn session(&self) -> Turn<'_> {
+    fn session(&self) -> SessionGuard<'_> {
         let mut slot = self.session.lock();
         loop {
             if let Some(session) = slot.take() {
-                return Turn { tracer: self, session: Some(session) };
+                return SessionGuard { tracer: self, session: Some(session) };
             }
             self.session_is_back.wait(&mut slot);
         }
@@ -133,12 +133,12 @@ impl Tracer {
     /// Begins to write a trace to `w`.
     pub(crate) fn start_file(
         &'static self,
-        world: &'static dyn World,
+        scheduler: &'static dyn Scheduler,
         w: impl Write + Send + 'static,
     ) -> io::Result<()> {
         // Without the lock, because a refusal drops the writer, which is user code.
         let output = Output::start(w)?;
-        let begun = self.begin_file(world, &output);
+        let begun = self.begin_file(scheduler, &output);
         if begun.is_err() {
             output.fail(io::ErrorKind::Interrupted.into());
         }
@@ -147,7 +147,7 @@ impl Tracer {
 
     fn begin_file(
         &'static self,
-        world: &'static dyn World,
+        scheduler: &'static dyn Scheduler,
         output: &Arc<Output>,
     ) -> io::Result<()> {
         let mut session = self.session();
@@ -157,7 +157,7 @@ impl Tracer {
         let first = self.generation.load(Relaxed) + 1;
         self.file_from.store(first, Relaxed);
         session.file = Some(File { output: output.clone(), first, has_failed: false });
-        let begun = self.begin_or_flip(&mut session, world);
+        let begun = self.begin_or_flip(&mut session, scheduler);
         if begun.is_err() {
             session.file = None;
             self.file_from.store(u64::MAX, Relaxed);
@@ -183,7 +183,7 @@ impl Tracer {
     /// Begins to record.
     pub(crate) fn start_ring(
         &'static self,
-        world: &'static dyn World,
+        scheduler: &'static dyn Scheduler,
         span: Duration,
         max_bytes: usize,
     ) -> io::Result<()> {
@@ -192,7 +192,7 @@ impl Tracer {
             return Err(already("a flight recorder is running"));
         }
         session.ring = Some(Ring::new(span, max_bytes));
-        let begun = self.begin_or_flip(&mut session, world);
+        let begun = self.begin_or_flip(&mut session, scheduler);
         if begun.is_err() {
             session.ring = None;
         }
@@ -225,15 +225,15 @@ impl Tracer {
         session.ring.as_ref().map(Ring::snapshot).unwrap_or_default()
     }
 
-    /// Tells the next generation, and the present one, the number of Ps.
-    pub(crate) fn tell_procs(&self, procs: u64) {
-        self.procs_to_tell.store(procs, Relaxed); // Relaxed: only a number
+    /// Has the next goroutine that starts write the number of Ps.
+    pub(crate) fn announce_procs(&self, procs: u64) {
+        self.procs_to_announce.store(procs, Relaxed); // Relaxed: only a number
     }
 
     fn begin_or_flip(
         &'static self,
         session: &mut Session,
-        world: &'static dyn World,
+        scheduler: &'static dyn Scheduler,
     ) -> io::Result<()> {
         if is_active(self.epoch.load(Relaxed)) {
             self.flip(session);
@@ -243,9 +243,9 @@ impl Tracer {
         let thread = thread::Builder::new().name("gmp-trace".to_owned());
         let epoch = self.epoch.load(Relaxed) + 1;
         thread.spawn(move || self.serve(epoch))?;
-        session.world = Some(world);
-        *self.bell.lock() = false;
-        self.tell_procs(world.max_procs());
+        session.scheduler = Some(scheduler);
+        *self.flip_requested.lock() = false;
+        self.announce_procs(scheduler.max_procs());
         let generation = self.generation.load(Relaxed) + 1;
         let mut collector = self.collector.lock();
         let (soft, hard) = session.limits();
@@ -254,8 +254,8 @@ impl Tracer {
         drop(collector);
         self.generation.store(generation, Release); // pairs with `Stream::writer`
         self.epoch.store(epoch, Release); // pairs with `Stream::writer`
-        world.switch(true);
-        world.running(&mut |thread, right, g| {
+        scheduler.switch(true);
+        scheduler.running(&mut |thread, right, g| {
             if let Some(mut writer) = self.stream_of(thread).writer(self) {
                 writer.adopts(g, right);
             }
@@ -267,10 +267,13 @@ impl Tracer {
     fn serve(&self, epoch: u64) {
         loop {
             let deadline = Instant::now() + GENERATION;
-            let mut bell = self.bell.lock();
-            while !*bell && !self.rung.wait_until(&mut bell, deadline).timed_out() {}
-            *bell = false;
-            drop(bell);
+            let mut is_requested = self.flip_requested.lock();
+            while !*is_requested
+                && !self.flip_request.wait_until(&mut is_requested, deadline).timed_out()
+            {
+            }
+            *is_requested = false;
+            drop(is_requested);
             let mut session = self.session();
             if self.epoch.load(Relaxed) != epoch {
                 return;
@@ -283,11 +286,11 @@ impl Tracer {
     /// Ends the generation and begins the next one.
     fn flip(&self, session: &mut Session) {
         let (ends, next) = (self.generation.load(Relaxed), self.generation.load(Relaxed) + 1);
-        let (epoch, world) = (self.epoch.load(Relaxed), session.world);
+        let (epoch, scheduler) = (self.epoch.load(Relaxed), session.scheduler);
         if session.file.as_ref().is_some_and(|file| file.first == ends) {
-            self.name_all(epoch, world);
+            self.name_all(epoch, scheduler);
         }
-        self.tell_procs(world.map_or(0, World::max_procs));
+        self.announce_procs(scheduler.map_or(0, Scheduler::max_procs));
         let mut collector = self.collector.lock();
         let (soft, hard) = session.limits();
         collector.set_limits(soft, hard);
@@ -304,11 +307,11 @@ impl Tracer {
 
     /// Writes the statuses of all goroutines that the generation does not have yet. The first
     /// generation of a file has to name each one.
-    fn name_all(&self, epoch: u64, world: Option<&'static dyn World>) {
-        if let Some(world) = world {
-            world.walk(&mut |g, rest| {
+    fn name_all(&self, epoch: u64, scheduler: Option<&'static dyn Scheduler>) {
+        if let Some(scheduler) = scheduler {
+            scheduler.walk(&mut |g, rest| {
                 if let Some(mut writer) = self.own.writer(self) {
-                    writer.met(g, rest);
+                    writer.seen_by_walk(g, rest);
                 }
             });
         }
@@ -359,8 +362,8 @@ impl Tracer {
         if !session.is_over() || !is_active(epoch) {
             return;
         }
-        if let Some(world) = session.world.take() {
-            world.switch(false);
+        if let Some(scheduler) = session.scheduler.take() {
+            scheduler.switch(false);
         }
         self.epoch.store(epoch + 1, Release); // pairs with `Stream::writer`
         // Waits for the threads that write now. Later ones see the new epoch.
@@ -371,7 +374,7 @@ impl Tracer {
         *self.procs.lock() = super::Procs::default();
         self.regions.clear();
         self.collector.lock().clear();
-        self.ring_bell();
+        self.request_flip();
     }
 }
 

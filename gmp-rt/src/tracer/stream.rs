@@ -7,7 +7,7 @@
 
 use super::Tracer;
 use super::fact::{Reason, Spawn};
-use super::frame::StackKey;
+use super::frame::{StackKey, StackMap};
 use super::generation::{Batch, Kept};
 use super::goroutines::Status;
 use super::proc::Proc;
@@ -49,7 +49,7 @@ pub(super) struct State {
     pub(super) is_ending: bool,
     /// Whether this generation has the statuses of the P and the goroutine.
     is_shown: bool,
-    stacks: HashMap<StackKey, u64>,
+    stacks: StackMap,
     labels: HashMap<Box<str>, u64>,
 }
 
@@ -134,7 +134,7 @@ impl Writer<'_> {
         let batch = Batch { thread: self.stream.thread, time: state.base, data };
         let kept = self.tracer.collector.lock().push(state.generation, batch);
         if kept != Kept::Yes {
-            self.tracer.ring_bell();
+            self.tracer.request_flip();
         }
     }
 

@@ -3,7 +3,7 @@
 use super::check_tests::{check, check_with_go};
 use super::goroutines::Status;
 use super::output::{MAX_UNWRITTEN, Output};
-use super::session::World;
+use super::session::Scheduler;
 use super::{Goroutine, Rest, Right, Tracer};
 use std::io::{self, ErrorKind, Write};
 use std::sync::mpsc::{Receiver, channel};
@@ -53,10 +53,10 @@ fn the_output_is_complete_when_finish_returns() {
     assert_eq!(*written.lock().unwrap(), 1016);
 }
 
-/// A world without goroutines.
+/// A scheduler without goroutines.
 struct Empty;
 
-impl World for Empty {
+impl Scheduler for Empty {
     fn walk(&self, _f: &mut dyn FnMut(&Goroutine<'_>, Rest)) {}
 
     fn running(&self, _f: &mut dyn FnMut(u64, Option<Right>, &Goroutine<'_>)) {}
@@ -83,7 +83,7 @@ fn statuses_move_up_to_the_first_generation_that_is_kept() {
     let right = |number| Some(Right { runtime: 0, number });
     // Goroutine 1 waits, 2 runs on a silent thread, 3 is in a call without a P.
     let mut writer = a.writer(tracer).unwrap();
-    writer.met(&g(1), Rest::Waiting);
+    writer.seen_by_walk(&g(1), Rest::Waiting);
     writer.started(&g(2), right(0));
     drop(writer);
     let mut writer = b.writer(tracer).unwrap();

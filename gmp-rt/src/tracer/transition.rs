@@ -70,7 +70,7 @@ impl Writer<'_> {
     }
 
     /// Changes the record of a goroutine, which appears as `rest` if the file does not know it.
-    fn turn<R>(
+    fn update<R>(
         &mut self,
         g: &Goroutine<'_>,
         rest: Status,
@@ -165,7 +165,7 @@ impl Writer<'_> {
 
     /// A goroutine that waited is runnable, and no queue has it yet.
     pub(super) fn unblocked(&mut self, g: &Goroutine<'_>) {
-        let seq = self.turn(g, Status::Waiting, |record| {
+        let seq = self.update(g, Status::Waiting, |record| {
             let waited = record.status == Status::Waiting;
             waited.then(|| {
                 record.status = Status::Runnable;
@@ -192,7 +192,7 @@ impl Writer<'_> {
             self.stop_running();
         }
         self.gets_p(right);
-        let seqs = self.turn(g, Status::Runnable, |record| {
+        let seqs = self.update(g, Status::Runnable, |record| {
             let unblock = match record.status {
                 Status::Waiting => Some(record.next_seq()),
                 Status::Runnable => None,
@@ -212,10 +212,10 @@ impl Writer<'_> {
             let label = self.label(name);
             self.event(op::GO_LABEL, &[label]);
         }
-        let procs = self.tracer.procs_to_tell.load(Relaxed);
+        let procs = self.tracer.procs_to_announce.load(Relaxed);
         if procs > 0 {
             // Relaxed, and no exchange: that two threads tell it does no harm.
-            self.tracer.procs_to_tell.store(0, Relaxed);
+            self.tracer.procs_to_announce.store(0, Relaxed);
             self.event(op::PROCS_CHANGE, &[procs, 0]);
         }
         self.end_dropped_regions();
@@ -245,7 +245,7 @@ impl Writer<'_> {
                 });
                 self.take_p(right);
                 let g = Goroutine { id: running.id, spawn: running.spawn, name: None };
-                let seq = self.turn(&g, Status::Runnable, |record| {
+                let seq = self.update(&g, Status::Runnable, |record| {
                     record.status = Status::Running;
                     record.next_seq()
                 });
@@ -407,12 +407,12 @@ impl Writer<'_> {
     }
 
     /// A walk has met a goroutine that does not run.
-    pub(super) fn met(&mut self, g: &Goroutine<'_>, rest: Rest) {
+    pub(super) fn seen_by_walk(&mut self, g: &Goroutine<'_>, rest: Rest) {
         let rest = match rest {
             Rest::Runnable => Status::Runnable,
             Rest::Waiting => Status::Waiting,
         };
-        self.turn(g, rest, |_| ());
+        self.update(g, rest, |_| ());
     }
 
     /// The thread has been in a poll of `g` since before the trace began.
