@@ -1,10 +1,12 @@
-//! Tests of the output and of the flight recorder, without a scheduler.
+//! Tests of the tracer without a scheduler: the output, the flight recorder, and missed events.
 
-use super::check_tests::{check, check_with_go};
+use super::check_tests::{Summary, check, check_with_go};
 use super::goroutines::Status;
 use super::output::{MAX_UNWRITTEN, Output};
 use super::session::Scheduler;
-use super::{Goroutine, Rest, Right, Tracer};
+use super::{Exit, Goroutine, Reason, Rest, Right, Tracer};
+use crate::prim::Ordering::Relaxed;
+use crate::wait_reason::WaitReason;
 use std::io::{self, ErrorKind, Write};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
@@ -109,4 +111,111 @@ fn statuses_move_up_to_the_first_generation_that_is_kept() {
         }
     }
     tracer.stop_ring();
+}
+
+/// A file in memory.
+#[derive(Clone, Default)]
+struct Memory(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Memory {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(data);
+        Ok(data.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Traces what `f` does with a tracer. Returns the contents of the file.
+fn traced(name: &str, f: impl FnOnce(&'static Tracer)) -> Summary {
+    let tracer: &'static Tracer = Box::leak(Box::new(Tracer::new()));
+    let file = Memory::default();
+    tracer.start_file(&Empty, file.clone()).unwrap();
+    f(tracer);
+    tracer.stop_file().unwrap();
+    let file = file.0.lock().unwrap().clone();
+    let summary = check(&file).unwrap_or_else(|why| panic!("{name}: {why}"));
+    check_with_go(name, &file);
+    summary
+}
+
+const RUNNABLE: u64 = Status::Runnable as u64;
+const RUNNING: u64 = Status::Running as u64;
+const WAITING: u64 = Status::Waiting as u64;
+const GO_UNBLOCK: u8 = 21;
+const GO_CREATE: u8 = 14;
+
+fn reason() -> Reason {
+    Reason::Wait(WaitReason::ChanReceive)
+}
+
+/// Another thread may wake the goroutine as soon as its status word says that it waits.
+#[test]
+fn a_wake_up_before_the_block_is_written_is_in_the_file() {
+    let summary = traced("early-wake", |tracer| {
+        let (a, b) = (tracer.stream_of(1), tracer.stream_of(2));
+        let mut writer = a.writer(tracer).unwrap();
+        writer.started(&g(1), None);
+        let leaving = writer.leaving(&g(1), None, reason()).unwrap();
+        b.writer(tracer).unwrap().unblocked(&g(1));
+        writer.left(&leaving, Exit::Parked);
+    });
+    assert_eq!(summary.events.get(&GO_UNBLOCK), Some(&1));
+    assert_eq!(summary.left.get(&1), Some(&RUNNABLE));
+}
+
+#[test]
+fn a_goroutine_that_the_file_says_is_runnable_or_runs_is_not_unblocked() {
+    let summary = traced("wake-twice", |tracer| {
+        let (a, b) = (tracer.stream_of(1), tracer.stream_of(2));
+        b.writer(tracer).unwrap().created(&g(1), None);
+        b.writer(tracer).unwrap().unblocked(&g(1));
+        a.writer(tracer).unwrap().started(&g(1), None);
+        b.writer(tracer).unwrap().unblocked(&g(1));
+    });
+    assert_eq!(summary.events.get(&GO_UNBLOCK), None);
+    assert_eq!(summary.left.get(&1), Some(&RUNNING));
+}
+
+/// The hooks of a thread may have missed the begin of the trace.
+#[test]
+fn missed_events_are_written_with_the_next_fact() {
+    let summary = traced("missed", |tracer| {
+        let (a, b) = (tracer.stream_of(1), tracer.stream_of(2));
+        // It waits in the file, and runs: its wake-up was missed.
+        a.writer(tracer).unwrap().seen_by_walk(&g(1), Rest::Waiting);
+        a.writer(tracer).unwrap().started(&g(1), None);
+        // It left, and another one runs there.
+        a.writer(tracer).unwrap().started(&g(2), None);
+        // The first one runs elsewhere.
+        b.writer(tracer).unwrap().started(&g(1), None);
+        // It blocks although its start was missed.
+        let mut writer = b.writer(tracer).unwrap();
+        let leaving = writer.leaving(&g(3), None, reason()).unwrap();
+        writer.left(&leaving, Exit::Parked);
+        // It ends although its start was missed.
+        a.writer(tracer).unwrap().seen_by_walk(&g(4), Rest::Waiting);
+        a.writer(tracer).unwrap().ended(4);
+    });
+    let left = [(1, RUNNABLE), (2, RUNNABLE), (3, WAITING)];
+    assert_eq!(summary.left, left.into());
+    assert_eq!(summary.events.get(&GO_UNBLOCK), Some(&2));
+}
+
+/// The file takes statuses of unknown goroutines in its first generation only.
+#[test]
+fn a_late_newcomer_appears_by_its_creation() {
+    let summary = traced("newcomer", |tracer| {
+        let first = tracer.generation.load(Relaxed);
+        tracer.request_flip();
+        while tracer.generation.load(Relaxed) == first {
+            std::thread::yield_now();
+        }
+        tracer.stream_of(1).writer(tracer).unwrap().unblocked(&g(1));
+        tracer.stream_of(2).writer(tracer).unwrap().started(&g(2), None);
+    });
+    assert_eq!(summary.events.get(&GO_CREATE), Some(&2));
+    assert_eq!(summary.left, [(1, RUNNABLE), (2, RUNNING)].into());
 }
