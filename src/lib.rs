@@ -43,7 +43,7 @@
 //! - Blocking and long work: [`block_in_place`], [`spawn_blocking`], [`checkpoint`],
 //!   [`macro@preemptible`], [`preemptible_block!`].
 //! - Observation: [`runtime::dump`], [`runtime::metrics`], [`runtime::on_stall`],
-//!   [`runtime::on_event`].
+//!   [`runtime::on_event`]; execution traces for Go's viewer: [`trace`].
 //! - The runtime: [`macro@main`], [`macro@test`], [`Runtime`], [`runtime::Builder`],
 //!   [`set_max_procs`].
 //! - New primitives: [`task::park`].
@@ -82,6 +82,8 @@
 //!   once per spawn site. [`runtime::on_stall`] says what counts.
 //! - `schedtrace=N`: prints a line about the scheduler every N milliseconds, in Go's format.
 //! - `scheddetail=1`: adds a line for each P, M and goroutine to `schedtrace`.
+//! - `trace=FILE`: writes an execution trace for `go tool trace` to FILE, from the first runtime to
+//!   its end or to the exit of the process. See [`trace`].
 //! - `pause=0`: does not pause threads of CPU-bound goroutines. See
 //!   [`runtime::Builder::pause_cpu_bound`].
 //! - `adaptive=0`: always runs on all Ps. See [`runtime::Builder::adaptive_procs`].
@@ -114,7 +116,7 @@ pub use gmp_macros::{main, preemptible, test};
 pub use gmp_rt::{
     JoinError, JoinHandle, Runtime, Ticker, Timer, after, after_func, block_in_place, block_on,
     checkpoint, go, goid, max_procs, num_goroutine, preemptible_block, set_max_procs, sleep,
-    sleep_until, spawn, spawn_blocking, timeout, timeout_at, yield_now,
+    sleep_until, spawn, spawn_blocking, timeout, timeout_at, trace, yield_now,
 };
 #[doc(hidden)]
 pub use gmp_rt::{entry as __entry, preempt as __preempt};

@@ -12,6 +12,7 @@ const FILE_CAP: usize = 600;
 const LAYERS: &[&[&str]] = &[
     &["prim", "limits", "tuning", "wait_reason"],
     &["util", "sys", "throw"],
+    &["tracer"],
     &["g"],
     &["timer"],
     &["p"],

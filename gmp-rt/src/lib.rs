@@ -11,6 +11,7 @@
 //! | [`prim`] | primitives: atomics, locks |
 //! | `tuning`, `limits` | constants |
 //! | `sys` | what differs between operating systems |
+//! | `tracer` | writes execution traces |
 //! | `g` | goroutines (G) |
 //! | `timer` | timers |
 //! | `p` | processors (P) |
@@ -19,7 +20,7 @@
 //! | `sched` | the scheduler; its README explains the design |
 //! | `observe` | dumps, traces, metrics, events; stalls and deadlocks |
 //! | `sysmon` | the thread that monitors the others |
-//! | `api` | the interface for programs: [`runtime`], [`task`], [`time`] |
+//! | `api` | the interface for programs: [`runtime`], [`task`], [`time`], [`trace`] |
 //! | `testing` | support for tests and micro-benchmarks |
 #![cfg_attr(not(test), warn(clippy::print_stdout))]
 
@@ -42,6 +43,7 @@ mod sysmon;
 mod testing;
 mod throw;
 mod timer;
+mod tracer;
 mod tuning;
 mod util;
 mod wait_reason;
@@ -57,7 +59,7 @@ pub use crate::api::time::{
 pub use crate::api::yielding::{checkpoint, yield_now};
 #[doc(hidden)]
 pub use crate::api::{entry, preempt};
-pub use crate::api::{runtime, task, time};
+pub use crate::api::{runtime, task, time, trace};
 #[doc(hidden)]
 pub use crate::g::join::panic_message;
 pub use crate::g::join::{JoinError, JoinHandle};

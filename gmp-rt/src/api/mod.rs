@@ -12,4 +12,5 @@ pub mod runtime;
 pub(crate) mod spawn;
 pub mod task;
 pub mod time;
+pub mod trace;
 pub(crate) mod yielding;

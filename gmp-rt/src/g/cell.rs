@@ -57,6 +57,8 @@ pub(crate) struct GVTable {
     pub(super) submit: fn(GRef),
     pub(super) cause: fn(&G) -> Cause,
     pub(super) poll_proceed: fn(&Context<'_>) -> Poll<()>,
+    /// The name of the future's type, for traces.
+    pub(super) type_name: fn() -> &'static str,
     class: SizeClass,
     poll: unsafe fn(GPtr, &mut Context<'_>) -> Polled,
     cancel: unsafe fn(GPtr) -> Output,
@@ -125,6 +127,7 @@ impl<F: Future, S: Schedule, K: Keep<F::Output>> GCell<F, S, K> {
         submit: S::submit,
         cause: S::cause,
         poll_proceed: S::poll_proceed,
+        type_name: std::any::type_name::<F>,
         class: match Self::CLASS {
             Some(class) => class,
             // Never used: `spawn` boxes such a future.

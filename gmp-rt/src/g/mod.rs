@@ -82,6 +82,7 @@ use self::origin::Origin;
 use self::ptr::GPtr;
 use self::status::{Cause, Status};
 use crate::prim::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use crate::tracer::{Goroutine, Spawn};
 use crate::wait_reason::WaitReason;
 use std::panic::Location;
 use std::task::{Context, Poll};
@@ -208,6 +209,12 @@ impl G {
         self.origin.site()
     }
 
+    /// Returns what a trace shows of the goroutine.
+    pub(crate) fn traced(&self) -> Goroutine<'_> {
+        let spawn = Spawn { site: self.site(), future: self.vtable.type_name };
+        Goroutine { id: self.goid(), spawn: Some(spawn), name: self.name() }
+    }
+
     /// Records the reason of the next wait. Only inside the goroutine's poll.
     #[inline]
     pub(crate) fn set_wait(&self, reason: WaitReason, resource: usize) {
@@ -223,9 +230,19 @@ impl G {
     #[inline]
     pub(crate) fn stamp_wait(&self, since: u64) {
         // Relaxed: only the M that runs the goroutine writes.
-        let noted = self.wait.load(Relaxed);
-        let reason = if noted <= Wait::REASON { noted } else { WaitReason::Await as u64 };
-        self.wait.store(Wait::pack(since, reason), Relaxed);
+        self.wait.store(Wait::pack(since, self.noted_reason()), Relaxed);
+    }
+
+    #[inline(always)]
+    fn noted_reason(&self) -> u64 {
+        let noted = self.wait.load(Relaxed); // Relaxed: see `stamp_wait`
+        if noted <= Wait::REASON { noted } else { WaitReason::Await as u64 }
+    }
+
+    /// Returns the reason of the wait that begins when this poll ends. Only inside the goroutine's
+    /// poll, or at its end before [`stamp_wait`](Self::stamp_wait).
+    pub(crate) fn next_wait(&self) -> WaitReason {
+        WaitReason::from_u8(self.noted_reason() as u8)
     }
 
     /// Returns the current wait, or the last one.

@@ -15,6 +15,7 @@ use super::status::{Cause, Wake};
 use super::stored::StoredWaker;
 use super::{G, GRef, cell};
 use crate::prim::debug_assert_no_lock_held;
+use crate::tracer::hook;
 use crate::wait_reason::WaitReason;
 use std::mem::ManuallyDrop;
 use std::ptr;
@@ -83,6 +84,8 @@ unsafe fn cause(g: GPtr) -> Cause {
 /// The caller made the transition to runnable, which gave it the one right to run the goroutine.
 #[inline]
 pub(super) unsafe fn submit(g: GPtr) {
+    // SAFETY: a runnable goroutine holds a reference on its own cell.
+    hook::unblocked(move || unsafe { g.header() }.traced());
     // SAFETY: a runnable goroutine holds a reference on its own cell.
     let submit = unsafe { g.vtable() }.submit;
     // SAFETY: guaranteed by the caller.

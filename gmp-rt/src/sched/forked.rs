@@ -20,6 +20,7 @@ use super::Sched;
 use super::local;
 use crate::prim::fixed::OnceLock;
 use crate::sys::{fork, sigquit};
+use crate::tracer::hook;
 use std::io;
 
 /// Why a call fails in the child.
@@ -46,6 +47,8 @@ pub(super) fn watch() -> io::Result<()> {
 /// atomics, and reads a thread-local without a destructor.
 extern "C" fn begin_child() {
     fork::count();
+    // The thread of the tracer does not exist here.
+    hook::switch(false);
     local::with(|local| {
         if let Some(local) = local {
             local.request_service();

@@ -24,8 +24,10 @@ use super::Sched;
 use super::idle::IdleLists;
 use super::local::{self, Local};
 use super::pause;
+use super::traced;
 use crate::p::{OwnedP, P, PStatus};
 use crate::prim::barrier;
+use crate::tracer::hook;
 use crate::util::clock;
 use std::sync::Arc;
 
@@ -41,6 +43,7 @@ impl Local {
             fn drop(&mut self) {
                 let p = self.0.p();
                 p.exit_blocking();
+                hook::call_ended();
                 self.0.exitsyscall(&p);
             }
         }
@@ -49,6 +52,7 @@ impl Local {
         if self.p().status() == PStatus::HandedOff || !self.p().enter_blocking() {
             return f();
         }
+        self.trace_call();
         let _end = EndCall(self);
         f()
     }
@@ -59,6 +63,7 @@ impl Local {
         struct EndWait<'a>(&'a Local);
         impl Drop for EndWait<'_> {
             fn drop(&mut self) {
+                hook::call_ended();
                 // An inner call may have reactivated the P.
                 self.0.exitsyscall(&self.0.p());
             }
@@ -102,6 +107,7 @@ impl Local {
         if surplus.is_some() {
             // Takes back the request to yield.
             p.begin_slice();
+            self.trace_got_p(&p);
             sched.schedule_sysmon_wake();
         }
         surplus.is_some()
@@ -159,6 +165,7 @@ impl Sched {
             return false;
         }
         lists.handoffs += 1;
+        traced::handed_off(p);
         self.replace_p(lists, p);
         // A goroutine that goes on without an active P gets one again when it yields.
         p.request_preempt();

@@ -16,6 +16,7 @@ use crate::p::OwnedP;
 use crate::prim::{self, thread_wide};
 use crate::sys::overflow::Culprit;
 use crate::timer::Timers;
+use crate::tracer::hook;
 use crate::util::clock;
 use std::cell::Cell;
 use std::ptr;
@@ -187,6 +188,7 @@ impl Local {
         p.own().stamp.set(now);
         p.own().service.forget_time();
         p.set_owner(self.m.id, self.m.thread, pause::own());
+        self.trace_got_p(&p);
         let before = self.p.put(p);
         debug_assert!(before.is_none(), "an M with two Ps");
         // Before the first poll, which may block: sysmon has to notice that.
@@ -202,6 +204,7 @@ impl Local {
     pub(crate) fn release_p(&self) -> Option<OwnedP> {
         let p = self.p.take()?;
         pause::disown();
+        hook::lost_p();
         p.uninstall_cache();
         Some(p)
     }

@@ -45,6 +45,7 @@ pub(crate) mod thread_budget;
 mod thread_count;
 pub(crate) mod thread_hooks;
 pub(crate) mod threads;
+pub(crate) mod traced;
 pub(crate) mod wake;
 mod wake_sysmon;
 pub(crate) mod worker;

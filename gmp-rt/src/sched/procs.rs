@@ -8,9 +8,11 @@
 use super::Sched;
 use super::idle::IdleLists;
 use super::ps::Surplus;
+use super::traced;
 use crate::limits::MAX_PROCS;
 use crate::p::{P, PStatus};
 use crate::sys::cpu_limit::Machine;
+use crate::tracer::hook;
 use std::fmt;
 use std::sync::Arc;
 
@@ -110,6 +112,7 @@ impl Sched {
         });
         // Ms beyond the new maximum sleep again, now for the keep-alive time.
         sleeping.iter().for_each(|m| m.note.wake());
+        hook::procs_changed(traced::max_procs_of_all);
         self.limit_hogs();
         self.wakep_if_any_work();
         before
@@ -167,6 +170,7 @@ impl Sched {
         self.idle.with(|lists| {
             let must = lists.quota.is_exceeded() && p.hand_off(&lists.key);
             if must {
+                hook::lost_p();
                 self.replace_p(lists, p);
             }
             must

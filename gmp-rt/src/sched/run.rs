@@ -7,12 +7,13 @@ use super::local::{self, Local, Yield};
 use super::pause::Seat;
 use super::worker::{Found, Slice, Step, Worker};
 use crate::g::status::{AfterPoll, ToRunning};
-use crate::g::{GRef, cell, waker};
+use crate::g::{G, GRef, cell, waker};
 use crate::m::{Grant, M, MId};
 use crate::p::PStatus;
 use crate::sys::overflow;
 use crate::sys::own_threads::OwnThread;
 use crate::throw::AbortOnUnwind;
+use crate::tracer::hook;
 use std::sync::Arc;
 use std::task::Context;
 
@@ -96,6 +97,7 @@ impl Local {
             // The poll may block, and thieves do not visit the queue of a handed-off P.
             self.requeue_if_handed_off(&p);
         }
+        self.trace_started(&gp);
         if gp.status.to_running() == ToRunning::Cancelled {
             return self.cancel(gp);
         }
@@ -113,17 +115,18 @@ impl Local {
 
     #[inline]
     fn after_pending(&self, gp: GRef) {
-        let after = match self.yielding.get() {
+        let g: &G = &gp;
+        let after = self.trace_leaving(g, move || match self.yielding.get() {
             Yield::No => {
-                gp.stamp_wait(self.p().own().stamp.get());
-                gp.status.after_pending()
+                g.stamp_wait(self.p().own().stamp.get());
+                g.status.after_pending()
             }
-            Yield::Local | Yield::Global => gp.status.after_yield(),
+            Yield::Local | Yield::Global => g.status.after_yield(),
             Yield::Behind => {
                 self.p().clear_preempt();
-                gp.status.after_yield()
+                g.status.after_yield()
             }
-        };
+        });
         match after {
             AfterPoll::Requeue => self.requeue(gp),
             AfterPoll::Newcomer => self.requeue_newcomer(gp),
@@ -176,7 +179,11 @@ impl Local {
     #[inline]
     fn complete(&self, gp: GRef, output: crate::g::status::Output) {
         self.p().counters.finished.add(1);
+        let g: &G = &gp;
+        let goid = g.goid();
+        hook::ending(move || (goid, g.joiner().is_some()));
         cell::complete(gp, output);
+        hook::ended(goid);
         self.sched.after_complete();
     }
 }

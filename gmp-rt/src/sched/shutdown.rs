@@ -29,6 +29,7 @@ use crate::m::MId;
 use crate::prim::Ordering::{Relaxed, SeqCst};
 use crate::prim::fixed::{Condvar, Mutex};
 use crate::prim::{AtomicBool, BatchQueue};
+use crate::tracer::hook;
 use crate::tuning::{SLICE, SYSMON_MAX_NAP};
 use crate::util::clock;
 use std::sync::Arc;
@@ -102,10 +103,12 @@ impl Sched {
         }
         self.inbox.take(usize::MAX, &BatchQueue::new_fifo(), |gp| {
             let _ = gp.status.abort();
+            hook::started(|| (gp.traced(), None));
             let _ = gp.status.to_running();
             self.in_guest(|| {
                 let output = cell::cancel(&gp);
                 self.live.add_finished();
+                hook::ended(gp.goid());
                 cell::complete(gp, output);
             });
         });

@@ -9,6 +9,7 @@ use crate::g::cell::{self, Newborn};
 use crate::g::join::JoinHandle;
 use crate::g::origin::Origin;
 use crate::g::{Birth, Ids};
+use crate::tracer::hook;
 use std::sync::Arc;
 
 impl Local {
@@ -22,6 +23,7 @@ impl Local {
         let birth = Birth { ids, parent: self.goid.get(), origin };
         let Newborn { gp, handle } = cell::spawn::<F, GmpSchedule>(future, birth);
         self.p().counters.spawned.add(1);
+        self.trace_created(&gp);
         if self.sched.is_closing() {
             // This M runs it next, and then drops it.
             handle.abort();
@@ -48,6 +50,7 @@ impl Sched {
         let Newborn { gp, handle } =
             cell::spawn::<F, GmpSchedule>(future, Birth { ids, parent, origin });
         self.live.add_spawned();
+        hook::created(|| (gp.traced(), None));
         if self.is_closing() {
             // Its future is dropped without a poll.
             handle.abort();

@@ -30,6 +30,14 @@ pub(crate) mod page_release;
 pub(crate) mod sigquit;
 
 #[cfg(unix)]
+#[expect(unsafe_code, reason = "atexit, I1 of the module")]
+pub(crate) mod exit;
+
+#[cfg(not(unix))]
+#[path = "exit_none.rs"]
+pub(crate) mod exit;
+
+#[cfg(unix)]
 #[expect(unsafe_code, reason = "pthread_atfork, I1 and I2 of the module")]
 pub(crate) mod fork;
 

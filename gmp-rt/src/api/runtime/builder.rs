@@ -2,6 +2,7 @@
 
 use super::Runtime;
 use super::env::{self, Env};
+use super::env_trace;
 use super::guest::{Guest, Host, StartGuest};
 use crate::limits::{MAX_BLOCKING_THREADS, MAX_LOOKUPS};
 use crate::sched::config::OnDeadlock;
@@ -33,6 +34,7 @@ use std::time::Duration;
 /// | [`on_thread_start`](Self::on_thread_start) | | none |
 /// | [`on_thread_stop`](Self::on_thread_stop) | | none |
 /// | trace of the scheduler | `GMPDEBUG=schedtrace=N,scheddetail=1` | off |
+/// | execution trace | `GMPDEBUG=trace=FILE` | off |
 ///
 /// # Examples
 ///
@@ -386,6 +388,9 @@ impl Builder {
         let config = self.resolve(env)?;
         let sched = registry::register(|id| Sched::new(id, config))
             .map_err(|_| BuildError(Kind::Runtimes))?;
+        if let Some(file) = &env.debug.trace_file {
+            env_trace::begin(file, &sched);
+        }
         if let Some(StartGuest(start)) = guest {
             let host = Host::new(&sched);
             sched.guest.put(start(host).map_err(|error| BuildError(Kind::Guest(error)))?);

@@ -9,6 +9,7 @@ use crate::observe::event::{self, Event};
 use crate::prim::fixed::{Lazy, Mutex};
 use crate::sched::PanicPolicy;
 use crate::sched::config::{OnDeadlock, TraceConfig};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The settings in the environment.
@@ -28,6 +29,8 @@ pub(super) struct Debug {
     pub(super) stall: Option<bool>,
     /// `schedtrace=N`, `scheddetail=1`: the scheduler is traced every N milliseconds.
     pub(super) trace: TraceConfig,
+    /// `trace=FILE`: the execution trace goes there.
+    pub(super) trace_file: Option<PathBuf>,
     /// `adaptive=0`: the runtime always uses `max_procs` Ps.
     pub(super) adaptive: Option<bool>,
     /// `pause=0`: threads that compute without a P are not paused.
@@ -101,6 +104,8 @@ impl Debug {
             "pause" => self.pause = Some(one_of(SWITCH, key, value)?),
             "deadlock" => self.on_deadlock = Some(one_of(DEADLOCK, key, value)?),
             "scheddetail" => self.trace.detail = one_of(SWITCH, key, value)?,
+            "trace" if value.is_empty() => return Err(format!("{key}= without a file")),
+            "trace" => self.trace_file = Some(value.into()),
             "lookups" => match value.parse() {
                 Ok(n @ 1..) => self.lookups = Some(n),
                 _ => return Err(format!("{key}={value}: not a number from 1 up")),
@@ -179,6 +184,9 @@ mod tests {
         let (debug, complaints) = parse("schedtrace=100,scheddetail=1,schedtrace=x");
         assert_eq!((debug.trace.every.as_millis(), debug.trace.detail), (100, true));
         assert_eq!(complaints.len(), 1);
+        let (debug, complaints) = parse("trace=a/b.trace,trace=");
+        assert_eq!(debug.trace_file, Some("a/b.trace".into()));
+        assert_eq!(complaints, ["trace= without a file"]);
         let (debug, complaints) = parse("adaptive=0,adaptive=2");
         assert_eq!((debug.adaptive, complaints.len()), (Some(false), 1));
         let (debug, complaints) = parse("pause=0,pause=off");

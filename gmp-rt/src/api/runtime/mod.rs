@@ -7,6 +7,7 @@ pub(crate) mod block_on;
 mod builder;
 pub(crate) mod context;
 mod env;
+mod env_trace;
 #[doc(hidden)]
 pub mod guest;
 mod handle;
@@ -262,6 +263,7 @@ impl Runtime {
         self.end = ShutdownEnd::Done;
         let start = Instant::now();
         let ended = self.sched().shutdown(limit);
+        env_trace::end(self.sched());
         reporter::flush_for(limit.saturating_sub(start.elapsed()));
         ended.map_err(ShutdownError)
     }
@@ -278,6 +280,7 @@ impl Drop for Runtime {
         if let Err(left) = self.sched().shutdown(DROP_GRACE) {
             event::emit(Event::StillRunning { left: ShutdownError(left).to_string() });
         }
+        env_trace::end(self.sched());
         reporter::flush();
     }
 }

@@ -88,6 +88,14 @@ pub enum Event {
         /// The line, followed by others if `scheddetail=1`.
         text: String,
     },
+    /// The execution trace of `GMPDEBUG=trace=FILE` could not be written.
+    #[non_exhaustive]
+    TraceFailed {
+        /// The file.
+        file: String,
+        /// The cause.
+        cause: String,
+    },
     /// The hook was too slow, so the runtime dropped events or stalls.
     #[non_exhaustive]
     Lost {
@@ -121,6 +129,7 @@ impl Event {
             | Self::StillRunning { .. }
             | Self::InvalidSetting { .. }
             | Self::SigquitUnavailable { .. }
+            | Self::TraceFailed { .. }
             | Self::Lost { .. } => Severity::Warning,
         }
     }
@@ -164,6 +173,9 @@ impl fmt::Display for Event {
             }
             Self::SigquitUnavailable { cause } => {
                 write!(f, "gmp: SIGQUIT will not show the goroutines: {cause}")
+            }
+            Self::TraceFailed { file, cause } => {
+                write!(f, "gmp: the trace {file} is not complete: {cause}")
             }
             Self::Trace { text } => f.write_str(text),
             Self::Lost { count } => {
