@@ -75,3 +75,4 @@ mod sync_semaphore;
 mod time;
 mod user_code;
 mod user_wakers;
+mod way_back;

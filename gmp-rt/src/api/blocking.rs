@@ -10,6 +10,10 @@ use crate::util::large::box_closure;
 /// If it takes long, the runtime continues the other goroutines on another thread. A short call
 /// costs nanoseconds. Outside of a goroutine `f` is just called.
 ///
+/// After a long call the goroutine may have to wait until one of the
+/// [`max_procs`](crate::Builder::max_procs) other goroutines yields, as any runnable goroutine. Locks
+/// of std that it holds over the call stay locked meanwhile. A panic in `f` does not wait.
+///
 /// The current goroutine waits, and so do futures that it polls in the same `join!` or `select!`.
 /// [`spawn`](crate::spawn) them to run concurrently.
 ///
@@ -51,7 +55,11 @@ where
     F: FnOnce() -> R + Send + 'static,
 {
     box_closure!(f: F => crate::spawn(async move {
-        let _permit = blocking_limit::acquire().await;
-        handoff::block_on(f)
+        let permit = blocking_limit::acquire().await;
+        // The permit goes to the next closure before this goroutine has a P again.
+        handoff::block_on_and_pass(move || {
+            let _permit = permit;
+            f()
+        })
     }))
 }

@@ -3,10 +3,10 @@
 //! The M keeps its P object, which is *handed off* (status `HandedOff`), and another P object gets
 //! its number (Go: `handoffp`). The newcomers of the handed-off P go to the inbox at once, the rest
 //! of its queue goes to the global queue. From then on the queue of the handed-off P stays empty:
-//! what the M still queues goes to these two as well. When the call returns, the M reactivates its
-//! P in place of an idle one (Go: `exitsyscall`). If no P is idle, the M finishes its poll without
-//! an active P and then sleeps. Such a poll is asked to yield, so that its goroutine runs with an
-//! active P again.
+//! what the M still queues goes to these two as well. When a marked call returns, the M reactivates
+//! its P in place of an idle one, or waits for a P ([`way_back`](super::way_back)). An unmarked poll
+//! goes on without an active P. It is asked to yield, so that its goroutine runs with an active P
+//! again. At the end of the poll the M reactivates its P, or sleeps if no P is idle.
 //!
 //! The M itself hands off its P if it knows that it will wait ([`Local::block_on`]). Sysmon hands
 //! off the P if a marked call ([`Local::blocking`]) or an unmarked poll takes long.
@@ -15,7 +15,7 @@
 //!
 //! | id | op | pairs with | makes visible |
 //! |----|----|-----------|----------------|
-//! | O1 | heavy barrier in [`Sched::handoffp`], between the change of the status and the steal | light barrier in [`Local::requeue_if_handed_off`], between a push and the load of the status | either the M sees that its P is handed off, or the steal takes what the M has pushed |
+//! | O1 | heavy barrier in [`Sched::handoffp`] and in [`Sched::handoff_call`], between the change of the status and the steal | light barrier in [`Local::requeue_if_handed_off`], between a push and the load of the status | either the M sees that its P is handed off, or the steal takes what the M has pushed |
 //!
 //! So no goroutine stays on the queue of a P that thieves do not visit. The M pays a load for each
 //! push and each poll. The barrier is a system call of the thread that hands off the P.
@@ -23,7 +23,8 @@
 use super::Sched;
 use super::idle::Lists;
 use super::local::{self, Local};
-use super::pause;
+use super::way_back::WayBack;
+use crate::p::blocking_calls::Call;
 use crate::p::{OwnedP, P, PStatus};
 use crate::prim::barrier;
 use crate::util::clock;
@@ -39,16 +40,13 @@ impl Local {
         impl Drop for Back<'_> {
             #[inline]
             fn drop(&mut self) {
-                let p = self.0.p();
-                p.exit_blocking();
-                if p.status() == PStatus::HandedOff {
-                    let _ = self.0.reactivate_p();
+                if self.0.p().exit_blocking() {
+                    self.0.come_back(WayBack::Wait);
                 }
             }
         }
-        // The P is already handed off, or this call is nested. The outer call, or the end of the
-        // poll, reactivates the P.
-        if self.p().status() == PStatus::HandedOff || !self.p().enter_blocking() {
+        // A nested call: the outer one reactivates the P.
+        if self.in_block_on.get() || !self.p().enter_blocking() {
             return f();
         }
         let _back = Back(self);
@@ -56,51 +54,26 @@ impl Local {
     }
 
     /// Runs `f`, which is known to wait. Hands off the P at once.
-    fn block_on<R>(&self, f: impl FnOnce() -> R) -> R {
+    fn block_on<R>(&self, way_back: WayBack, f: impl FnOnce() -> R) -> R {
         /// Also reactivates the P if `f` panics.
-        struct Back<'a>(&'a Local);
+        struct Back<'a>(&'a Local, WayBack);
         impl Drop for Back<'_> {
             fn drop(&mut self) {
-                // An inner call may have reactivated it.
-                if self.0.p().status() == PStatus::HandedOff {
-                    let _ = self.0.reactivate_p();
+                let Self(local, way_back) = self;
+                local.in_block_on.set(false);
+                // Inside a `blocking` call that one reactivates the P.
+                if !local.p().calls.get().is_under_way() {
+                    local.come_back(*way_back);
                 }
             }
         }
-        if !self.sched.handoff_own(&self.p()) {
+        // A nested call: the outer one reactivates the P.
+        if self.in_block_on.replace(true) {
             return f();
         }
-        let _back = Back(self);
+        let _back = Back(self, way_back);
+        self.sched.handoff_own(&self.p());
         f()
-    }
-
-    /// Reactivates this M's P in place of an idle one (Go: `exitsyscall`). Returns `false` if no P
-    /// is idle.
-    #[cold]
-    pub(crate) fn reactivate_p(&self) -> bool {
-        let (p, sched) = (self.p(), &self.sched);
-        if sched.is_forked() {
-            return false;
-        }
-        let surplus = sched.idle.with(|lists| {
-            // Preferably in place of the P that got its number (Go: `oldp`).
-            let own = |number| number == p.number();
-            let other = sched.idle.take_p_if(lists, own).or_else(|| sched.idle.take_p(lists))?;
-            let number = other.number();
-            let _ = lists.ps.vacate(&sched.ps, &other);
-            lists.ps.retire(other, &lists.key);
-            lists.ps.remove_handed_off(&p);
-            lists.ps.install(&sched.ps, number, &p, &lists.key);
-            p.set_status(PStatus::Running, &lists.key);
-            pause::leave();
-            Some(lists.trim_spare())
-        });
-        if surplus.is_some() {
-            // Takes back the request to yield.
-            p.begin_slice();
-            sched.idle.rouse_sysmon();
-        }
-        surplus.is_some()
     }
 
     /// Moves the queue of this M's P to the shared queues, if the P was handed off while the M
@@ -134,33 +107,53 @@ impl Sched {
         if !self.idle.with(|lists| stuck() && self.hand_off(lists, p)) {
             return false;
         }
-        self.count_handoff();
         barrier::heavy(); // O1
-        self.requeue_all(p.runq.steal_all());
-        self.wake_for_handoff();
+        self.after_hand_off(p);
         true
     }
 
-    /// Hands off the P of the calling M. Returns `false` if that is so already.
-    fn handoff_own(self: &Arc<Self>, p: &OwnedP) -> bool {
+    /// Hands off `p`, whose M is in the marked call `call`. Returns `false` if the call has ended.
+    pub(crate) fn handoff_call(self: &Arc<Self>, p: &P, call: Call) -> bool {
+        let handed_off = self.idle.with(|lists| {
+            let barrier = p.hand_off_in_call(call, &lists.key)?;
+            self.replace_handed_off(lists, p);
+            Some(barrier)
+        });
+        let Some(barrier) = handed_off else { return false };
+        barrier.or_wait(); // O1
+        self.after_hand_off(p);
+        true
+    }
+
+    fn after_hand_off(self: &Arc<Self>, p: &P) {
+        self.count_handoff();
+        self.requeue_all(p.runq.steal_all());
+        self.wake_for_handoff();
+    }
+
+    /// Hands off the P of the calling M, unless sysmon has done so.
+    fn handoff_own(self: &Arc<Self>, p: &OwnedP) {
         if !self.idle.with(|lists| self.hand_off(lists, p)) {
-            return false;
+            return;
         }
         self.count_handoff();
         self.requeue_all(p.runq().drain());
         self.wake_for_handoff();
-        true
     }
 
     fn hand_off(&self, lists: &mut Lists, p: &P) -> bool {
-        if !p.hand_off(&lists.key) {
-            return false;
+        let is_handed_off = p.hand_off(&lists.key);
+        if is_handed_off {
+            self.replace_handed_off(lists, p);
         }
+        is_handed_off
+    }
+
+    fn replace_handed_off(&self, lists: &mut Lists, p: &P) {
         self.replace_p(lists, p);
         // A goroutine that goes on without an active P gets one again when it yields.
         p.ask_yield();
         p.note_long_poll(clock::now());
-        true
     }
 
     /// Wakes an M for the work and the timers that the M of a handed-off P does not serve any more.
@@ -187,10 +180,20 @@ pub(crate) fn blocking<R>(f: impl FnOnce() -> R) -> R {
 
 /// Runs `f`, which is known to wait, on any thread.
 pub(crate) fn block_on<R>(f: impl FnOnce() -> R) -> R {
+    block_on_and(WayBack::Wait, f)
+}
+
+/// The same for a call after which the goroutine need not wait for a P: it computes no more, or has
+/// a time limit.
+pub(crate) fn block_on_and_pass<R>(f: impl FnOnce() -> R) -> R {
+    block_on_and(WayBack::Pass, f)
+}
+
+fn block_on_and<R>(way_back: WayBack, f: impl FnOnce() -> R) -> R {
     local::with(|local| match local {
         Some(local) => {
             local.sched.assert_not_forked();
-            local.block_on(f)
+            local.block_on(way_back, f)
         }
         None => f(),
     })

@@ -38,6 +38,7 @@ pub(crate) mod stopm;
 pub(crate) mod submit;
 pub(crate) mod thread_budget;
 pub(crate) mod wake;
+mod way_back;
 
 #[cfg(all(test, gmp_loom))]
 mod loom;

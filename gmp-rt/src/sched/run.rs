@@ -2,6 +2,7 @@
 
 use super::Sched;
 use super::find::{Found, Slice};
+use super::globq::ReturningM;
 use super::idle::Spinning;
 use super::local::{self, Local, Yield};
 use super::pause::Seat;
@@ -25,6 +26,8 @@ use std::task::Context;
 pub(crate) struct Worker<'a> {
     pub(crate) local: &'a Local,
     pub(crate) unit: Option<Spinning>,
+    /// An M from the front of the global queue, which gets the P of this one at its next search.
+    pub(super) returning: Option<ReturningM>,
     /// Wakers that the netpoller returned and that are not woken yet.
     pub(crate) ready: Ready,
     /// The active Ps, for its searches as a thief and before it sleeps.
@@ -67,7 +70,7 @@ impl<'a> Worker<'a> {
     /// Makes the state of an M that has a P.
     pub(crate) fn new(local: &'a Local, unit: Option<Spinning>) -> Self {
         let (ready, ps, progress) = Default::default();
-        Self { local, unit, ready, ps, progress, patience: SPIN_ROUNDS }
+        Self { local, unit, returning: None, ready, ps, progress, patience: SPIN_ROUNDS }
     }
 
     /// Whether any queue has work for an M that has none. The `runnext` of a P does not count.

@@ -5,8 +5,6 @@ use super::super::Sched;
 use super::super::find::Slice;
 use super::super::goid;
 use super::super::local::Yield;
-use super::super::progress::Progress;
-use super::super::ps::PsView;
 use super::super::run::Step;
 use super::super::submit::{Gmp, wake_all};
 use super::{Local, Place, Worker};
@@ -14,7 +12,6 @@ use crate::g::list::GList;
 use crate::g::origin::Origin;
 use crate::g::{Birth, GRef, Ids, cell, waker};
 use crate::m::M;
-use crate::netpoll::Ready;
 use crate::p::OwnedP;
 use crate::p::runq::Queued;
 use crate::timer::Timers;
@@ -157,14 +154,7 @@ impl Bench {
     }
 
     fn worker(&self) -> Worker<'_> {
-        Worker {
-            local: &self.local,
-            unit: None,
-            ready: Ready::default(),
-            ps: PsView::default(),
-            progress: Progress::default(),
-            patience: 1,
-        }
+        Worker { patience: 1, ..Worker::new(&self.local, None) }
     }
 
     /// Calls `f` as in a poll of the goroutine `id`.

@@ -133,8 +133,9 @@ impl Sched {
     pub(crate) fn shutdown(self: &Arc<Self>, limit: Duration) -> Result<(), Left> {
         let deadline = Instant::now().checked_add(limit);
         self.close();
-        // Hands off the P of a goroutine, which may be one of another runtime.
-        handoff::block_on(|| match self.is_own_thread() {
+        // Hands off the P of a goroutine, which may be one of another runtime. A wait for a P would
+        // exceed the limit.
+        handoff::block_on_and_pass(|| match self.is_own_thread() {
             true => self.wait_alone(deadline),
             false => self.wait_joined(deadline),
         })

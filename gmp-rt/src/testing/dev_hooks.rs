@@ -10,7 +10,7 @@ use crate::g::list::GList;
 use crate::g::ptr::GPtr;
 use crate::g::{G, GRef};
 use crate::p::runq::{Full, Got, RunQ, StealNext};
-use crate::sched::globq::GlobQ;
+use crate::sched::globq::{GlobQ, Taken};
 use crate::sched::inbox::Inbox;
 use crate::sys::thread_state;
 use crate::testing::probe::unqueued;
@@ -143,8 +143,9 @@ impl Global {
 
     /// Moves up to `n` goroutines to `into`.
     pub fn pop_batch(&self, n: usize, into: &mut Vec<Parked>) {
-        let mut batch = self.0.get_batch(|_| n);
-        into.extend(std::iter::from_fn(|| batch.pop_front().map(Parked)));
+        if let Some(Taken::Goroutines(mut batch)) = self.0.take(|_| n) {
+            into.extend(std::iter::from_fn(|| batch.pop_front().map(Parked)));
+        }
     }
 
     /// Appends one goroutine.

@@ -1,16 +1,18 @@
 //! Measures the promise: a goroutine that blocks or computes for long never stops the others.
 //!
-//! `cargo run --release -p gmp-bench --bin promise -- MODE` has three modes.
+//! `cargo run --release -p gmp-bench --bin promise -- MODE` has four modes.
 //!
 //! - [`race`] blocks all Ps at a random moment of an idle runtime and measures how long another
 //!   goroutine waits. It finds rare moments in which a blocked thread is not noticed.
 //! - [`crowd`] blocks thousands of goroutines at once beside a ticker and an echo server.
+//! - [`computing`] counts the goroutines that compute at once after marked blocking calls.
 //! - [`day`] repeats bursts of all kinds for a long time and compares the resources and the cost of
 //!   a tick at the end with those at the beginning.
 //!
 //! A hypervisor may stop the machine. So a wait is not counted if one of the [control] threads, which only
 //! sleeps, was late as well.
 
+mod computing;
 mod control;
 mod cost;
 mod crowd;
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
     let verdict = match command {
         Command::Race(options) => race::run(&options),
         Command::Crowd(options) => crowd::run(&options),
+        Command::Computing(options) => computing::run(&options),
         Command::Day(options) => day::run(&options),
         Command::Help(text) => {
             println!("{text}");
