@@ -560,7 +560,7 @@ fn loom_hand_off_vs_push() {
 /// The marked call of a goroutine returns, while the M with the only P goes to sleep.
 #[test]
 fn loom_way_back_vs_park() {
-    model(2, || {
+    model(1, || {
         let mut runtime = Runtime::new(1);
         runtime.start_sleeping_m();
         runtime.start_sleeping_m();
@@ -585,7 +585,7 @@ fn loom_way_back_vs_park() {
 /// its thread until the first has run. No other thread is to be had.
 #[test]
 fn loom_way_back_vs_hand_off_without_a_thread() {
-    model(2, || {
+    model(1, || {
         let mut runtime = Runtime::new(1);
         runtime.start_sleeping_m();
         runtime.start_sleeping_m();

@@ -27,7 +27,7 @@ pub(crate) struct Worker<'a> {
     pub(crate) local: &'a Local,
     pub(crate) unit: Option<Spinning>,
     /// An M from the front of the global queue, which gets the P of this one at its next search.
-    pub(super) returning: Option<ReturningM>,
+    pub(crate) returning: Option<ReturningM>,
     /// Wakers that the netpoller returned and that are not woken yet.
     pub(crate) ready: Ready,
     /// The active Ps, for its searches as a thief and before it sleeps.

@@ -9,6 +9,7 @@ use crate::g::origin::Origin;
 use crate::g::{Birth, GRef, Ids, cell};
 use crate::m::M;
 use crate::p::P;
+use crate::tuning::GLOBAL_TICK;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::{Arc, mpsc};
@@ -221,24 +222,30 @@ fn a_returning_m_gets_a_busy_p_after_the_goroutines_on_its_ring() {
     let mut local = None;
     let m = returning(&sched, 1, || local = Some(m_with_p(&sched, 0)));
     let local = local.unwrap();
+    let p = local.p();
+    // The next turn of the global queue is 61 slices away.
+    (0..2 * GLOBAL_TICK).for_each(|_| p.begin_slice());
+    p.own().global_slice.set(p.counters.slices.get());
     let put = || {
         let (gp, id) = goroutine();
         local.enter(|| local.put(gp, Place::Tail));
         id
     };
-    let _first = [put(), put(), put()];
+    let ring = [put(), put(), put()];
+    // The first search is a check of the shared queues.
+    p.ask_attention();
     let mut worker = Worker::new(&local, None);
-    let mut polls = 0;
+    let mut ran = Vec::new();
     while worker.returning.is_none() {
-        let found = local.enter(|| worker.find_local());
-        if let Some(found) = found {
-            local.p().begin_slice();
-            leak(found.gp);
+        if let Some(found) = local.enter(|| worker.find_local()) {
+            p.begin_slice();
+            ran.push(leak(found.gp));
             put();
-            polls += 1;
         }
-        assert!(polls <= 2 * crate::tuning::GLOBAL_TICK, "the M starves");
+        assert!(ran.len() < 10, "the M starves");
     }
+    assert_eq!(ran, ring);
+    drop(p);
     let waiting = worker.returning.take().unwrap();
     put_global(&sched);
     assert!(worker.hand_over(waiting).is_none());
