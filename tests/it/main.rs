@@ -82,3 +82,4 @@ mod sync_watch;
 mod time;
 mod user_code;
 mod user_wakers;
+mod way_back;

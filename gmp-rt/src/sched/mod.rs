@@ -47,6 +47,7 @@ pub(crate) mod thread_hooks;
 pub(crate) mod threads;
 pub(crate) mod wake;
 mod wake_sysmon;
+mod way_back;
 pub(crate) mod worker;
 
 #[cfg(all(test, gmp_loom))]

@@ -41,7 +41,14 @@ impl Sched {
             self.idle.word.drop_token(Some(token));
             return Started::Enough;
         }
+        // Another M would only hand the P over to this one.
+        let returning = self.globq.take_first_returning();
         let taken = self.idle.with(|lists| {
+            if returning.is_some() {
+                let p = self.idle.take_p(lists)?;
+                lists.threads.wakes += 1;
+                return Some((p, returning.clone(), None));
+            }
             let (p, m) = self.idle.take_p_and_m(lists)?;
             lists.threads.wakes += u64::from(m.is_some());
             let new =
@@ -49,6 +56,10 @@ impl Sched {
             Some((p, m, new))
         });
         let Some((p, m, new)) = taken else {
+            // Before the fence in `stop_spinning`.
+            if let Some(m) = returning {
+                self.globq.put_back(m);
+            }
             // All Ps are taken by now. A submitter may have relied on the spinning token meanwhile.
             if self.idle.word.stop_spinning(token) == Recheck::AsLast && self.any_work() {
                 self.wakep();
@@ -80,10 +91,13 @@ impl Sched {
         Started::Refused
     }
 
-    /// Takes back a grant for which there is no thread. The other Ms continue, and the next push
-    /// tries again.
+    /// Gives the grant, for which there is no thread, to an M that waits for a P in its poll. If
+    /// there is none, takes it back: the other Ms continue, and the next push tries again.
     fn refuse(self: &Arc<Self>, grant: Grant, why: &str) {
-        if self.take_back(grant) {
+        if let Some(m) = self.globq.take_any_returning() {
+            m.grant(grant);
+            self.schedule_sysmon_wake();
+        } else if self.take_back(grant) {
             return;
         }
         if self.threads.is_first_refusal() {
@@ -100,7 +114,8 @@ impl Sched {
             (!lists.pool.is_empty(), lists.stopping)
         });
         self.idle.word.fence_before_recheck();
-        if asleep && self.any_work() {
+        // A returning M needs no other thread.
+        if (asleep && self.any_work()) || self.globq.has_returning() {
             self.wakep();
         }
         stopping
