@@ -85,3 +85,4 @@ mod task_tracker;
 mod time;
 mod user_code;
 mod user_wakers;
+mod way_back;

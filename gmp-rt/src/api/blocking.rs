@@ -13,6 +13,10 @@ use std::panic::Location;
 /// If it takes long, the runtime continues the other goroutines on another thread. A short call
 /// costs nanoseconds. Outside of a goroutine `f` is just called.
 ///
+/// After a long call the goroutine may have to wait until one of the
+/// [`max_procs`](crate::Builder::max_procs) other goroutines yields, as any runnable goroutine. Locks
+/// of std that it holds over the call stay locked meanwhile. A panic in `f` does not wait.
+///
 /// The current goroutine waits, and so do futures that it polls in the same `join!` or `select!`.
 /// [`spawn`](crate::spawn) them to run concurrently.
 ///
@@ -59,12 +63,17 @@ where
     box_closure!(f: F => spawn_from(within_limit(f), origin))
 }
 
-/// Returns the future that runs `f` as one of the closures that `max_blocking_threads` bounds.
+/// Returns the future that runs `f` as one of the closures that `max_blocking_threads` bounds. It
+/// computes nothing after `f`.
 #[expect(clippy::manual_async_fn, reason = "an `async fn` would have `f` in it twice")]
 pub(crate) fn within_limit<R>(f: impl FnOnce() -> R) -> impl Future<Output = R> {
     async move {
-        let _permit = blocking_limit::acquire().await;
-        handoff::syscall_block(f)
+        let permit = blocking_limit::acquire().await;
+        // The permit goes to the next closure before this goroutine has a P again.
+        handoff::syscall_block_and_pass(move || {
+            let _permit = permit;
+            f()
+        })
     }
 }
 
@@ -80,5 +89,5 @@ where
     R: Send + 'static,
     F: FnOnce() -> R + Send + 'static,
 {
-    box_closure!(f: F => crate::spawn(async move { handoff::syscall_block(f) }))
+    box_closure!(f: F => crate::spawn(async move { handoff::syscall_block_and_pass(f) }))
 }

@@ -93,9 +93,10 @@ pub fn max_procs() -> usize {
 /// `GOMAXPROCS(n)`).
 ///
 /// [`Builder::max_procs`](crate::runtime::Builder::max_procs) describes what this bounds. A larger
-/// number takes effect at once, a smaller one as running goroutines reach their next await. No
-/// goroutine is lost or stopped. From then on the number does not follow the CPU quota any more,
-/// also if it was set to its previous value.
+/// number takes effect at once, also for goroutines that return from blocking calls and wait. A
+/// smaller one takes effect as running goroutines reach their next await. No goroutine is lost or
+/// stopped. From then on the number does not follow the CPU quota any more, also if it was set to
+/// its previous value.
 ///
 /// # Errors
 ///

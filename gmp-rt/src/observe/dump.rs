@@ -59,6 +59,7 @@ impl Sched {
                 (wait.reason.as_str(), minutes(wait.since), object(wait.reason, resource))
             }
             Phase::Running => match p {
+                Some(p) if p.is_returning() => ("runnable", 0, None),
                 Some(p) => {
                     let (state, call) = match self.blocks(p) {
                         true => ("syscall", thread_state::call(p.thread())),

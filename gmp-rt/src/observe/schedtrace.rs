@@ -109,6 +109,7 @@ impl Sched {
                 let status = match g.status.phase() {
                     Phase::Free | Phase::Dead => 6,
                     Phase::Runnable => 1,
+                    Phase::Running if p.is_some_and(|p| p.is_returning()) => 1,
                     Phase::Running if p.is_some_and(|p| self.blocks(p)) => 3,
                     Phase::Running => 2,
                     Phase::Waiting => 4,
@@ -152,9 +153,12 @@ impl Sched {
     fn ms(&self, ps: &[Arc<P>]) -> BTreeMap<MId, MLine> {
         let line = |p: &Arc<P>| {
             let has_right = p.status() == PStatus::Running;
-            let curg = Some(p.goid()).filter(|goid| *goid != 0);
+            // Its goroutine is runnable.
+            let blocked = p.is_returning();
+            let curg = Some(p.goid()).filter(|goid| *goid != 0 && !blocked);
             let spinning = has_right && curg.is_none() && p.runq.len() == 0;
-            MLine { p: has_right.then_some(p.number()), curg, spinning, blocked: false }
+            let p = has_right.then_some(p.number());
+            MLine { p, curg, spinning, blocked }
         };
         let mut ms: BTreeMap<MId, MLine> =
             ps.iter().filter(|p| p.is_owned()).map(|p| (p.m(), line(p))).collect();

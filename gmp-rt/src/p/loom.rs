@@ -1,8 +1,9 @@
 //! Models of the run queue: its owner and thieves, with a ring of four.
 
+use super::OwnedP;
 use super::blocking_calls::BlockingCalls;
 use super::runq::{Got, Owner, RunQ, StealNext};
-use super::status::{PStatus, StatusWord};
+use super::status::{PStatus, StatusKey, StatusWord};
 use crate::g::GRef;
 use crate::testing::fake::{fake, number};
 use crate::testing::owner::owner;
@@ -147,26 +148,24 @@ fn loom_runnext_against_thief() {
     });
 }
 
-/// A blocking call ends while sysmon hands off the P. In either order the hand-off stays in effect,
-/// and the M notices it at the end of the call or when it next reads the status.
+/// A blocking call ends while sysmon hands off the P. If the hand-off stays in effect, the M notices
+/// it at the end of the call.
 #[test]
 fn loom_call_ends_against_hand_off() {
     ::loom::model(|| {
-        let p = Arc::new((StatusWord::spare(), BlockingCalls::default()));
-        p.0.set(PStatus::Running);
-        let sysmon = p.clone();
+        let (p, key) = (OwnedP::new(0), StatusKey::new());
+        p.set_status(PStatus::Running, &key);
+        let sysmon = p.shared().clone();
+        assert!(p.enter_blocking() && !p.enter_blocking(), "a call inside another is none");
         let t = thread::spawn(move || {
-            let (status, calls) = &*sysmon;
-            calls.get().in_progress() && status.hand_off()
+            let call = sysmon.calls.get();
+            call.in_progress() && sysmon.hand_off_in_call(call, &key).is_some()
         });
-        let (status, calls) = &*p;
-        assert!(calls.begin() && !calls.begin(), "a call inside another is none");
-        calls.end();
-        let noticed = status.get() == PStatus::HandedOff;
+        let noticed = p.exit_blocking();
         let taken = t.join().unwrap();
-        assert!(taken || !noticed, "handed off by no thread");
-        assert_eq!(status.get(), if taken { PStatus::HandedOff } else { PStatus::Running });
-        assert!(!calls.get().in_progress() && calls.get().begun() == 1);
+        assert!(noticed || !taken, "the M computes on without a P");
+        assert_eq!(p.status(), if taken { PStatus::HandedOff } else { PStatus::Running });
+        assert!(!p.calls.get().in_progress() && p.calls.get().begun() == 1);
     });
 }
 

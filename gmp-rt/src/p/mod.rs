@@ -35,7 +35,7 @@ mod tests;
 pub(crate) use self::seat_id::SeatId;
 pub(crate) use self::status::{PStatus, StatusKey};
 
-use self::blocking_calls::BlockingCalls;
+use self::blocking_calls::{BlockingCalls, CallCount};
 use self::long_poll::LongPoll;
 use self::loop_flag::LoopFlag;
 use self::runq::{Owner, RunQ};
@@ -44,6 +44,7 @@ use self::status::StatusWord;
 use crate::g::heap::{self, Cache};
 use crate::g::{GRef, GSight, GoId};
 use crate::prim::Ordering::{Acquire, Relaxed, Release};
+use crate::prim::barrier::{self, Heavy};
 use crate::prim::{AtomicBool, AtomicU64, BatchQueue, CachePadded, fixed};
 use crate::tuning::SLICE;
 use crate::util::clock;
@@ -161,6 +162,9 @@ pub(crate) struct P {
     /// How often it was handed off. Written under the lock of the idle lists.
     pub(crate) hand_offs: fixed::AtomicU64,
     status: StatusWord,
+    /// Whether its M waits for an active P after a marked call. Written under the lock of the idle
+    /// lists.
+    returning: fixed::AtomicBool,
     pub(crate) calls: BlockingCalls,
     /// A request that the owner makes a service at its next search (slow-path request).
     service_requested: AtomicBool,
@@ -283,6 +287,31 @@ impl P {
         self.status.hand_off()
     }
 
+    /// Whether the goroutine of a handed-off P is runnable: its marked call has returned, and its M
+    /// waits for a P.
+    pub(crate) fn is_returning(&self) -> bool {
+        self.returning.load(Relaxed) // Relaxed: a hint without the lock of the idle lists
+    }
+
+    /// Records that its M waits for a P, or does not any more.
+    pub(crate) fn set_returning(&self, returning: bool, _key: &StatusKey) {
+        self.returning.store(returning, Relaxed); // Relaxed: see `is_returning`
+    }
+
+    /// Hands the P off if its M is in the marked call `call`. Returns what its barrier gave, or
+    /// `None` if the call has ended. See [`blocking_calls`], O2.
+    pub(crate) fn hand_off_in_call(&self, call: CallCount, _key: &StatusKey) -> Option<Heavy> {
+        if self.calls.get() != call || !self.status.hand_off() {
+            return None;
+        }
+        let barrier = barrier::try_heavy(); // O2
+        if self.calls.get() == call {
+            return Some(barrier);
+        }
+        self.status.set(PStatus::Running);
+        None
+    }
+
     /// Requests a service at the owner's next search: the P may be surplus, or its polls have
     /// become long and the next service is overdue.
     pub(crate) fn request_service(&self) {
@@ -403,6 +432,7 @@ impl OwnedP {
             is_noted: fixed::AtomicBool::new(false),
             hand_offs: fixed::AtomicU64::new(0),
             status: StatusWord::spare(),
+            returning: fixed::AtomicBool::new(false),
             calls: BlockingCalls::default(),
             service_requested: AtomicBool::new(false),
             preempt: fixed::AtomicBool::new(false),
@@ -436,10 +466,13 @@ impl OwnedP {
         self.p.calls.begin()
     }
 
-    /// Marks the end of a blocking call.
+    /// Marks the end of a blocking call. Returns whether the P was handed off. It may seem so also
+    /// if sysmon has just noticed the end, and takes the hand-off back under its lock.
     #[inline]
-    pub(crate) fn exit_blocking(&self) {
+    pub(crate) fn exit_blocking(&self) -> bool {
         self.p.calls.end();
+        barrier::light(); // O2 of `blocking_calls`
+        self.status() == PStatus::HandedOff
     }
 
     /// Counts a search for a goroutine. Returns whether a check is due or a service was requested.

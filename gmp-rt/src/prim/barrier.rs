@@ -20,8 +20,9 @@ use std::sync::atomic::compiler_fence;
 static REGISTERED: Lazy<bool> = Lazy::new(|| register().is_ok());
 
 /// The result of [`try_heavy`].
+#[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Heavy {
+pub(crate) enum Heavy {
     Done,
     /// The kernel has no `membarrier`. B may miss the write of A.
     Refused,
@@ -44,13 +45,20 @@ pub(crate) fn light() {
 /// Where the kernel has no `membarrier`, it waits instead: for longer than a CPU keeps a write to
 /// itself.
 pub(crate) fn heavy() {
-    if try_heavy() == Heavy::Refused {
-        std::thread::sleep(WAKE_LATENCY);
+    try_heavy().or_wait();
+}
+
+impl Heavy {
+    /// Waits if the kernel has no `membarrier`, as [`heavy`] does.
+    pub(crate) fn or_wait(self) {
+        if self == Self::Refused {
+            std::thread::sleep(WAKE_LATENCY);
+        }
     }
 }
 
 /// [`heavy`] for a caller that has its own way to proceed without `membarrier`.
-pub(super) fn try_heavy() -> Heavy {
+pub(crate) fn try_heavy() -> Heavy {
     // The child of a `fork` may have to register again.
     let is_done = *REGISTERED && (run().is_ok() || register().and_then(|()| run()).is_ok());
     if is_done { Heavy::Done } else { Heavy::Refused }

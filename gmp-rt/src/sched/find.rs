@@ -1,8 +1,9 @@
 //! The search for a runnable goroutine (Go: `findRunnable`), in the order that the README lists.
 
 use super::Sched;
+use super::globq::Taken;
 use super::local::Place;
-use super::worker::{Found, Slice, Step, Worker};
+use super::worker::{Found, Slice, Step, Work, Worker};
 use crate::g::GRef;
 use crate::m::idle_word::{Recheck, Spinning};
 use crate::p::OwnedP;
@@ -37,23 +38,33 @@ impl Worker<'_> {
     /// its own queue again.
     #[cold]
     fn find_elsewhere(&mut self) -> Option<Step> {
+        if let Some(m) = self.returning.take() {
+            return self.hand_over(m);
+        }
         if self.local.sched.must_retire(&self.local.p()) {
             self.retire_p();
             return self.sleep_in_pool();
         }
         self.local.out_of_work(&mut self.ready);
-        if let Some(gp) = self.find_queued() {
-            return Some(self.run_first(gp));
+        if let Some(work) = self.find_queued() {
+            return self.begin_work(work);
         }
         self.local.ask_network(Place::Newcomer, &mut self.ready);
         if let Some(gp) = self.local.p().runq().get_first() {
             return Some(self.run_first(gp));
         }
-        if let Some(gp) = self.spin() {
+        if let Some(work) = self.spin() {
             self.local.p().own().service.forget_time();
-            return Some(self.run_first(gp));
+            return self.begin_work(work);
         }
         self.stopm()
+    }
+
+    fn begin_work(&mut self, work: Work) -> Option<Step> {
+        match work {
+            Work::Goroutine(gp) => Some(self.run_first(gp)),
+            Work::ReturningM(m) => self.hand_over(m),
+        }
     }
 
     /// Runs the first goroutine that a P without own work has found. Other newcomers follow it.
@@ -63,16 +74,17 @@ impl Worker<'_> {
     }
 
     /// Takes a goroutine of this P's queue, the global queue or the inbox.
-    pub(crate) fn find_queued(&self) -> Option<GRef> {
+    pub(crate) fn find_queued(&self) -> Option<Work> {
         let p = self.local.p();
         if let Some(gp) = p.runq().get_first() {
-            return Some(gp);
+            return Some(Work::Goroutine(gp));
         }
+        let inbox = || self.take_inbox(&p).map(Work::Goroutine);
         // In alternating order, so that neither queue starves the other.
         if p.own().inbox_first() {
-            self.take_inbox(&p).or_else(|| self.take_global(&p))
+            inbox().or_else(|| self.take_global(&p))
         } else {
-            self.take_global(&p).or_else(|| self.take_inbox(&p))
+            self.take_global(&p).or_else(inbox)
         }
     }
 
@@ -104,17 +116,21 @@ impl Worker<'_> {
         Some(Found { gp, slice: Slice::Inherit })
     }
 
-    /// Takes this P's share of the global queue: one goroutine to run, the rest into the ring.
-    fn take_global(&self, p: &OwnedP) -> Option<GRef> {
+    /// Takes this P's share of the global queue: one goroutine to run, the rest into the ring. Takes
+    /// a returning M if it comes first.
+    pub(super) fn take_global(&self, p: &OwnedP) -> Option<Work> {
         let sched = &self.local.sched;
-        let mut batch = sched.globq.get_batch(|len| sched.share(len));
+        let mut batch = match sched.globq.take(|len| sched.share(len))? {
+            Taken::Goroutines(batch) => batch,
+            Taken::ReturningM(m) => return Some(Work::ReturningM(m)),
+        };
         p.counters.taken.add(batch.len() as u64);
         let first = batch.pop_front();
         p.runq().put_batch(&mut batch);
         // `find_queued` found the ring empty, so the batch fits. A rest would go back.
         sched.globq.put_batch(batch);
         self.wake_for_batch(p);
-        first
+        first.map(Work::Goroutine)
     }
 
     /// Wakes an M for a batch that is now on the ring. No other thread saw the batch while it was

@@ -1,5 +1,9 @@
 //! The global run queue: lists behind a lock, and their length, which all threads can read.
 //!
+//! Its entries are goroutines and returning Ms. A returning M is inside a poll and waits for a P
+//! ([`way_back`](super::way_back)). In Go the goroutine itself would be here. A P takes goroutines
+//! in batches, which end at a returning M, so both leave in the order in which they came.
+//!
 //! It receives batches: half of a full ring, the queue of a retired P, goroutines whose slice is
 //! over. It keeps the batches as lists, so that a P takes a whole list. Walking a list costs a
 //! cache miss per goroutine, and other threads would wait for the lock meanwhile. Crossbeam's
@@ -11,14 +15,19 @@
 //!
 //! | id | op | pairs with | makes visible |
 //! |----|----|-----------|----------------|
-//! | O1 | Release store of `len` in [`GlobQ::put`], [`GlobQ::put_batch`] and [`GlobQ::get_batch`], then the caller's SeqCst fence | fence, then load in [`GlobQ::len`] | that there is work; the list itself is behind the lock |
+//! | O1 | Release store of `len` in [`GlobQ::change`], then the caller's SeqCst fence | fence, then load in [`GlobQ::len`] | that there is work; the list itself is behind the lock |
 
 use crate::g::GRef;
 use crate::g::list::GList;
+use crate::m::M;
 use crate::prim::Ordering::{Relaxed, Release};
 use crate::prim::{AtomicUsize, Mutex};
 use crate::tuning::RUNQ_CAP;
 use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// An M inside a poll that waits for a P: its marked call has returned.
+pub(crate) type ReturningM = Arc<M>;
 
 /// The global run queue. See the [module](self).
 #[derive(Debug)]
@@ -28,11 +37,32 @@ pub(crate) struct GlobQ {
     lists: Mutex<Batches>,
 }
 
-/// Goroutines in order, in lists of about half a ring.
+/// What [`GlobQ::take`] found first.
+#[must_use]
+#[derive(Debug)]
+pub(crate) enum Taken {
+    /// Goroutines; at least one.
+    Goroutines(GList),
+    /// An M, which gets the P of the caller.
+    ReturningM(ReturningM),
+}
+
+/// A part of the queue.
+#[derive(Debug)]
+enum Entry {
+    /// At least one goroutine, and about half a ring at most.
+    Goroutines(GList),
+    ReturningM(ReturningM),
+}
+
+/// The entries in order.
 #[derive(Debug, Default)]
 struct Batches {
-    lists: VecDeque<GList>,
+    entries: VecDeque<Entry>,
+    /// The number of goroutines and of returning Ms.
     len: usize,
+    /// The number of returning Ms.
+    returning: usize,
 }
 
 impl Batches {
@@ -41,24 +71,27 @@ impl Batches {
 
     fn push(&mut self, gp: GRef) {
         self.len += 1;
-        match self.lists.back_mut().filter(|last| last.len() < Self::FULL) {
-            Some(last) => last.push_back(gp),
-            None => self.lists.push_back(GList::from_iter([gp])),
+        match self.entries.back_mut() {
+            Some(Entry::Goroutines(last)) if last.len() < Self::FULL => last.push_back(gp),
+            _ => self.entries.push_back(Entry::Goroutines(GList::from_iter([gp]))),
         }
     }
 
     fn append(&mut self, batch: GList) {
         self.len += batch.len();
-        match self.lists.back_mut().filter(|last| last.len() + batch.len() <= Self::FULL) {
-            Some(last) => last.append(batch),
-            None => self.lists.push_back(batch),
+        match self.entries.back_mut() {
+            Some(Entry::Goroutines(last)) if last.len() + batch.len() <= Self::FULL => {
+                last.append(batch);
+            }
+            _ => self.entries.push_back(Entry::Goroutines(batch)),
         }
     }
 
     /// Takes about `n` goroutines from the front: whole lists, if those are at most an eighth more.
-    fn take(&mut self, n: usize) -> GList {
+    /// Stops at a returning M.
+    fn take_goroutines(&mut self, n: usize) -> GList {
         let mut taken = GList::new();
-        while let Some(first) = self.lists.front_mut() {
+        while let Some(Entry::Goroutines(first)) = self.entries.front_mut() {
             let left = n - taken.len().min(n);
             if left == 0 {
                 break;
@@ -68,10 +101,28 @@ impl Batches {
                 break;
             }
             taken.append(std::mem::take(first));
-            self.lists.pop_front();
+            self.entries.pop_front();
         }
         self.len -= taken.len();
         taken
+    }
+
+    fn count_returning(&mut self) {
+        self.len += 1;
+        self.returning += 1;
+    }
+
+    /// Takes the first returning M for which `wanted` returns `true` out of any place.
+    fn take_returning(&mut self, wanted: impl Fn(&ReturningM) -> bool) -> Option<ReturningM> {
+        if self.returning == 0 {
+            return None;
+        }
+        let is_wanted = |entry: &Entry| matches!(entry, Entry::ReturningM(m) if wanted(m));
+        let at = self.entries.iter().position(is_wanted)?;
+        let Some(Entry::ReturningM(m)) = self.entries.remove(at) else { return None };
+        self.len -= 1;
+        self.returning -= 1;
+        Some(m)
     }
 }
 
@@ -81,17 +132,43 @@ impl GlobQ {
         Self { len: AtomicUsize::new(0), lists: Mutex::new(Batches::default()) }
     }
 
-    /// Returns the number of queued goroutines.
+    /// Returns the number of queued goroutines, also of those whose M waits here for a P.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.len.load(Relaxed) // O1: the fence is the caller's
     }
 
+    /// Whether an M waits here for a P.
+    pub(crate) fn has_returning(&self) -> bool {
+        self.len() > 0 && self.lists.lock().returning > 0
+    }
+
+    fn change<R>(&self, f: impl FnOnce(&mut Batches) -> R) -> R {
+        let mut lists = self.lists.lock();
+        let result = f(&mut lists);
+        self.len.store(lists.len, Release); // O1
+        result
+    }
+
     /// Appends one goroutine.
     pub(crate) fn put(&self, gp: GRef) {
-        let mut lists = self.lists.lock();
-        lists.push(gp);
-        self.len.store(lists.len, Release); // O1
+        self.change(|lists| lists.push(gp));
+    }
+
+    /// Appends an M that waits for a P.
+    pub(crate) fn put_returning(&self, m: ReturningM) {
+        self.change(|lists| {
+            lists.count_returning();
+            lists.entries.push_back(Entry::ReturningM(m));
+        });
+    }
+
+    /// Puts an M back that was taken from the front and got no P.
+    pub(crate) fn put_back(&self, m: ReturningM) {
+        self.change(|lists| {
+            lists.count_returning();
+            lists.entries.push_front(Entry::ReturningM(m));
+        });
     }
 
     /// Appends all of `batch`.
@@ -99,36 +176,72 @@ impl GlobQ {
         if batch.is_empty() {
             return;
         }
-        let mut lists = self.lists.lock();
-        lists.append(batch);
-        self.len.store(lists.len, Release); // O1
+        self.change(|lists| lists.append(batch));
     }
 
-    /// Takes the first goroutine.
+    /// Takes the first goroutine. Returns `None` also if a returning M comes before it.
     pub(crate) fn get(&self) -> Option<GRef> {
-        self.get_batch(|_| 1).pop_front()
+        if self.len() == 0 {
+            return None;
+        }
+        self.change(|lists| lists.take_goroutines(1)).pop_front()
     }
 
-    /// Takes about `share(len)` goroutines from the front, at most an eighth more.
-    pub(crate) fn get_batch(&self, share: impl FnOnce(usize) -> usize) -> GList {
+    /// Takes the first M if it comes before all goroutines. Otherwise takes about `share(len)`
+    /// goroutines from the front, at most an eighth more.
+    pub(crate) fn take(&self, share: impl FnOnce(usize) -> usize) -> Option<Taken> {
         if self.len() == 0 {
-            return GList::new();
+            return None;
         }
-        let mut lists = self.lists.lock();
-        let n = share(lists.len);
-        let batch = lists.take(n);
-        self.len.store(lists.len, Release); // O1
-        batch
+        self.change(|lists| match lists.entries.front()? {
+            Entry::ReturningM(_) => lists.take_returning(|_| true).map(Taken::ReturningM),
+            Entry::Goroutines(_) => {
+                let n = share(lists.len);
+                Some(Taken::Goroutines(lists.take_goroutines(n)))
+            }
+        })
+    }
+
+    /// Takes the first M if it comes before all goroutines.
+    pub(crate) fn take_first_returning(&self) -> Option<ReturningM> {
+        if self.len() == 0 {
+            return None;
+        }
+        self.change(|lists| match lists.entries.front()? {
+            Entry::ReturningM(_) => lists.take_returning(|_| true),
+            Entry::Goroutines(_) => None,
+        })
+    }
+
+    /// Takes the M that came first, also from behind goroutines.
+    pub(crate) fn take_any_returning(&self) -> Option<ReturningM> {
+        if self.len() == 0 {
+            return None;
+        }
+        self.change(|lists| lists.take_returning(|_| true))
+    }
+
+    /// Removes `m`. Returns `false` if another thread took it before: that thread gives it a P.
+    pub(crate) fn remove_returning(&self, m: &ReturningM) -> bool {
+        self.change(|lists| lists.take_returning(|other| Arc::ptr_eq(other, m))).is_some()
     }
 }
 
 #[cfg(all(test, not(gmp_loom)))]
 mod tests {
-    use super::GlobQ;
+    use super::{GlobQ, Taken};
     use crate::g::GoId;
     use crate::g::list::GList;
     use crate::testing::goroutine::unqueued;
     use crate::util::rand::Rand;
+
+    fn take(queue: &GlobQ, n: usize) -> GList {
+        match queue.take(|_| n) {
+            None => GList::new(),
+            Some(Taken::Goroutines(batch)) => batch,
+            Some(Taken::ReturningM(m)) => panic!("no M waits: {m:?}"),
+        }
+    }
 
     /// Returns the ids in order.
     fn ids(mut list: GList) -> Vec<GoId> {
@@ -156,14 +269,14 @@ mod tests {
                 }
                 _ => {
                     let n = rand.next_u32() as usize % 160;
-                    let taken = ids(queue.get_batch(|_| n));
+                    let taken = ids(take(&queue, n));
                     assert!(taken.len() <= n + n / 8, "{} for {n}", taken.len());
                     got.extend(taken);
                 }
             }
             assert_eq!(queue.len(), put.len() - got.len());
         }
-        got.extend(ids(queue.get_batch(|len| len)));
+        got.extend(ids(take(&queue, queue.len())));
         assert_eq!(queue.len(), 0);
         assert_eq!(put, got);
     }

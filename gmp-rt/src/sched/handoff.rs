@@ -3,10 +3,10 @@
 //! The M keeps its P object, which is *handed off* (status `HandedOff`), and another P object gets
 //! its number (Go: `handoffp`). The newcomers of the handed-off P go to the inbox at once, the rest
 //! of its queue goes to the global queue. From then on the queue of the handed-off P stays empty:
-//! what the M still queues goes to these two as well. When the call returns, the M reactivates its
-//! P in place of an idle one (Go: `exitsyscall`). If no P is idle, the M finishes its poll without
-//! an active P and then sleeps. Such a poll is asked to yield, so that its goroutine runs with an
-//! active P again.
+//! what the M still queues goes to these two as well. When a marked call returns, the M reactivates
+//! its P in place of an idle one, or waits for a P ([`way_back`](super::way_back)). An unmarked poll
+//! goes on without an active P. It is asked to yield, so that its goroutine runs with an active P
+//! again. At the end of the poll the M reactivates its P, or sleeps if no P is idle.
 //!
 //! The M itself hands off its P if it knows that it will wait ([`Local::syscall_block`]). Sysmon
 //! hands off the P if a marked call ([`Local::syscall`]) or an unmarked poll takes long.
@@ -15,7 +15,7 @@
 //!
 //! | id | op | pairs with | makes visible |
 //! |----|----|-----------|----------------|
-//! | O1 | heavy barrier in [`Sched::handoffp`], between the change of the status and the steal | light barrier in [`Local::requeue_if_handed_off`], between a push and the load of the status | either the M sees that its P is handed off, or the steal takes what the M has pushed |
+//! | O1 | heavy barrier in [`Sched::handoffp`] and in [`Sched::handoff_call`], between the change of the status and the steal | light barrier in [`Local::requeue_if_handed_off`], between a push and the load of the status | either the M sees that its P is handed off, or the steal takes what the M has pushed |
 //!
 //! So no goroutine stays on the queue of a P that thieves do not visit. The M pays a load for each
 //! push and each poll. The barrier is a system call of the thread that hands off the P.
@@ -23,8 +23,9 @@
 use super::Sched;
 use super::idle::IdleLists;
 use super::local::{self, Local};
-use super::pause;
 use super::traced;
+use super::way_back::WayBack;
+use crate::p::blocking_calls::CallCount;
 use crate::p::{OwnedP, P, PStatus};
 use crate::prim::barrier;
 use crate::tracer::hook;
@@ -41,15 +42,15 @@ impl Local {
         impl Drop for EndCall<'_> {
             #[inline]
             fn drop(&mut self) {
-                let p = self.0.p();
-                p.exit_blocking();
+                let is_handed_off = self.0.p().exit_blocking();
                 hook::call_ended();
-                self.0.exitsyscall(&p);
+                if is_handed_off {
+                    self.0.exitsyscall(WayBack::Wait);
+                }
             }
         }
-        // The P is already handed off, or this call is nested. The outer call, or the end of the
-        // poll, reactivates the P.
-        if self.p().status() == PStatus::HandedOff || !self.p().enter_blocking() {
+        // A nested call: the outer one reactivates the P.
+        if self.in_syscall_block.get() || !self.p().enter_blocking() {
             return f();
         }
         self.trace_call();
@@ -58,59 +59,27 @@ impl Local {
     }
 
     /// Runs `f`, which is known to wait. Hands off the P at once.
-    fn syscall_block<R>(&self, f: impl FnOnce() -> R) -> R {
+    fn syscall_block<R>(&self, way_back: WayBack, f: impl FnOnce() -> R) -> R {
         /// Also ends the wait if `f` panics.
-        struct EndWait<'a>(&'a Local);
+        struct EndWait<'a>(&'a Local, WayBack);
         impl Drop for EndWait<'_> {
             fn drop(&mut self) {
-                hook::call_ended();
-                // An inner call may have reactivated the P.
-                self.0.exitsyscall(&self.0.p());
+                let Self(local, way_back) = self;
+                local.in_syscall_block.set(false);
+                // Inside a `syscall` that one reactivates the P.
+                if !local.p().calls.get().in_progress() {
+                    hook::call_ended();
+                    local.exitsyscall(*way_back);
+                }
             }
         }
-        if !self.sched.handoff_own(&self.p()) {
+        // A nested call: the outer one reactivates the P.
+        if self.in_syscall_block.replace(true) {
             return f();
         }
-        let _end = EndWait(self);
+        let _end = EndWait(self, way_back);
+        self.sched.handoff_own(&self.p());
         f()
-    }
-
-    /// Reactivates this M's P if it was handed off and a P is idle (Go: `exitsyscall`).
-    #[inline]
-    fn exitsyscall(&self, p: &OwnedP) {
-        if p.status() == PStatus::HandedOff {
-            let _ = self.reactivate_p();
-        }
-    }
-
-    /// Reactivates this M's P in place of an idle one. Returns `false` if no P
-    /// is idle.
-    #[cold]
-    pub(crate) fn reactivate_p(&self) -> bool {
-        let (p, sched) = (self.p(), &self.sched);
-        if sched.is_forked() {
-            return false;
-        }
-        let surplus = sched.idle.with(|lists| {
-            // Preferably in place of the P that got its number (Go: `oldp`).
-            let own = |number| number == p.number();
-            let other = sched.idle.take_p_if(lists, own).or_else(|| sched.idle.take_p(lists))?;
-            let number = other.number();
-            let _ = lists.ps.vacate(&sched.ps, &other);
-            lists.ps.retire(other, &lists.key);
-            lists.ps.remove_handed_off(&p);
-            lists.ps.install(&sched.ps, number, &p, &lists.key);
-            p.set_status(PStatus::Running, &lists.key);
-            pause::leave();
-            Some(lists.trim_spare())
-        });
-        if surplus.is_some() {
-            // Takes back the request to yield.
-            p.begin_slice();
-            self.trace_got_p(&p);
-            sched.schedule_sysmon_wake();
-        }
-        surplus.is_some()
     }
 
     /// Moves the queue of this M's P to the shared queues, if the P was handed off while the M
@@ -145,32 +114,52 @@ impl Sched {
             return false;
         }
         barrier::heavy(); // O1
-        self.requeue_all(p.runq.steal_all());
-        self.wake_for_handoff();
+        self.after_hand_off(p);
         true
     }
 
-    /// Hands off the P of the calling M. Returns `false` if that is so already.
-    fn handoff_own(self: &Arc<Self>, p: &OwnedP) -> bool {
+    /// Hands off `p`, whose M is in the marked call `call`. Returns `false` if the call has ended.
+    pub(crate) fn handoff_call(self: &Arc<Self>, p: &P, call: CallCount) -> bool {
+        let handed_off = self.idle.with(|lists| {
+            let barrier = p.hand_off_in_call(call, &lists.key)?;
+            self.replace_handed_off(lists, p);
+            Some(barrier)
+        });
+        let Some(barrier) = handed_off else { return false };
+        barrier.or_wait(); // O1
+        self.after_hand_off(p);
+        true
+    }
+
+    fn after_hand_off(self: &Arc<Self>, p: &P) {
+        self.requeue_all(p.runq.steal_all());
+        self.wake_for_handoff();
+    }
+
+    /// Hands off the P of the calling M, unless sysmon has done so.
+    fn handoff_own(self: &Arc<Self>, p: &OwnedP) {
         if !self.idle.with(|lists| self.hand_off(lists, p)) {
-            return false;
+            return;
         }
         self.requeue_all(p.runq().drain());
         self.wake_for_handoff();
-        true
     }
 
     fn hand_off(&self, lists: &mut IdleLists, p: &P) -> bool {
-        if !p.hand_off(&lists.key) {
-            return false;
+        let is_handed_off = p.hand_off(&lists.key);
+        if is_handed_off {
+            self.replace_handed_off(lists, p);
         }
+        is_handed_off
+    }
+
+    fn replace_handed_off(&self, lists: &mut IdleLists, p: &P) {
         lists.handoffs += 1;
         traced::handed_off(p);
         self.replace_p(lists, p);
         // A goroutine that goes on without an active P gets one again when it yields.
         p.request_preempt();
         p.note_long_poll(clock::now());
-        true
     }
 
     /// Wakes an M for the work and the timers that the M of a handed-off P does not serve any more.
@@ -194,10 +183,20 @@ pub(crate) fn syscall<R>(f: impl FnOnce() -> R) -> R {
 
 /// Runs `f`, which is known to wait, on any thread.
 pub(crate) fn syscall_block<R>(f: impl FnOnce() -> R) -> R {
+    syscall_block_then(WayBack::Wait, f)
+}
+
+/// The same for a call after which the goroutine need not wait for a P: it computes no more, or has
+/// a time limit.
+pub(crate) fn syscall_block_and_pass<R>(f: impl FnOnce() -> R) -> R {
+    syscall_block_then(WayBack::Pass, f)
+}
+
+fn syscall_block_then<R>(way_back: WayBack, f: impl FnOnce() -> R) -> R {
     local::with(|local| match local {
         Some(local) => {
             local.sched.assert_not_forked();
-            local.syscall_block(f)
+            local.syscall_block(way_back, f)
         }
         None => f(),
     })

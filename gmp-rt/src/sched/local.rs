@@ -68,6 +68,8 @@ pub(crate) struct Local {
     /// The number of `block_on` calls of other runtimes that this thread is in. Calls without a
     /// handle then use those runtimes.
     pub(crate) elsewhere: Cell<u32>,
+    /// Whether this thread is in a nested `block_on`, which gave up its P.
+    pub(super) in_syscall_block: Cell<bool>,
     /// Where goroutines go that are woken on this thread.
     pub(super) wake_to: Cell<Place>,
     /// Set by `yield_now` and by refused budget checks inside a poll.
@@ -88,7 +90,7 @@ thread_wide! {
 impl Local {
     /// Creates the state of a thread that has no P yet.
     pub(crate) fn new(sched: Arc<Sched>, m: Arc<M>) -> Self {
-        let (p, goid, elsewhere) = Default::default();
+        let (p, goid, elsewhere, in_syscall_block) = Default::default();
         let (yielding, refusals, allowance, newcomer) = Default::default();
         let wake_to = Cell::new(Place::RunNext);
         let running = Cell::new(None);
@@ -99,6 +101,7 @@ impl Local {
             goid,
             running,
             elsewhere,
+            in_syscall_block,
             wake_to,
             yielding,
             refusals,

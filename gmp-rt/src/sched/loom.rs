@@ -81,6 +81,7 @@
 //! state says is asserted at each release of the lists' lock
 //! ([`Lull::assert_set`](crate::sysmon::deep_sleep::Lull::assert_set)).
 
+use super::handoff;
 use super::local;
 use super::run::m_main;
 use super::{Config, Sched, registry};
@@ -563,6 +564,82 @@ fn loom_hand_off_vs_push() {
         stop_exploring();
         runtime.end();
     });
+}
+
+/// The marked call of a goroutine returns, while the M with the only P goes to sleep.
+#[test]
+fn loom_way_back_vs_park() {
+    model(1, || {
+        let mut runtime = Runtime::new(1);
+        runtime.start_sleeping_m();
+        runtime.start_sleeping_m();
+        let returns = start_call(&runtime);
+        let (started, ends) = (Event::default(), Event::default());
+        let (starts, waits) = (started.clone(), ends.clone());
+        runtime.go(async move {
+            starts.set();
+            waits.wait();
+        });
+        started.wait();
+        explore();
+        ends.set();
+        returns.event.set();
+        block_on(returns.goroutine).unwrap();
+        stop_exploring();
+        runtime.end();
+    });
+}
+
+/// The marked call of a goroutine returns, while sysmon hands off the P of another one that blocks
+/// its thread until the first has run. No other thread is to be had.
+#[test]
+fn loom_way_back_vs_hand_off_without_a_thread() {
+    model(1, || {
+        let mut runtime = Runtime::new(1);
+        runtime.start_sleeping_m();
+        runtime.start_sleeping_m();
+        let returns = start_call(&runtime);
+        let (started, ran) = (Event::default(), returns.ran.clone());
+        let starts = started.clone();
+        let blocks = runtime.go(async move {
+            starts.set();
+            ran.wait();
+        });
+        started.wait();
+        let p = runtime.running_p().unwrap();
+        explore();
+        returns.event.set();
+        assert!(runtime.sched.handoffp(&p, || true));
+        block_on(returns.goroutine).unwrap();
+        block_on(blocks).unwrap();
+        stop_exploring();
+        runtime.end();
+    });
+}
+
+/// A goroutine in a marked call that returns when `event` is set.
+struct InCall {
+    event: Event,
+    /// Set after the call.
+    ran: Event,
+    goroutine: JoinHandle<()>,
+}
+
+/// Starts a goroutine that makes a marked call, and hands off its P.
+fn start_call(runtime: &Runtime) -> InCall {
+    let (in_call, event, ran) = (Event::default(), Event::default(), Event::default());
+    let (begins, returns, runs) = (in_call.clone(), event.clone(), ran.clone());
+    let goroutine = runtime.go(async move {
+        handoff::syscall(|| {
+            begins.set();
+            returns.wait();
+        });
+        runs.set();
+    });
+    in_call.wait();
+    let p = runtime.running_p().unwrap();
+    assert!(runtime.sched.handoffp(&p, || true));
+    InCall { event, ran, goroutine }
 }
 
 /// Starts sysmon without its rounds: it goes to deep sleep again and again, and sets `awake` when

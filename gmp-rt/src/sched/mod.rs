@@ -48,6 +48,7 @@ pub(crate) mod threads;
 pub(crate) mod traced;
 pub(crate) mod wake;
 mod wake_sysmon;
+mod way_back;
 pub(crate) mod worker;
 
 #[cfg(all(test, gmp_loom))]

@@ -35,9 +35,7 @@ fn end_poll(local: &Local) {
         local.sched.idle.with(|lists| local.sched.idle.put_p(lists, p, None, None));
         return;
     }
-    let (ready, ps, progress) = Default::default();
-    let mut worker = Worker { local, token: None, ready, ps, progress, spin_rounds: 1 };
-    worker.retire_p();
+    Worker::new(local, None).retire_p();
     local.sched.idle.with(|lists| assert!(lists.pool.leave(&local.m)));
 }
 
@@ -133,8 +131,7 @@ fn the_totals_count_freed_ps() {
 fn a_thief_finds_work_on_a_p_that_became_active_after_its_last_search() {
     let sched = sched(2);
     let (thief, owner) = (m_with_p(&sched, 0).unwrap(), m_with_p(&sched, 1).unwrap());
-    let (ready, ps, progress) = Default::default();
-    let mut worker = Worker { local: &thief, token: None, ready, ps, progress, spin_rounds: 1 };
+    let mut worker = Worker { spin_rounds: 1, ..Worker::new(&thief, None) };
     assert!(worker.steal_pass(false).is_none() && !worker.any_work());
     assert!(sched.handoffp(&owner.p(), || true));
     let next = m_with_p(&sched, 2).unwrap();

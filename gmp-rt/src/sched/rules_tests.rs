@@ -174,7 +174,7 @@ impl Bench {
     }
 
     fn global(&self) -> Vec<u64> {
-        ids(self.sched().globq.get_batch(|len| len))
+        std::iter::from_fn(|| self.sched().globq.get().map(leak)).collect()
     }
 
     /// Returns how often an M was woken. Puts that M back to sleep, and its P on the idle list.
@@ -345,8 +345,10 @@ fn a_p_without_work_takes_its_share_of_the_global_queue() {
     for (procs, queued, share) in [(1, 10, 10), (1, 1000, 128), (4, 10, 3), (4, 1000, 128)] {
         let bench = Bench::new(procs);
         let global = bench.put_global(queued);
-        let first = bench.worker().take_global(&bench.local.p()).map(leak);
-        assert_eq!(first, Some(global[0]), "{procs} Ps");
+        let Some(Work::Goroutine(first)) = bench.worker().take_global(&bench.local.p()) else {
+            panic!("goroutines are queued")
+        };
+        assert_eq!(leak(first), global[0], "{procs} Ps");
         assert_eq!(ids(bench.local.p().runq().drain().others), global[1..share], "{procs} Ps");
         assert_eq!(bench.global(), global[share..], "{procs} Ps");
     }
@@ -591,18 +593,28 @@ fn calls_that_end_between_two_rounds_keep_their_p() {
 // R15
 
 #[test]
-fn a_call_that_returns_takes_an_idle_p_or_none() {
-    let bench = Bench::new(2);
+fn a_call_that_returns_prefers_its_number_among_the_idle_ps() {
+    let mut bench = Bench::new(2);
     let own = bench.local.p().number();
-    let idle = || bench.sched().idle.word.counts().0;
     assert!(bench.sched().handoffp(&bench.local.p(), || true));
-    assert_eq!(idle(), 1);
+    // It went idle last, so it is the next one for other threads.
+    bench.make_idle();
+    let idle = || bench.sched().idle.word.counts().0;
+    assert_eq!(idle(), 2);
     assert!(bench.local.reactivate_p());
     assert_eq!((bench.local.p().status(), bench.local.p().number()), (PStatus::Running, own));
-    assert_eq!(idle(), 0);
+    assert_eq!(idle(), 1);
     assert!(bench.sched().handoffp(&bench.local.p(), || true));
-    let taken = bench.sched().idle.with(|lists| bench.sched().idle.take_p(lists));
-    assert!(taken.is_some());
+    let take = |wanted: fn(usize, usize) -> bool| {
+        let wanted = |number| wanted(number, own);
+        bench.sched().idle.with(|lists| bench.sched().idle.take_p_if(lists, wanted)).unwrap()
+    };
+    let _same = take(|number, own| number == own);
+    assert!(bench.local.reactivate_p());
+    assert_ne!(bench.local.p().number(), own, "any idle P");
+    assert!(bench.sched().handoffp(&bench.local.p(), || true));
+    let _last = take(|_, _| true);
+    assert_eq!(idle(), 0);
     assert!(!bench.local.reactivate_p());
     assert_eq!(bench.local.p().status(), PStatus::HandedOff);
 }

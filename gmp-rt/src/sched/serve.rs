@@ -4,11 +4,10 @@
 //! A service also is the time to give up a surplus P, to take a goroutine from the global queue,
 //! and to read the clock for the stamps of waits.
 
+use super::globq::Taken;
 use super::local::Place;
 use super::local::{Local, Yield};
-use super::worker::Worker;
-use super::worker::{Found, Slice};
-use crate::g::GRef;
+use super::worker::{Found, Slice, Work, Worker};
 use crate::netpoll::Ready;
 use crate::p::service::Admission;
 use crate::p::{OwnedP, PStatus};
@@ -19,7 +18,7 @@ use crate::util::clock;
 
 impl Worker<'_> {
     /// Makes a service if it is due, looks at the global queue, and takes the next goroutine of
-    /// this P. `None` also if the P has to give up its right to run, which `find_elsewhere` does.
+    /// this P. `None` also if the P is surplus, or if another M gets it: `find_elsewhere` does that.
     #[cold]
     pub(super) fn serve_then_take(&mut self) -> Option<Found> {
         self.local.sched.exit_if_forked();
@@ -33,10 +32,14 @@ impl Worker<'_> {
         if asked || is_due {
             self.serve();
         }
-        if let Some(gp) = self.check_global() {
-            return Some(Found::fresh(gp));
+        match self.check_global() {
+            Some(Work::Goroutine(gp)) => Some(Found::fresh(gp)),
+            Some(Work::ReturningM(m)) => {
+                self.returning = Some(m);
+                None
+            }
+            None => self.take_own(),
         }
-        self.take_own()
     }
 
     /// Makes a service.
@@ -56,24 +59,24 @@ impl Worker<'_> {
     /// Takes one goroutine of the global queue to run before those of this P, in every 61st slice
     /// (Go's rule), and plans the next look. In other slices it moves one to the ring if that is
     /// short: a `runnext` chain is one slice of up to 10 ms, so 61 of them may take long.
-    fn check_global(&self) -> Option<GRef> {
+    fn check_global(&self) -> Option<Work> {
         let (p, sched) = (self.local.p(), &self.local.sched);
         let (own, slices) = (p.own(), p.counters.slices.get());
         let passed = slices - own.global_slice.get();
         if passed >= GLOBAL_TICK {
             own.global_slice.set(slices);
             own.service.look_after(GLOBAL_TICK as u32);
-            return sched.globq.get();
+            return sched.globq.take(|_| 1).and_then(|taken| match taken {
+                Taken::Goroutines(mut one) => one.pop_front().map(Work::Goroutine),
+                Taken::ReturningM(m) => Some(Work::ReturningM(m)),
+            });
         }
         // In a `runnext` chain no slice begins: the next look need not be at an exact slice.
         let in_chain = own.seen_slice.replace(slices) == slices;
         let until = if in_chain { GLOBAL_TICK } else { GLOBAL_TICK - passed };
         own.service.look_after(until as u32);
-        if sched.globq.len() > 0
-            && (p.runq.ring_len() as u64) < GLOBAL_TICK
-            && let Some(gp) = sched.globq.get()
-        {
-            self.local.put_tail(&p, gp);
+        if (p.runq.ring_len() as u64) < GLOBAL_TICK {
+            self.local.admit_global(&p);
         }
         None
     }
@@ -207,9 +210,23 @@ impl Local {
             self.ask_network(Place::Newcomer, ready);
         }
         self.admit_inbox(&p);
-        if let Some(gp) = self.sched.globq.get() {
-            self.put_tail(&p, gp);
+        self.admit_global(&p);
+    }
+
+    /// Moves one goroutine from the global queue to the ring. If a returning M comes first there,
+    /// it gets the P when `runnext` and the goroutines on the ring have run: the next turn of the
+    /// global queue is earlier.
+    fn admit_global(&self, p: &OwnedP) {
+        if self.sched.globq.len() == 0 {
+            return;
         }
+        if let Some(gp) = self.sched.globq.get() {
+            return self.put_tail(p, gp);
+        }
+        let (own, before) = (p.own(), p.runq.ring_len() + usize::from(p.runq.has_next()));
+        let turn = (p.counters.slices.get() + before as u64).saturating_sub(GLOBAL_TICK);
+        own.global_slice.set(own.global_slice.get().min(turn));
+        own.service.look_after(before as u32);
     }
 
     /// Begins the turn of the newcomers that a P without own work has found. They share a slice.

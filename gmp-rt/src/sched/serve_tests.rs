@@ -4,8 +4,6 @@ use super::super::Config;
 use super::super::Sched;
 use super::super::goid;
 use super::super::local::Yield;
-use super::super::progress::Progress;
-use super::super::ps::PsView;
 use super::super::submit::{GmpSchedule, wake_all};
 use super::super::worker::Slice;
 use super::super::worker::Step;
@@ -14,7 +12,6 @@ use crate::g::list::GList;
 use crate::g::origin::Origin;
 use crate::g::{Birth, GRef, Ids, cell, waker};
 use crate::m::M;
-use crate::netpoll::Ready;
 use crate::p::OwnedP;
 use crate::p::runq::Queued;
 use crate::prim::BatchQueue;
@@ -160,14 +157,7 @@ impl Bench {
     }
 
     fn worker(&self) -> Worker<'_> {
-        Worker {
-            local: &self.local,
-            token: None,
-            ready: Ready::default(),
-            ps: PsView::default(),
-            progress: Progress::default(),
-            spin_rounds: 1,
-        }
+        Worker { spin_rounds: 1, ..Worker::new(&self.local, None) }
     }
 
     /// Calls `f` as in a poll of the goroutine `id`.

@@ -206,12 +206,13 @@ impl Sched {
         let deadline = Instant::now().checked_add(limit);
         if self.is_own_thread() {
             self.close();
-            return handoff::syscall_block(|| self.wait_alone(deadline));
+            // A wait for a P would exceed the limit.
+            return handoff::syscall_block_and_pass(|| self.wait_alone(deadline));
         }
         let attendant = Attendant::new(self);
         self.close();
-        // Hands off the P of a goroutine of another runtime.
-        handoff::syscall_block(move || self.wait_joined(deadline, attendant))
+        // Hands off the P of a goroutine of another runtime. A wait for a P would exceed the limit.
+        handoff::syscall_block_and_pass(move || self.wait_joined(deadline, attendant))
     }
 
     /// Whether the calling thread is a worker thread of this runtime.

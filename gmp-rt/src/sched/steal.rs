@@ -2,7 +2,7 @@
 
 use super::local::Place;
 use super::progress::Progress;
-use super::worker::Worker;
+use super::worker::{Work, Worker};
 use crate::g::GRef;
 use crate::p::runq::StealNext;
 use crate::p::{P, PStatus};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 impl Worker<'_> {
     /// Steals from the other Ps in several rounds. Returns `None` at once if half as many Ms spin
     /// as Ps are busy.
-    pub(crate) fn spin(&mut self) -> Option<GRef> {
+    pub(crate) fn spin(&mut self) -> Option<Work> {
         let sched = &self.local.sched;
         if self.token.is_none() {
             self.token = sched.idle.word.try_spin(sched.procs());
@@ -26,9 +26,10 @@ impl Worker<'_> {
         let rounds = self.spin_rounds.min(affordable).max(1);
         for round in 1..=rounds {
             let last = round == rounds;
-            if let Some(gp) = self.steal_work(last).or_else(|| self.find_queued()) {
+            let stolen = self.steal_work(last).map(Work::Goroutine);
+            if let Some(work) = stolen.or_else(|| self.find_queued()) {
                 self.spin_rounds = (2 * self.spin_rounds).min(SPIN_ROUNDS);
-                return Some(gp);
+                return Some(work);
             }
             if !last {
                 (0..SPIN_PAUSES).for_each(|_| spin_loop());

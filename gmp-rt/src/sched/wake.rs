@@ -1,6 +1,7 @@
 //! Waking a thread for a P (Go: `wakep` and `startm`).
 
 use super::Sched;
+use super::globq::ReturningM;
 use super::idle::IdleLists;
 use crate::m::idle_word::{Recheck, Spinning};
 use crate::m::{Grant, M, MId};
@@ -56,8 +57,15 @@ impl Sched {
             self.idle.word.drop_token(Some(token));
             return Started::Enough;
         }
-        let (grant, why) = match self.idle.with(|lists| self.choose_start(lists, token)) {
+        // Another M would only hand the P over to this one.
+        let returning = self.globq.take_first_returning();
+        let start = self.idle.with(|lists| self.choose_start(lists, token, returning.as_ref()));
+        let (grant, why) = match start {
             Start::NoP(token) => {
+                // Before the fence in `stop_spinning`.
+                if let Some(m) = returning {
+                    self.globq.put_back(m);
+                }
                 // All Ps are taken by now. A submitter may have relied on the spinning token
                 // meanwhile.
                 if self.idle.word.stop_spinning(token) == Recheck::AsLast && self.any_work() {
@@ -90,7 +98,17 @@ impl Sched {
     }
 
     /// Decides what [`startm`](Self::startm) does.
-    fn choose_start(&self, lists: &mut IdleLists, token: Spinning) -> Start {
+    fn choose_start(
+        &self,
+        lists: &mut IdleLists,
+        token: Spinning,
+        returning: Option<&ReturningM>,
+    ) -> Start {
+        if let Some(m) = returning {
+            let Some(p) = self.idle.take_p(lists) else { return Start::NoP(token) };
+            lists.threads.wakes += 1;
+            return Start::Wake(m.clone(), Grant { p, token });
+        }
         if lists.is_refused() {
             // Under the lock: see `take_back`.
             self.idle.word.drop_token(Some(token));
@@ -110,10 +128,14 @@ impl Sched {
         }
     }
 
-    /// Takes back a grant for which there is no thread. The other Ms continue. Each push tries
-    /// again, and so does each round of sysmon while work is queued.
+    /// Gives the grant, for which there is no thread, to an M that waits for a P in its poll. If
+    /// there is none, takes it back: the other Ms continue. Each push tries again, and so does each
+    /// round of sysmon while work is queued.
     fn refuse(self: &Arc<Self>, grant: Grant, why: &str) {
-        if self.take_back(grant) {
+        if let Some(m) = self.globq.take_any_returning() {
+            m.grant(grant);
+            self.schedule_sysmon_wake();
+        } else if self.take_back(grant) {
             return;
         }
         if self.threads.is_first_refusal() {
@@ -136,7 +158,8 @@ impl Sched {
             (!lists.pool.is_empty(), lists.stopping)
         });
         self.idle.word.fence_before_recheck();
-        if asleep && self.any_work() {
+        // A returning M needs no other thread.
+        if (asleep && self.any_work()) || self.globq.has_returning() {
             self.wakep();
         }
         stopping

@@ -1,5 +1,6 @@
 //! An M that looks for work, and what it finds.
 
+use super::globq::ReturningM;
 use super::local::Local;
 use super::progress::Progress;
 use super::ps::PsView;
@@ -31,11 +32,21 @@ impl Found {
     }
 }
 
+/// What a search for work has found.
+#[derive(Debug)]
+pub(crate) enum Work {
+    Goroutine(GRef),
+    /// The first in the global queue: it gets the P.
+    ReturningM(ReturningM),
+}
+
 /// A running M: its thread-local state and, while it spins, its spinning token.
 #[derive(Debug)]
 pub(crate) struct Worker<'a> {
     pub(crate) local: &'a Local,
     pub(crate) token: Option<Spinning>,
+    /// An M from the front of the global queue, which gets the P of this one at its next search.
+    pub(crate) returning: Option<ReturningM>,
     /// Wakers that the netpoller returned and that are not woken yet.
     pub(crate) ready: Ready,
     /// The active Ps, for its searches as a thief and before it sleeps.
@@ -60,7 +71,7 @@ impl<'a> Worker<'a> {
     /// Makes the state of an M that has a P.
     pub(crate) fn new(local: &'a Local, token: Option<Spinning>) -> Self {
         let (ready, ps, progress) = Default::default();
-        Self { local, token, ready, ps, progress, spin_rounds: SPIN_ROUNDS }
+        Self { local, token, returning: None, ready, ps, progress, spin_rounds: SPIN_ROUNDS }
     }
 
     /// Whether any queue has work for an M that has none. The `runnext` of a P does not count.

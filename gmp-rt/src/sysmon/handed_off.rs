@@ -94,7 +94,8 @@ impl HandedOff {
     /// Whether the poll that was handed off because it computes is still under way.
     fn is_hog(&self) -> bool {
         let polls = self.p.counters.polls.get();
-        self.is_handed_off() && self.hog.is_some_and(|hog| hog.polls == polls)
+        let is_same = self.hog.is_some_and(|hog| hog.polls == polls);
+        is_same && self.is_handed_off() && !self.p.is_returning()
     }
 
     /// Returns when the next visit is due.
@@ -119,6 +120,9 @@ impl HandedOff {
             (self.polls, self.poll_since, self.hog, self.away) = (polls, now, None, None);
         }
         self.call = call;
+        if self.p.is_returning() {
+            return;
+        }
         if self.hog.is_some() {
             pause::retry(sched);
         }
@@ -154,7 +158,7 @@ impl HandedOff {
         let goid = p.goid();
         let is_marked = sched.idle.with(|_| {
             let is_same = p.counters.polls.get() == self.polls && p.calls.get() == self.call;
-            let is_away = is_same && p.status() == PStatus::HandedOff;
+            let is_away = is_same && p.status() == PStatus::HandedOff && !p.is_returning();
             if is_away {
                 pause::mark(p);
             }

@@ -469,8 +469,7 @@ impl Sysmon {
     /// Checks a marked blocking call that was under way in the last round.
     fn retake_syscall(&self, p: &P, marks: Marks, now: u64) -> Round {
         let long = now - marks.call_since >= clock::nanos(SLICE);
-        let stuck = || p.calls.get() == marks.call;
-        if (long || self.is_wanted(p, now)) && self.sched.handoffp(p, stuck) {
+        if (long || self.is_wanted(p, now)) && self.sched.handoff_call(p, marks.call) {
             return Round::Acted;
         }
         Round::Quiet
@@ -510,7 +509,11 @@ impl Sysmon {
             return if in_call { Round::Watching } else { Round::Quiet };
         };
         let goid = p.goid();
-        let still = || p.counters.polls.get() == marks.polls && p.calls.get() == marks.call;
+        // The id is 0 after the end of the poll: its M may be about to hand the P over.
+        let still = || {
+            let is_same = p.counters.polls.get() == marks.polls && p.calls.get() == marks.call;
+            is_same && p.goid() == goid
+        };
         let computes = kind == StallKind::Computing;
         // Under the lock of the lists: if `p` is running there, it is handed off.
         let hands_off = || {

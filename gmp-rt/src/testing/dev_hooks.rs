@@ -13,7 +13,7 @@ use crate::g::GRef;
 use crate::g::list::GList;
 use crate::p::runq::{Full, Got, RunQ, StealNext};
 use crate::prim::BatchQueue;
-use crate::sched::globq::GlobQ;
+use crate::sched::globq::{GlobQ, Taken};
 use crate::sched::inbox::Inbox;
 use crate::sys::thread_state;
 
@@ -149,8 +149,9 @@ impl Global {
 
     /// Moves up to `n` goroutines to `into`.
     pub fn pop_batch(&self, n: usize, into: &mut Vec<Parked>) {
-        let mut batch = self.0.get_batch(|_| n);
-        into.extend(std::iter::from_fn(|| batch.pop_front().map(Parked)));
+        if let Some(Taken::Goroutines(mut batch)) = self.0.take(|_| n) {
+            into.extend(std::iter::from_fn(|| batch.pop_front().map(Parked)));
+        }
     }
 
     /// Appends one goroutine.

@@ -77,7 +77,7 @@ impl Probe {
     fn with_worker<R>(&self, f: impl FnOnce(&mut Worker<'_>) -> R) -> R {
         let (local, ps) = (&self.local, self.ps.take());
         let (ready, progress) = (Ready::default(), Progress::default());
-        let mut worker = Worker { local, token: None, ready, ps, progress, spin_rounds: 1 };
+        let mut worker = Worker { ready, ps, progress, spin_rounds: 1, ..Worker::new(local, None) };
         let result = f(&mut worker);
         self.ps.replace(worker.ps);
         result

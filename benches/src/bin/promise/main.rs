@@ -1,10 +1,11 @@
 //! Measures the promise: a goroutine that blocks or computes for long never stops the others.
 //!
-//! `cargo run --release -p gmp-bench --bin promise -- MODE` has three modes.
+//! `cargo run --release -p gmp-bench --bin promise -- MODE` has four modes.
 //!
 //! - [`race`] blocks all Ps at a random moment of an idle runtime and measures how long another
 //!   goroutine waits. It finds rare moments in which a blocked thread is not noticed.
 //! - [`crowd`] blocks thousands of goroutines at once beside a ticker and an echo server.
+//! - [`computing`] counts the goroutines that compute at once after marked blocking calls.
 //! - [`day`] repeats bursts of all kinds for a long time and compares the resources and the cost of
 //!   a tick at the end with those at the beginning.
 //!
@@ -12,6 +13,7 @@
 //! well. A mode repeats a part that the machine may explain, and gives up after some repetitions.
 //! Its exit status then says that the promise was not judged.
 
+mod computing;
 mod control;
 mod cost;
 mod crowd;
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
     let verdict = match command {
         Command::Race(options) => race::run(&options),
         Command::Crowd(options) => crowd::run(&options),
+        Command::Computing(options) => computing::run(&options),
         Command::Day(options) => day::run(&options),
         Command::Help(text) => {
             println!("{text}");

@@ -8,6 +8,7 @@ promise: a goroutine that blocks or computes for long never stops the others
 
 usage: promise race  [--kind KIND] [--procs N] [--blocks N] [--block-ms N] [--seed S]
        promise crowd [--goroutines N] [--procs N] [--block-ms N] [--marked]
+       promise computing [--runs N] [--goroutines N]
        promise day   [--minutes N] [--procs N] [--seed S]
 
 race: blocks all Ps N times (default 1000) for N ms (default 20) and measures how long another
@@ -21,6 +22,9 @@ goroutine waits. KIND says how that goroutine becomes runnable:
 
 crowd: N goroutines (default 2000) block for N ms (default 2000) at the same time, beside a ticker
 and an echo server. With --marked they do it in a marked call.
+
+computing: N goroutines (default 8) leave marked blocking calls together and compute, with
+max_procs 1, 2 and 4, in N runs (default 30) each. Counts how many compute at once.
 
 day: N minutes (default 30) of bursts of blocking calls, of connections, of a million goroutines
 and of changes of max_procs. Compares resources and costs at the end with those at the beginning.
@@ -66,6 +70,13 @@ pub(crate) struct Crowd {
     pub(crate) marking: Marking,
 }
 
+/// Options of the mode `computing`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Computing {
+    pub(crate) runs: usize,
+    pub(crate) goroutines: usize,
+}
+
 /// Options of the mode `day`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Day {
@@ -79,6 +90,7 @@ pub(crate) struct Day {
 pub(crate) enum Command {
     Race(Race),
     Crowd(Crowd),
+    Computing(Computing),
     Day(Day),
     Help(&'static str),
 }
@@ -128,6 +140,7 @@ impl Command {
                 block: millis(2000),
                 marking: Marking::Unmarked,
             }),
+            "computing" => Self::Computing(Computing { runs: 30, goroutines: 8 }),
             "day" => Self::Day(Day { time: minutes(30), procs: 2, seed }),
             "--help" | "-h" => Self::Help(HELP),
             _ => return None,
@@ -145,6 +158,8 @@ impl Command {
                 *seed = value.parse().ok()?;
             }
             (Self::Crowd(crowd), "--goroutines") => crowd.goroutines = positive()?,
+            (Self::Computing(computing), "--runs") => computing.runs = positive()?,
+            (Self::Computing(computing), "--goroutines") => computing.goroutines = positive()?,
             (Self::Crowd(crowd), "--block-ms") => crowd.block = millis()?,
             (Self::Day(day), "--minutes") => {
                 let minutes: f64 = value.parse().ok()?;
@@ -193,6 +208,8 @@ mod tests {
         let command = parse("crowd --marked --goroutines 9 --procs 4 --block-ms 3");
         let crowd = Crowd { goroutines: 9, procs, block, marking: Marking::Marked };
         assert_eq!(command, Ok(Command::Crowd(crowd)));
+        let command = parse("computing --runs 3 --goroutines 9");
+        assert_eq!(command, Ok(Command::Computing(Computing { runs: 3, goroutines: 9 })));
         let command = parse("day --minutes 0.5 --seed 3 --procs 4");
         let day = Day { time: Duration::from_secs(30), procs, seed: 3 };
         assert_eq!(command, Ok(Command::Day(day)));
@@ -207,6 +224,7 @@ mod tests {
             ("race --kind other", "--kind other"),
             ("race --marked x", "--marked x"),
             ("crowd --procs 0", "--procs 0"),
+            ("computing --procs 4", "--procs 4"),
             ("day --minutes -1", "--minutes -1"),
         ] {
             let error = parse(line).unwrap_err();

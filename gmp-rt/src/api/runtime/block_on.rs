@@ -28,7 +28,8 @@ impl Wake for ThreadWaker {
 /// Runs a future on the calling thread and returns its output.
 ///
 /// It works on any thread. In a goroutine it is a blocking call: the other goroutines continue on
-/// other threads. The future may borrow and need not be `Send`. To run a future concurrently with
+/// other threads. When the future is ready, the goroutine may have to wait for its turn, as after
+/// [`blocking`](crate::blocking()). The future may borrow and need not be `Send`. To run a future concurrently with
 /// others, [`spawn`](crate::spawn) it: a goroutine is cheaper to wake than a thread.
 ///
 /// A future whose operations are always ready is interrupted after about 10 ms, as in a goroutine.

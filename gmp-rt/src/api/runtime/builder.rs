@@ -88,18 +88,29 @@ impl Builder {
     ///
     /// # What it bounds
     ///
-    /// - At most `max_procs` goroutines run with a P (Go's processor) at a time. They share the
-    ///   CPUs only with the threads of the next item.
-    /// - A goroutine that computes without an await while others wait loses its P. Its thread
-    ///   continues. At most `max_procs` of these threads run at a time, in turns
-    ///   ([`pause_cpu_bound`](Self::pause_cpu_bound)). So at most twice `max_procs` threads
-    ///   compute.
-    /// - Each such goroutine keeps its thread, and so does a goroutine in a blocking call
-    ///   (`block_in_place`, `block_on`, or a system call). These threads never keep the other
-    ///   goroutines from running. A runtime starts up to 10,000 threads, or as many as the OS
-    ///   allows.
-    /// - [`max_blocking_threads`](Self::max_blocking_threads) bounds the closures of
-    ///   `spawn_blocking`.
+    /// At most `max_procs` goroutines have a P (Go's processor) at a time. A goroutine runs without
+    /// a P only in these cases:
+    ///
+    /// | case | bound |
+    /// |------|-------|
+    /// | inside the closure of `block_in_place` | none |
+    /// | inside the closure of `spawn_blocking` | [`max_blocking_threads`](Self::max_blocking_threads) |
+    /// | inside the future of a nested `block_on` | turns, if it computes |
+    /// | in the rest of a poll that computed without an await, or blocked its thread in another way, while others waited | turns, if it computes |
+    ///
+    /// *Turns* means that at most `max_procs` of these threads run at a time, beside those with a P
+    /// ([`pause_cpu_bound`](Self::pause_cpu_bound)). Where threads cannot be paused
+    /// (`GMPDEBUG=pause=0`, systems other than Linux), all of them run until their goroutines reach
+    /// an await.
+    ///
+    /// A goroutine that returns from `block_in_place`, from a nested `block_on` or from a `*_blocking`
+    /// method has a P again: its own, if the call was short, or any free one. If none is free, its
+    /// thread waits behind the goroutines that are in the global queue. So goroutines that return at
+    /// the same time compute on `max_procs` threads. A goroutine that unwinds because of a panic does
+    /// not wait, nor does a goroutine of a runtime that shuts down.
+    ///
+    /// A goroutine without a P keeps its thread. These threads never keep the other goroutines from
+    /// running. A runtime starts up to 10,000 threads, or as many as the OS allows.
     #[doc(alias = "worker_threads")]
     pub fn max_procs(mut self, procs: usize) -> Self {
         self.procs = Some(procs);
