@@ -3,7 +3,7 @@
 //! - `cell`: the shared state and its protocol.
 //! - This file: the two ends and their futures.
 //!
-//! An end that has returned its result gives up its share of the allocation, so [`Receiver`] is
+//! An end that has returned its result gives up its share of the allocation, so `Receiver::rx` is
 //! `None` inside after that.
 
 #[expect(unsafe_code, reason = "a value and wakers that the ends hand to each other")]

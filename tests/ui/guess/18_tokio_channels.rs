@@ -1,4 +1,4 @@
-// target: compiles when gmp has oneshot, watch and broadcast channels and `Notify`.
+// target: compiles. Met.
 #[gmp::main]
 async fn main() {
     let (_tx, _rx) = gmp::sync::oneshot::channel::<i32>();

@@ -9,7 +9,7 @@ use std::net::TcpStream;
 
 /// Starts the program on sockets of gmp or of Tokio.
 fn start(sockets: &str) -> Server {
-    Server::start(env!("CARGO_BIN_EXE_axum"), &[sockets])
+    Server::start(env!("CARGO_BIN_EXE_axum_serve"), &[sockets])
 }
 
 const SOCKETS: [&str; 2] = ["gmp", "tokio"];

@@ -14,14 +14,14 @@ fn program(args: &[&str]) -> Output {
 
 #[test]
 fn the_program_fetches_many_pages() {
-    let server = Server::start(env!("CARGO_BIN_EXE_axum"), &[]);
+    let server = Server::start(env!("CARGO_BIN_EXE_axum_serve"), &[]);
     let output = program(&[&server.url("/hello/you"), "200"]);
     assert_eq!(stdout(&output), "200 pages, 2400 bytes\n");
 }
 
 #[test]
 fn the_program_fails_without_a_server_and_without_a_page() {
-    let server = Server::start(env!("CARGO_BIN_EXE_axum"), &[]);
+    let server = Server::start(env!("CARGO_BIN_EXE_axum_serve"), &[]);
     let missing = stderr(&program(&[&server.url("/nowhere")]));
     assert!(missing.contains("404"), "{missing}");
     let url = server.url("/hello/you");
@@ -43,7 +43,7 @@ async fn a_server_that_never_answers_is_a_timeout() {
 
 #[gmp::test(tokio)]
 async fn a_server_that_goes_away_is_an_error() {
-    let server = Server::start(env!("CARGO_BIN_EXE_axum"), &[]);
+    let server = Server::start(env!("CARGO_BIN_EXE_axum_serve"), &[]);
     let client = Client::builder().timeout(LONG).build().unwrap();
     let get = |path: &str| client.get(server.url(path)).send();
     assert_eq!(get("/hello/you").await.unwrap().text().await.unwrap(), "Hello, you!\n");
@@ -59,7 +59,7 @@ async fn a_server_that_goes_away_is_an_error() {
 /// An aborted goroutine drops its request in Tokio's context, and the client works on.
 #[gmp::test(tokio)]
 async fn a_request_can_be_aborted() {
-    let server = Server::start(env!("CARGO_BIN_EXE_axum"), &[]);
+    let server = Server::start(env!("CARGO_BIN_EXE_axum_serve"), &[]);
     let client = Client::new();
     for round in 0..20u64 {
         let request = client.get(server.url("/wait/60000")).send();
@@ -75,7 +75,7 @@ async fn a_request_can_be_aborted() {
 /// The free `block_on` of a goroutine, and a client with its own runtime on a thread of its own.
 #[gmp::test(tokio)]
 async fn a_goroutine_can_block_on_a_request() {
-    let server = Server::start(env!("CARGO_BIN_EXE_axum"), &[]);
+    let server = Server::start(env!("CARGO_BIN_EXE_axum_serve"), &[]);
     let url = server.url("/hello/you");
     let text =
         go!({ gmp::block_on(async { reqwest::get(url).await.unwrap().text().await.unwrap() }) });

@@ -1,7 +1,7 @@
 //! An axum server whose connections are goroutines: `cargo run --release -p gmp-ecosystem-tokio
-//! --bin axum`, then `curl http://127.0.0.1:8080/hello/you`. The first argument sets the address,
-//! `tokio` as the second one takes Tokio's listener in place of gmp's. SIGTERM ends the server when
-//! its requests are finished.
+//! --bin axum_serve`, then `curl http://127.0.0.1:8080/hello/you`. The first argument sets the
+//! address, `tokio` as the second one takes Tokio's listener in place of gmp's. SIGTERM ends the
+//! server when its requests are finished.
 
 use axum::extract::{ConnectInfo, Path, State};
 use axum::http::StatusCode;
