@@ -241,7 +241,7 @@ fn tests_and_runtimes_leave_the_panic_hook_alone() {
         return;
     }
     std::panic::set_hook(Box::new(|_| eprintln!("hook of the program")));
-    let _ = an_error_in_a_test_names_the_goroutine();
+    an_error_in_a_test_names_the_goroutine();
     let runtime = gmp::Builder::new().max_procs(1).build().unwrap();
     let bad = runtime.handle().spawn_named("bad", async { panic!("oh no") });
     assert_names_the_goroutine(&gmp::block_on(bad).unwrap_err());
