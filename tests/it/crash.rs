@@ -218,29 +218,35 @@ fn a_panic_in_a_program_names_the_goroutine_and_ends_its_backtrace_there() {
     assert!(!frames.contains("gmp_rt::") && !frames.contains("catch_unwind"), "{text}");
 }
 
-/// The hook belongs to the program. Without `#[gmp::main]` only the errors name the goroutine.
+fn assert_names_the_goroutine(error: &gmp::JoinError) {
+    let error = error.to_string();
+    assert!(error.contains(" \"bad\" (spawned at tests/it/crash.rs:"), "{error}");
+    assert!(error.ends_with(" panicked: oh no"), "{error}");
+}
+
 #[gmp::test]
-async fn tests_and_runtimes_leave_the_panic_hook_alone() {
-    let name = "crash::tests_and_runtimes_leave_the_panic_hook_alone";
+async fn an_error_in_a_test_names_the_goroutine() {
+    let bad = go!(name = "bad", async { panic!("oh no") });
+    assert_names_the_goroutine(&bad.await.unwrap_err());
+}
+
+/// The hook belongs to the program. Without `#[gmp::main]` only the errors name the goroutine.
+#[test]
+fn tests_and_runtimes_leave_the_panic_hook_alone() {
     if !is_child() {
-        let output = gmp::spawn_blocking(|| child(name, &[])).await.unwrap();
+        let output = child("crash::tests_and_runtimes_leave_the_panic_hook_alone", &[]);
         let text = stderr(&output);
         assert!(output.status.success(), "{text}");
         assert_eq!(text.matches("hook of the program").count(), 2, "{text}");
         assert!(!text.contains("panics:"), "{text}");
         return;
     }
-    let named = |error: gmp::JoinError| {
-        let error = error.to_string();
-        assert!(error.contains(" \"bad\" (spawned at tests/it/crash.rs:"), "{error}");
-        assert!(error.ends_with(" panicked: oh no"), "{error}");
-    };
     std::panic::set_hook(Box::new(|_| eprintln!("hook of the program")));
-    named(go!(name = "bad", async { panic!("oh no") }).await.unwrap_err());
+    an_error_in_a_test_names_the_goroutine();
     let runtime = gmp::runtime::Builder::new().max_procs(1).build().unwrap();
     let bad =
         gmp::task::Builder::new().name("bad").on(runtime.handle()).spawn(async { panic!("oh no") });
-    named(bad.await.unwrap_err());
+    assert_names_the_goroutine(&gmp::block_on(bad).unwrap_err());
 }
 
 /// On a busy machine the thread that received an event from the kernel may wait for a CPU. Until it

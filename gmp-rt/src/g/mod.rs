@@ -125,8 +125,8 @@ pub(crate) struct G {
     join: JoinSlot,
 }
 
-// Six pointers and three words of 64 bits, which some 32-bit targets align to 8 bytes. The gate does
-// not compile the second line: see CONTRIBUTING.md.
+// Six pointers and three words of 64 bits, which some 32-bit targets align to 8 bytes. The gate
+// compiles for no 32-bit target: see CONTRIBUTING.md.
 const _: () = assert!(cfg!(gmp_loom) || usize::BITS != 64 || size_of::<G>() == 72);
 const _: () = assert!(cfg!(gmp_loom) || usize::BITS != 32 || size_of::<G>() <= 56);
 

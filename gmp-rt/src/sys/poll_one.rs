@@ -1,7 +1,7 @@
 //! `poll` of one descriptor, also without a free descriptor.
 //!
-//! Linux refuses a `poll` of more descriptors than `RLIMIT_NOFILE` allows. A sandbox sets this limit
-//! to 0, and the descriptors that are open stay usable. `select` does not check the limit.
+//! Linux refuses a `poll` of more descriptors than `RLIMIT_NOFILE` allows. A sandbox sets this
+//! limit to 0, and the descriptors that are open stay usable. `select` does not check the limit.
 //!
 //! # Invariants
 //!

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// Tries between two lines of progress.
 const REPORT_EVERY: usize = 500;
 
-/// Repetitions that are allowed: one in so many tries, and some more.
+/// Repetitions that are allowed: one in [`REPEAT_ONE_IN`] tries, and [`REPEAT_MORE`]. Chosen.
 const REPEAT_ONE_IN: usize = 20;
 const REPEAT_MORE: usize = 10;
 
