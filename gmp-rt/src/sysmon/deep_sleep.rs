@@ -14,14 +14,14 @@
 //! cheaper: in a virtual machine it is expensive to program the next wake-up of the CPU.
 //!
 //! Sysmon itself sets the alarm if it has something to do later, while goroutines still rest: to
-//! search for a deadlock. A P that runs meanwhile replaces that setting, and if all Ps are idle again
-//! at once, cancels it: then a timer is pending, which is no deadlock.
+//! search for a deadlock. A P that runs meanwhile replaces that setting, and if all Ps are idle
+//! again at once, cancels it: then a timer is pending, which is no deadlock.
 //!
 //! The alarm is set and cleared under the lists' lock, together with the change of the state. If a
-//! thread set it after the release of the lock, it could lose its CPU in between: an M that sees the
-//! state begins a poll that blocks, and no alarm is set. Or the late setting could replace a more
-//! urgent one. The models have no time, so no deadlock shows that. Instead each release of the lock
-//! asserts there that the alarm is set as the state says ([`Lull::assert_set`]).
+//! thread set it after the release of the lock, it could lose its CPU in between: an M that sees
+//! the state begins a poll that blocks, and no alarm is set. Or the late setting could replace a
+//! more urgent one. The models have no time, so no deadlock shows that. Instead each release of the
+//! lock asserts there that the alarm is set as the state says ([`Lull::assert_set`]).
 //!
 //! If the system has no such alarm, sysmon sleeps on its note. Every wake-up then takes [`MOMENT`].
 
@@ -90,8 +90,8 @@ impl Lull {
         }
     }
 
-    /// Sleeps until woken, or until the time `until` for which the alarm was set. May return without
-    /// cause.
+    /// Sleeps until woken, or until the time `until` for which the alarm was set. May return
+    /// without cause.
     pub(crate) fn sleep(&self, until: u64) {
         match (&self.alarm, self.note.get()) {
             (Some(alarm), _) => alarm.wait(),

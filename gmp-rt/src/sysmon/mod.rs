@@ -29,7 +29,8 @@
 //!
 //! In Go the compiler marks system calls. Here any poll may block without a mark, so sysmon reads
 //! the state of suspect threads from `/proc`. Go preempts a CPU-bound goroutine by a signal. Here
-//! its P goes to another thread, and the goroutine computes on without a P ([`crate::sched::pause`]).
+//! its P goes to another thread, and the goroutine computes on without a P
+//! ([`crate::sched::pause`]).
 
 pub(crate) mod adapt;
 mod away;
@@ -207,8 +208,8 @@ impl Sysmon {
         std::thread::sleep(nap.min(soonest));
     }
 
-    /// Sleeps until an M takes a P, or until the time `until`. Returns `false` at once if an M has just taken one, if work is
-    /// queued, or if no M will wake for the next timer or event.
+    /// Sleeps until an M takes a P, or until the time `until`. Returns `false` at once if an M has
+    /// just taken one, if work is queued, or if no M will wake for the next timer or event.
     pub(super) fn sleep_deep(&mut self, until: u64) -> bool {
         if let Some(width) = self.width.reset() {
             self.sched.set_width(width);

@@ -5,10 +5,11 @@
 //! stand still in a signal handler, so they take no CPU time from the threads that have a P. A
 //! pause needs no privileges and ends at once, unlike a lower priority.
 //!
-//! Each M has a [`Slot`] with a [gate](super::gate), in a table of the process. The P of the M knows
-//! its place. Sysmon marks the gate as it hands off the P. One thread of the process, the [pauser](turns), decides which hogs
-//! run. It serves all runtimes, because a thread of one runtime may wait for a lock that a paused
-//! thread of another runtime holds. The turns are counted for each runtime, as Ps are.
+//! Each M has a [`Slot`] with a [gate](super::gate), in a table of the process. The P of the M
+//! knows its place. Sysmon marks the gate as it hands off the P. One thread of the process, the
+//! [pauser](turns), decides which hogs run. It serves all runtimes, because a thread of one runtime
+//! may wait for a lock that a paused thread of another runtime holds. The turns are counted for
+//! each runtime, as Ps are.
 //!
 //! # Locks
 //!
@@ -32,10 +33,10 @@
 //!   runs.
 //! - A goroutine that a hog is about to wake waits until the hog has its next turn, if the pause
 //!   hits the few instructions between the unlock of a channel and the wake-up.
-//! - Threads beyond [`SLOTS`] are not paused: one runtime at its limit of threads has fewer. Where the system refuses the signal, or the program
-//!   installs its own handler for SIGURG later and that one does not call ours, no thread is. A
-//!   lower priority is no substitute: without privileges it cannot be raised again, so a later
-//!   goroutine on that thread would suffer.
+//! - Threads beyond [`SLOTS`] are not paused: one runtime at its limit of threads has fewer. Where
+//!   the system refuses the signal, or the program installs its own handler for SIGURG later and
+//!   that one does not call ours, no thread is. A lower priority is no substitute: without
+//!   privileges it cannot be raised again, so a later goroutine on that thread would suffer.
 //! - A child of `fork` has no pauser, so no signal of gmp arrives there.
 
 mod turns;
