@@ -350,7 +350,7 @@ fn hogs_are_paused_when_the_os_allows_threads_again() {
     let all = Arc::new(std::sync::Barrier::new(HOGS + 2));
     let meet = |_| {
         let all = all.clone();
-        runtime.spawn(async move { drop(gmp::block_in_place(|| all.wait())) })
+        runtime.spawn(async move { _ = gmp::block_in_place(|| all.wait()) })
     };
     let met: Vec<_> = (0..HOGS + 2).map(meet).collect();
     met.into_iter().for_each(|goroutine| gmp::block_on(goroutine).unwrap());

@@ -17,8 +17,8 @@
 //! time apart, with no P running in between.
 //!
 //! Sysmon makes the walk, and monitors no thread meanwhile. So the walk ends as soon as the runtime
-//! is not quiet any more, which it checks for each slab of cells. It keeps sums of hashes instead of
-//! a table, so it needs no memory for a million goroutines. The hashes have 128 bits and keys of
+//! is not quiet any more, which it checks for each slab of cells. It keeps sums of hashes instead
+//! of a table, so it needs no memory for a million goroutines. The hashes have 128 bits and keys of
 //! their own in each search: different facts have equal sums by chance only, once in 2^128.
 
 use crate::g::{GSight, GoId, heap};
@@ -229,8 +229,8 @@ mod tests {
         all.iter().for_each(crate::JoinHandle::abort);
     }
 
-    /// A walk over goroutines that await foreign futures ends half way: no join slots are left that
-    /// could have so many wakers.
+    /// A walk over goroutines that await foreign futures ends half way: the other join slots cannot
+    /// have all their wakers.
     #[test]
     fn wakers_beyond_the_join_slots_that_are_left_end_a_walk() {
         let (keys, mut sums) = (Keys::default(), Sums::default());

@@ -70,8 +70,8 @@
 //! `live`: an M that is still in the pool takes the late goroutine. `cancel_sysmon_wake` without
 //! its check of `all_idle`: the M that takes the P schedules sysmon's wake-up again in `acquire_p`.
 //!
-//! No model finds a missing barrier in `handoffp`, or a missing fence in `sleep_deep`: here the lock
-//! of the idle lists, which each of them has taken just before, has a fence.
+//! No model finds a missing barrier in `handoffp`, or a missing fence in `sleep_deep`: here the
+//! lock of the idle lists, which each of them has taken just before, has a fence.
 //!
 //! No model finds these either: `startm` gives up its token without a check of the queues, and
 //! `cancel_sysmon_wake` clears the alarm without a change of the state. They need more preemptions

@@ -21,8 +21,8 @@
 //! The alarm is set and cleared under the lists' lock, together with the change of the state. If a
 //! thread set it after the release of the lock, it could lose its CPU in between: an M that sees
 //! the state begins a poll that blocks, and no alarm is set. Or the late setting could replace a
-//! more urgent one. The models have no time, so no deadlock shows that. Instead each release of the lock
-//! asserts there that the alarm is set as the state says ([`DeepSleep::assert_set`]).
+//! more urgent one. The models have no time, so no deadlock shows that. Instead each release of the
+//! lock asserts there that the alarm is set as the state says ([`DeepSleep::assert_set`]).
 //!
 //! If the system has no such alarm, sysmon sleeps on its note. Every wake-up then takes
 //! [`SYSMON_WAKE_SOON`].

@@ -7,10 +7,10 @@
 //! at the hand-off.
 //!
 //! There may be thousands of such threads, so a round of sysmon does not visit them all. A hand-off
-//! puts its P into a list ([`PTable::take_hand_offs`]), from which sysmon takes it. Hogs are visited
-//! every [`VISIT`]. A thread that stays blocked is visited ever less often, at last once per second,
-//! and a heap knows which one is next. A P is counted at each hand-off: what sysmon knows of an
-//! earlier one is dropped at its next visit.
+//! puts its P into a list ([`PTable::take_hand_offs`]), from which sysmon takes it. Hogs are
+//! visited every [`VISIT`]. A thread that stays blocked is visited ever less often, at last once
+//! per second, and a heap knows which one is next. A P is counted at each hand-off: what sysmon
+//! knows of an earlier one is dropped at its next visit.
 //!
 //! [`PTable::take_hand_offs`]: crate::sched::ps::PTable::take_hand_offs
 

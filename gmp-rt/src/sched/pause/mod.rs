@@ -33,10 +33,10 @@
 //!   runs.
 //! - A goroutine that a hog is about to wake waits until the hog has its next turn, if the pause
 //!   hits the few instructions between the unlock of a channel and the wake-up.
-//! - Threads beyond [`SLOTS`] are not paused: one runtime at its limit of threads has fewer. Where the system refuses the signal, or the program
-//!   installs its own handler for SIGURG later and that one does not call ours, no thread is. A
-//!   lower priority is no substitute: without privileges it cannot be raised again, so a later
-//!   goroutine on that thread would suffer.
+//! - Threads beyond [`SLOTS`] are not paused: one runtime at its limit of threads has fewer. Where
+//!   the system refuses the signal, or the program installs its own handler for SIGURG later and
+//!   that one does not call ours, no thread is. A lower priority is no substitute: without
+//!   privileges it cannot be raised again, so a later goroutine on that thread would suffer.
 //! - A child of `fork` has no pauser, so no signal of gmp arrives there.
 
 mod turns;

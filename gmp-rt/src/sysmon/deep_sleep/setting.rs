@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Nothing. See the [module](self).
 #[derive(Debug, Default)]
-pub(super) struct Setting;
+pub(super) struct Setting(());
 
 impl Setting {
     #[inline]
