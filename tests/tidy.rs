@@ -52,7 +52,9 @@ const SCHED_LAYERS: &[&[&str]] = &[
     ],
     &["idle", "panics", "pause"],
     &["local", "procs", "wake_sysmon"],
-    &["blocking_limit", "budget", "forked", "handoff", "worker"],
+    &["blocking_limit", "budget", "forked", "worker"],
+    &["way_back"],
+    &["handoff"],
     &["find", "poller", "run", "serve", "shutdown", "steal", "submit"],
     &["spawn", "stopm", "threads"],
 ];
@@ -64,6 +66,7 @@ const COMMENT_WIDTH: usize = 100;
 const SHARED_NAMES: &[(&str, &str, &str)] = &[
     ("gmp-rt", "Culprit", "one for each kind of system"),
     ("gmp-rt", "Find", "one for each kind of system"),
+    ("gmp-rt", "Heavy", "one for each kind of system"),
     ("gmp-rt", "Machine", "one for each kind of system"),
     ("gmp-rt", "Seat", "one for each kind of system"),
     ("gmp-rt", "ThreadSleep", "one for each kind of system"),

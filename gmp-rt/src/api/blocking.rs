@@ -14,8 +14,9 @@ use std::panic::Location;
 /// costs nanoseconds. Outside of a goroutine `f` is just called.
 ///
 /// After a long call the goroutine may have to wait until one of the
-/// [`max_procs`](crate::Builder::max_procs) other goroutines yields, as any runnable goroutine. Locks
-/// of std that it holds over the call stay locked meanwhile. A panic in `f` does not wait.
+/// [`max_procs`](crate::runtime::Builder::max_procs) other goroutines yields, as any runnable
+/// goroutine. Locks of std that it holds over the call stay locked during that time. A panic in `f`
+/// does not wait.
 ///
 /// The current goroutine waits, and so do futures that it polls in the same `join!` or `select!`.
 /// [`spawn`](crate::spawn) them to run concurrently.

@@ -21,12 +21,11 @@
 //! | id | op | pairs with | makes visible |
 //! |----|----|-----------|----------------|
 //! | O1 | Release store in [`BlockingCalls::begin`] | Acquire load in [`BlockingCalls::get`] | the M's queue |
-//!
 //! | O2 | barrier in [`P::hand_off_in_call`](super::P::hand_off_in_call), between the change of the status and the second read of the count | light barrier in [`OwnedP::exit_blocking`](super::OwnedP::exit_blocking), between the end of the call and the load of the status | either the M sees that its P is handed off, or sysmon sees that the call has ended |
 //!
 //! The barrier of sysmon is a system call, under the lock of the idle lists. A kernel without it
-//! would make sysmon wait there. So sysmon does without it on such a kernel, and a call that ends at
-//! the wrong nanosecond computes beside others until the next call or the end of its poll.
+//! would make sysmon wait there. So sysmon does without it on such a kernel, and a call that ends
+//! at the wrong nanosecond computes beside others until the next call or the end of its poll.
 //!
 //! O1 makes everything that the M queued before the call visible to sysmon, and through the status
 //! to thieves.

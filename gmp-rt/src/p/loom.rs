@@ -148,8 +148,8 @@ fn loom_runnext_against_thief() {
     });
 }
 
-/// A blocking call ends while sysmon hands off the P. If the hand-off stays in effect, the M notices
-/// it at the end of the call.
+/// A blocking call ends while sysmon hands off the P. If the hand-off stays in effect, the M
+/// notices it at the end of the call.
 #[test]
 fn loom_call_ends_against_hand_off() {
     ::loom::model(|| {

@@ -116,8 +116,8 @@ impl Worker<'_> {
         Some(Found { gp, slice: Slice::Inherit })
     }
 
-    /// Takes this P's share of the global queue: one goroutine to run, the rest into the ring. Takes
-    /// a returning M if it comes first.
+    /// Takes this P's share of the global queue: one goroutine to run, the rest into the ring.
+    /// Takes a returning M if it comes first.
     pub(super) fn take_global(&self, p: &OwnedP) -> Option<Work> {
         let sched = &self.local.sched;
         let mut batch = match sched.globq.take(|len| sched.share(len))? {

@@ -49,7 +49,7 @@ pub(crate) enum Taken {
 
 /// A part of the queue.
 #[derive(Debug)]
-enum Entry {
+enum GlobalEntry {
     /// At least one goroutine, and about half a ring at most.
     Goroutines(GList),
     ReturningM(ReturningM),
@@ -58,7 +58,7 @@ enum Entry {
 /// The entries in order.
 #[derive(Debug, Default)]
 struct Batches {
-    entries: VecDeque<Entry>,
+    entries: VecDeque<GlobalEntry>,
     /// The number of goroutines and of returning Ms.
     len: usize,
     /// The number of returning Ms.
@@ -72,18 +72,18 @@ impl Batches {
     fn push(&mut self, gp: GRef) {
         self.len += 1;
         match self.entries.back_mut() {
-            Some(Entry::Goroutines(last)) if last.len() < Self::FULL => last.push_back(gp),
-            _ => self.entries.push_back(Entry::Goroutines(GList::from_iter([gp]))),
+            Some(GlobalEntry::Goroutines(last)) if last.len() < Self::FULL => last.push_back(gp),
+            _ => self.entries.push_back(GlobalEntry::Goroutines(GList::from_iter([gp]))),
         }
     }
 
     fn append(&mut self, batch: GList) {
         self.len += batch.len();
         match self.entries.back_mut() {
-            Some(Entry::Goroutines(last)) if last.len() + batch.len() <= Self::FULL => {
+            Some(GlobalEntry::Goroutines(last)) if last.len() + batch.len() <= Self::FULL => {
                 last.append(batch);
             }
-            _ => self.entries.push_back(Entry::Goroutines(batch)),
+            _ => self.entries.push_back(GlobalEntry::Goroutines(batch)),
         }
     }
 
@@ -91,7 +91,7 @@ impl Batches {
     /// Stops at a returning M.
     fn take_goroutines(&mut self, n: usize) -> GList {
         let mut taken = GList::new();
-        while let Some(Entry::Goroutines(first)) = self.entries.front_mut() {
+        while let Some(GlobalEntry::Goroutines(first)) = self.entries.front_mut() {
             let left = n - taken.len().min(n);
             if left == 0 {
                 break;
@@ -117,9 +117,10 @@ impl Batches {
         if self.returning == 0 {
             return None;
         }
-        let is_wanted = |entry: &Entry| matches!(entry, Entry::ReturningM(m) if wanted(m));
+        let is_wanted =
+            |entry: &GlobalEntry| matches!(entry, GlobalEntry::ReturningM(m) if wanted(m));
         let at = self.entries.iter().position(is_wanted)?;
-        let Some(Entry::ReturningM(m)) = self.entries.remove(at) else { return None };
+        let Some(GlobalEntry::ReturningM(m)) = self.entries.remove(at) else { return None };
         self.len -= 1;
         self.returning -= 1;
         Some(m)
@@ -159,7 +160,7 @@ impl GlobQ {
     pub(crate) fn put_returning(&self, m: ReturningM) {
         self.change(|lists| {
             lists.count_returning();
-            lists.entries.push_back(Entry::ReturningM(m));
+            lists.entries.push_back(GlobalEntry::ReturningM(m));
         });
     }
 
@@ -167,7 +168,7 @@ impl GlobQ {
     pub(crate) fn put_back(&self, m: ReturningM) {
         self.change(|lists| {
             lists.count_returning();
-            lists.entries.push_front(Entry::ReturningM(m));
+            lists.entries.push_front(GlobalEntry::ReturningM(m));
         });
     }
 
@@ -194,8 +195,8 @@ impl GlobQ {
             return None;
         }
         self.change(|lists| match lists.entries.front()? {
-            Entry::ReturningM(_) => lists.take_returning(|_| true).map(Taken::ReturningM),
-            Entry::Goroutines(_) => {
+            GlobalEntry::ReturningM(_) => lists.take_returning(|_| true).map(Taken::ReturningM),
+            GlobalEntry::Goroutines(_) => {
                 let n = share(lists.len);
                 Some(Taken::Goroutines(lists.take_goroutines(n)))
             }
@@ -208,8 +209,8 @@ impl GlobQ {
             return None;
         }
         self.change(|lists| match lists.entries.front()? {
-            Entry::ReturningM(_) => lists.take_returning(|_| true),
-            Entry::Goroutines(_) => None,
+            GlobalEntry::ReturningM(_) => lists.take_returning(|_| true),
+            GlobalEntry::Goroutines(_) => None,
         })
     }
 

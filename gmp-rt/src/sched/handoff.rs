@@ -4,9 +4,9 @@
 //! its number (Go: `handoffp`). The newcomers of the handed-off P go to the inbox at once, the rest
 //! of its queue goes to the global queue. From then on the queue of the handed-off P stays empty:
 //! what the M still queues goes to these two as well. When a marked call returns, the M reactivates
-//! its P in place of an idle one, or waits for a P ([`way_back`](super::way_back)). An unmarked poll
-//! goes on without an active P. It is asked to yield, so that its goroutine runs with an active P
-//! again. At the end of the poll the M reactivates its P, or sleeps if no P is idle.
+//! its P in place of an idle one, or waits for a P ([`way_back`](super::way_back)). An unmarked
+//! poll goes on without an active P. It is asked to yield, so that its goroutine runs with an
+//! active P again. At the end of the poll the M reactivates its P, or sleeps if no P is idle.
 //!
 //! The M itself hands off its P if it knows that it will wait ([`Local::syscall_block`]). Sysmon
 //! hands off the P if a marked call ([`Local::syscall`]) or an unmarked poll takes long.

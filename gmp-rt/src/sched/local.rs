@@ -68,7 +68,8 @@ pub(crate) struct Local {
     /// The number of `block_on` calls of other runtimes that this thread is in. Calls without a
     /// handle then use those runtimes.
     pub(crate) elsewhere: Cell<u32>,
-    /// Whether this thread is in a nested `block_on`, which gave up its P.
+    /// Whether this thread is in a call of [`syscall_block`](super::handoff::syscall_block), which
+    /// gave up its P.
     pub(super) in_syscall_block: Cell<bool>,
     /// Where goroutines go that are woken on this thread.
     pub(super) wake_to: Cell<Place>,

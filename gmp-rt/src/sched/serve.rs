@@ -18,7 +18,8 @@ use crate::util::clock;
 
 impl Worker<'_> {
     /// Makes a service if it is due, looks at the global queue, and takes the next goroutine of
-    /// this P. `None` also if the P is surplus, or if another M gets it: `find_elsewhere` does that.
+    /// this P. `None` also if the P is surplus, or if another M gets it: `find_elsewhere` does
+    /// that.
     #[cold]
     pub(super) fn serve_then_take(&mut self) -> Option<Found> {
         self.local.sched.exit_if_forked();

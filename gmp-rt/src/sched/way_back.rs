@@ -78,8 +78,8 @@ impl Local {
         }
     }
 
-    /// Reactivates this M's P in place of an idle one. Returns `false` if no P is idle. Does nothing
-    /// if sysmon has taken the hand-off back.
+    /// Reactivates this M's P in place of an idle one. Returns `false` if no P is idle. Does
+    /// nothing if sysmon has taken the hand-off back.
     #[cold]
     pub(crate) fn reactivate_p(&self) -> bool {
         let (p, sched) = (self.p(), &self.sched);

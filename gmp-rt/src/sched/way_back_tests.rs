@@ -315,10 +315,10 @@ fn a_p_that_is_handed_off_on_its_way_is_not_used() {
     put_idle_p(&sched, replacement);
     sched.wakep();
     assert_eq!(m.join().others, []);
-    let (rights, handed_off) = sched
+    let (active, handed_off) = sched
         .idle
         .with(|lists| (lists.quota.active, lists.ps.owned().count() - lists.ps.active().count()));
-    assert_eq!((rights, handed_off, sched.idle.word.counts()), (1, 0, (1, 0)));
+    assert_eq!((active, handed_off, sched.idle.word.counts()), (1, 0, (1, 0)));
 }
 
 /// Makes a call that returns while no P is idle, and does not wait for one.

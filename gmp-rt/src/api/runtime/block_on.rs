@@ -29,8 +29,9 @@ impl Wake for ThreadWaker {
 ///
 /// It works on any thread. In a goroutine it is a blocking call: the other goroutines continue on
 /// other threads. When the future is ready, the goroutine may have to wait for its turn, as after
-/// [`blocking`](crate::blocking()). The future may borrow and need not be `Send`. To run a future concurrently with
-/// others, [`spawn`](crate::spawn) it: a goroutine is cheaper to wake than a thread.
+/// [`block_in_place`](crate::block_in_place()). The future may borrow and need not be `Send`. To
+/// run a future concurrently with others, [`spawn`](crate::spawn) it: a goroutine is cheaper to
+/// wake than a thread.
 ///
 /// A future whose operations are always ready is interrupted after about 10 ms, as in a goroutine.
 /// So a [`timeout`](crate::timeout()) around a loop of ready operations ends.

@@ -103,11 +103,11 @@ impl Builder {
     /// (`GMPDEBUG=pause=0`, systems other than Linux), all of them run until their goroutines reach
     /// an await.
     ///
-    /// A goroutine that returns from `block_in_place`, from a nested `block_on` or from a `*_blocking`
-    /// method has a P again: its own, if the call was short, or any free one. If none is free, its
-    /// thread waits behind the goroutines that are in the global queue. So goroutines that return at
-    /// the same time compute on `max_procs` threads. A goroutine that unwinds because of a panic does
-    /// not wait, nor does a goroutine of a runtime that shuts down.
+    /// A goroutine that returns from `block_in_place`, from a nested `block_on` or from a
+    /// `*_blocking` method has a P again: its own, if the call was short, or any free one. If none
+    /// is free, its thread waits behind the goroutines that are in the global queue. So goroutines
+    /// that return at the same time compute on `max_procs` threads. A goroutine that unwinds
+    /// because of a panic does not wait, nor does a goroutine of a runtime that shuts down.
     ///
     /// A goroutine without a P keeps its thread. These threads never keep the other goroutines from
     /// running. A runtime starts up to 10,000 threads, or as many as the OS allows.
