@@ -5,7 +5,6 @@
 
 use super::support::{block_thread_until, runtime, until};
 use gmp::sync::Barrier;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
@@ -267,13 +266,16 @@ fn an_abort_takes_effect_at_the_await_after_the_call() {
 fn a_goroutine_that_waits_for_a_p_is_runnable() {
     let runtime = runtime(1);
     let done = Arc::new(AtomicBool::new(false));
-    let ended = done.clone();
+    let (ended, (began, has_begun)) = (done.clone(), mpsc::channel());
+    // It never yields, so it is in the global queue only on its way back from a call.
     let returning = runtime.spawn(async move {
+        began.send(()).unwrap();
         while !ended.load(Ordering::SeqCst) {
             gmp::block_in_place(|| std::thread::sleep(Duration::from_millis(1)));
         }
         gmp::goid().unwrap()
     });
+    has_begun.recv().unwrap();
     let id = returning.goid();
     let ended = done.clone();
     let busy = runtime.spawn(async move {
@@ -288,53 +290,6 @@ fn a_goroutine_that_waits_for_a_p_is_runnable() {
     done.store(true, Ordering::SeqCst);
     assert_eq!(gmp::block_on(returning).unwrap(), id);
     gmp::block_on(busy).unwrap();
-}
-
-/// Panics of marked calls unwind while another goroutine has the only P.
-#[test]
-fn a_panic_in_a_call_reaches_the_goroutine() {
-    let runtime = runtime(1);
-    for _ in 0..20 {
-        let meeting = Arc::new(Meeting::new());
-        let goroutines: Vec<_> = (0..CROWD)
-            .map(|n| {
-                let meeting = meeting.clone();
-                runtime.spawn(async move {
-                    let call = AssertUnwindSafe(|| {
-                        gmp::block_in_place(|| {
-                            meeting.threads.wait();
-                            assert!(n % 2 == 0, "expected by the test");
-                        });
-                    });
-                    catch_unwind(call).is_err()
-                })
-            })
-            .collect();
-        for (n, goroutine) in goroutines.into_iter().enumerate() {
-            assert_eq!(gmp::block_on(goroutine).unwrap(), n % 2 == 1);
-        }
-    }
-}
-
-/// A goroutine shuts its runtime down while another one of it never yields.
-#[test]
-fn a_shutdown_in_a_goroutine_does_not_wait_for_a_p() {
-    let other = runtime(1);
-    let inner = runtime(1);
-    let (released, returned) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-    let (is_released, returns) = (released.clone(), returned.clone());
-    // It occupies the thread of the runtime that is shut down, beyond the limit.
-    inner.spawn(async move { until(|| is_released.load(Ordering::SeqCst)) });
-    let shuts = other.spawn(async move {
-        let result = inner.shutdown(Duration::from_millis(20));
-        returns.store(true, Ordering::SeqCst);
-        result.is_err()
-    });
-    // It takes the P of the other, and gives it back only after the return.
-    let busy = other.spawn(async move { until(|| returned.load(Ordering::SeqCst)) });
-    assert!(gmp::block_on(shuts).unwrap());
-    gmp::block_on(busy).unwrap();
-    released.store(true, Ordering::SeqCst);
 }
 
 #[test]
