@@ -35,9 +35,12 @@ impl Section {
     }
 }
 
+/// A way into a blocking call and back.
+type Call = fn(&Meeting);
+
 /// Lets goroutines return from `call` together and compute, several times. Returns the maximum
 /// number that computed at the same time.
-fn peak(procs: usize, call: fn(&Meeting)) -> usize {
+fn peak(procs: usize, call: Call) -> usize {
     let runtime = runtime(procs);
     let section = Arc::new(Section::default());
     let meeting = Arc::new(Meeting::new());
@@ -71,7 +74,7 @@ impl Meeting {
 
 #[test]
 fn goroutines_that_leave_marked_calls_compute_on_max_procs_threads() {
-    let calls: [(&str, fn(&Meeting)); 5] = [
+    let calls: [(&str, Call); 5] = [
         ("block_in_place", |meeting| {
             gmp::block_in_place(|| meeting.threads.wait());
         }),

@@ -18,8 +18,10 @@ const ROUNDS: usize = 20;
 /// Time of a computation. Far below the CPU time after which sysmon hands off the P.
 const SECTION: Duration = Duration::from_micros(500);
 
+type Call = fn(&Crowd);
+
 /// The ways into a blocking call and back.
-const CALLS: [(&str, fn(&Crowd)); 3] = [
+const CALLS: [(&str, Call); 3] = [
     ("block_in_place", |crowd| {
         gmp::block_in_place(|| crowd.threads.wait());
     }),
@@ -52,7 +54,7 @@ impl Crowd {
 }
 
 /// Makes one run. Returns the highest number of goroutines that computed at once.
-fn peak(procs: usize, goroutines: usize, call: fn(&Crowd)) -> usize {
+fn peak(procs: usize, goroutines: usize, call: Call) -> usize {
     let runtime = gmp::runtime::Builder::new().max_procs(procs).build().expect("a runtime");
     let crowd = Arc::new(Crowd {
         threads: std::sync::Barrier::new(goroutines),
