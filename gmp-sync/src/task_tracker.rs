@@ -21,8 +21,8 @@ use std::task::{Context, Poll, ready};
 
 /// Counts goroutines, and waits for all of them after it was closed: for a graceful shutdown.
 ///
-/// Clones are the same tracker. The output of a member is dropped when it ends, unless its handle is
-/// kept, so a tracker may run for ever without growing.
+/// Clones are the same tracker. The output of a member is dropped when it ends, unless its handle
+/// is kept, so a tracker may run for ever without growing.
 ///
 /// A [`WaitGroup`](crate::WaitGroup) has no [`close`](Self::close). A [`JoinSet`](crate::JoinSet)
 /// returns outputs and aborts its members when it is dropped.
@@ -48,10 +48,10 @@ pub struct TaskTracker {
     shared: Arc<Shared>,
 }
 
-struct Shared(Mutex<State>);
+struct Shared(Mutex<TrackerState>);
 
 #[derive(Debug)]
-struct State {
+struct TrackerState {
     members: usize,
     gate: Gate,
     waiting: Queue<()>,
@@ -64,7 +64,7 @@ enum Gate {
     Closed,
 }
 
-impl State {
+impl TrackerState {
     fn is_over(&self) -> bool {
         self.members == 0 && self.gate == Gate::Closed
     }
@@ -80,18 +80,18 @@ impl State {
 
 // SAFETY: one lock, one queue behind it.
 unsafe impl Home for Shared {
-    type State = State;
+    type State = TrackerState;
     type Data = ();
 
-    fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> R {
+    fn with<R>(&self, f: impl FnOnce(&mut TrackerState) -> R) -> R {
         f(&mut self.0.lock())
     }
 
-    fn queue(state: &mut State) -> &mut Queue<()> {
+    fn queue(state: &mut TrackerState) -> &mut Queue<()> {
         &mut state.waiting
     }
 
-    fn abandoned(&self, _: &mut State, (): &mut (), _: Abandoned) -> Wakers {
+    fn abandoned(&self, _: &mut TrackerState, (): &mut (), _: Abandoned) -> Wakers {
         Wakers::None
     }
 }
@@ -103,7 +103,7 @@ impl TaskTracker {
     /// Creates an open tracker without members.
     #[must_use]
     pub fn new() -> Self {
-        let state = State { members: 0, gate: Gate::Open, waiting: Queue::new() };
+        let state = TrackerState { members: 0, gate: Gate::Open, waiting: Queue::new() };
         Self { shared: Arc::new(Shared(Mutex::new(state))) }
     }
 
@@ -167,12 +167,13 @@ impl TaskTracker {
     ///
     /// Cancel-safe.
     pub fn wait(&self) -> TaskTrackerWait {
-        TaskTrackerWait { phase: Phase::Waits, waiter: Waiter::new(self.shared.clone(), ()) }
+        TaskTrackerWait { phase: TrackerPhase::Waits, waiter: Waiter::new(self.shared.clone(), ()) }
     }
 
     /// As [`wait`](Self::wait), but blocks the thread.
     ///
     /// Meant for external threads. In a goroutine it works as a blocking call.
+    #[doc(alias = "blocking_wait")]
     pub fn wait_blocking(&self) {
         gmp_rt::block_on(self.wait());
     }
@@ -263,7 +264,7 @@ impl<F> Error for Closed<F> {}
 
 /// Whether a future has returned its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum TrackerPhase {
     Waits,
     Done,
 }
@@ -273,7 +274,7 @@ pin_project! {
     #[derive(Debug)]
     #[must_use = "futures do nothing unless awaited"]
     pub struct TaskTrackerWait {
-        phase: Phase,
+        phase: TrackerPhase,
         #[pin]
         waiter: Waiter<Arc<Shared>>,
     }
@@ -307,13 +308,13 @@ impl Future for TaskTrackerWait {
                 }
             }
         }
-        *this.phase = Phase::Done;
+        *this.phase = TrackerPhase::Done;
         Poll::Ready(())
     }
 }
 
 impl FusedFuture for TaskTrackerWait {
     fn is_terminated(&self) -> bool {
-        self.phase == Phase::Done
+        self.phase == TrackerPhase::Done
     }
 }

@@ -192,8 +192,8 @@ struct Member {
     abort: AbortHandle,
 }
 
-/// A set on a runtime on which this thread runs nothing. After each event it waits until all members
-/// have reacted.
+/// A set on a runtime on which this thread runs nothing. After each event it waits until all
+/// members have reacted.
 struct World {
     set: Home<JoinSet<usize>>,
     wait: Option<Polled<'static, Option<Output>>>,

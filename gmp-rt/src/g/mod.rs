@@ -82,7 +82,7 @@ use self::origin::Origin;
 use self::ptr::GPtr;
 use self::status::{Cause, Status};
 use crate::prim::{AtomicU64, AtomicUsize, Ordering::Relaxed};
-use crate::tracer::{Goroutine, Spawn};
+use crate::tracer::{Spawn, TracedG};
 use crate::wait_reason::WaitReason;
 use std::panic::Location;
 use std::task::{Context, Poll};
@@ -210,9 +210,9 @@ impl G {
     }
 
     /// Returns what a trace shows of the goroutine.
-    pub(crate) fn traced(&self) -> Goroutine<'_> {
+    pub(crate) fn traced(&self) -> TracedG<'_> {
         let spawn = Spawn { site: self.site(), future: self.vtable.type_name };
-        Goroutine { id: self.goid(), spawn: Some(spawn), name: self.name() }
+        TracedG { id: self.goid(), spawn: Some(spawn), name: self.name() }
     }
 
     /// Records the reason of the next wait. Only inside the goroutine's poll.

@@ -59,10 +59,14 @@
 //! | sysmon sleeps deeply while a P runs | `sysmon_sleep_vs_first_p` |
 //! | sysmon sleeps deeply while a P runs | `sysmon_sleeps_on_vs_first_p` |
 //! | sysmon sleeps deeply while work is queued | `sysmon_sleep_vs_refused_thread` |
-//! | `rouse_sysmon` sets the alarm after it has released the lock | `sysmon_sleep_vs_first_p` |
-//! | `rouse_sysmon` sets the alarm after it has released the lock | `sysmon_sleeps_on_vs_first_p` |
-//! | `take_back` does not call sysmon | `sysmon_sleep_vs_refused_thread` |
-//! | `take_back` does not call sysmon | `sysmon_sleep_vs_two_refused_submitters` |
+//! | `schedule_sysmon_wake` sets the alarm after it has released the lock | `sysmon_sleep_vs_first_p` |
+//! | `schedule_sysmon_wake` sets the alarm after it has released the lock | `sysmon_sleeps_on_vs_first_p` |
+//! | `take_back` does not wake sysmon | `sysmon_sleep_vs_refused_thread` |
+//! | `take_back` does not wake sysmon | `sysmon_sleep_vs_two_refused_submitters` |
+//! | `wait_for_p` without its fence | `way_back_vs_park` |
+//! | `wait_for_p` does not check for an idle P | `way_back_vs_park` |
+//! | `refuse` gives no P to a returning M | `way_back_vs_hand_off_without_a_thread` |
+//! | `take_back` does not check for a returning M | `way_back_vs_hand_off_without_a_thread` |
 //!
 //! These change nothing that a program can see. `retire_p` without its `wakep`, or with the `wakep`
 //! first: the M checks all queues in `sleep_in_pool` right after. `IdleWord::add_idle` in two
@@ -602,6 +606,8 @@ fn loom_way_back_vs_hand_off_without_a_thread() {
         let (started, ran) = (Event::default(), returns.ran.clone());
         let starts = started.clone();
         let blocks = runtime.go(async move {
+            // Work for which a thread is wanted. It is before the returning M or behind it.
+            go(async {});
             starts.set();
             ran.wait();
         });

@@ -8,14 +8,14 @@ use crate::g::{G, heap};
 use crate::p::{OwnedP, P, PStatus};
 use crate::prim::barrier;
 use crate::tracer::session::Scheduler;
-use crate::tracer::{Exit, Goroutine, Loss, Reason, Rest, Right, hook};
+use crate::tracer::{LeaveReason, Loss, PollExit, Rest, Right, TracedG, hook};
 
 /// The scheduler, for the tracer.
 #[derive(Debug)]
 pub(crate) struct Traced;
 
 impl Scheduler for Traced {
-    fn walk(&self, f: &mut dyn FnMut(&Goroutine<'_>, Rest)) {
+    fn walk(&self, f: &mut dyn FnMut(&TracedG<'_>, Rest)) {
         heap::for_each(|g| match g.status.phase() {
             Phase::Waiting => f(&g.traced(), Rest::Waiting),
             Phase::Runnable | Phase::Running => f(&g.traced(), Rest::Runnable),
@@ -23,7 +23,7 @@ impl Scheduler for Traced {
         });
     }
 
-    fn running(&self, f: &mut dyn FnMut(u64, Option<Right>, &Goroutine<'_>)) {
+    fn running(&self, f: &mut dyn FnMut(u64, Option<Right>, &TracedG<'_>)) {
         for sched in registry::all() {
             let owned: Vec<_> = sched.idle.with(|lists| lists.ps.owned().cloned().collect());
             for p in owned {
@@ -80,11 +80,11 @@ impl Local {
     }
 
     /// Returns why the goroutine leaves.
-    fn reason(&self, g: &G) -> Reason {
+    fn reason(&self, g: &G) -> LeaveReason {
         match self.yielding.get() {
-            Yield::No => Reason::Wait(g.next_wait()),
-            Yield::Local => Reason::Yield,
-            Yield::Global | Yield::Behind => Reason::Preempted,
+            Yield::No => LeaveReason::Wait(g.next_wait()),
+            Yield::Local => LeaveReason::Yield,
+            Yield::Global | Yield::Behind => LeaveReason::Preempted,
         }
     }
 
@@ -101,11 +101,11 @@ impl Local {
     }
 }
 
-fn exit_of(after: &AfterPoll) -> Exit {
+fn exit_of(after: &AfterPoll) -> PollExit {
     match after {
-        AfterPoll::Parked => Exit::Parked,
-        AfterPoll::Requeue | AfterPoll::Newcomer => Exit::Queued,
-        AfterPoll::Cancelled => Exit::Stays,
+        AfterPoll::Parked => PollExit::Parked,
+        AfterPoll::Requeue | AfterPoll::Newcomer => PollExit::Queued,
+        AfterPoll::Cancelled => PollExit::Stays,
     }
 }
 

@@ -121,8 +121,8 @@ impl DeepSleep {
         }
     }
 
-    /// Begins the deep sleep, until the time `until` at the latest unless a P runs before. Called by
-    /// sysmon. Without an alarm [`wait`](Self::wait) ends then by itself.
+    /// Begins the deep sleep, until the time `until` at the latest unless a P runs before. Called
+    /// by sysmon. Without an alarm [`wait`](Self::wait) ends then by itself.
     pub(crate) fn begin(&self, state: &mut SysmonState, until: u64) {
         if let Some(alarm) = self.alarm.as_ref().filter(|_| until != clock::FOREVER) {
             alarm.set(Duration::from_nanos(until.saturating_sub(clock::now())));

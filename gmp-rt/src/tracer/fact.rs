@@ -28,7 +28,7 @@ impl Eq for Spawn {}
 
 /// A goroutine, as a hook describes it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Goroutine<'a> {
+pub(crate) struct TracedG<'a> {
     pub(crate) id: u64,
     /// `None` if the goroutine has ended.
     pub(crate) spawn: Option<Spawn>,
@@ -51,7 +51,7 @@ pub(crate) enum Rest {
 
 /// How a goroutine leaves its thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Exit {
+pub(crate) enum PollExit {
     /// It waits.
     Parked,
     /// It is queued again.
@@ -74,7 +74,7 @@ pub(crate) enum Loss {
 /// Why a goroutine stops running, or enters a call: the text of the event, and the leaf of its
 /// stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reason {
+pub(crate) enum LeaveReason {
     Wait(WaitReason),
     Yield,
     Preempted,
@@ -135,7 +135,7 @@ const LEAVES: [&str; 25] = [
     "gmp::computing without await",
 ];
 
-impl Reason {
+impl LeaveReason {
     fn index(self) -> usize {
         match self {
             Self::Wait(reason) => reason as usize,

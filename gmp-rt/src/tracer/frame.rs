@@ -4,7 +4,7 @@
 //! type of the future, file and line = spawn site. The viewer calls a goroutine by its outermost
 //! frame. A frame for the await site belongs between the two.
 
-use super::fact::{Reason, Spawn};
+use super::fact::{LeaveReason, Spawn};
 use super::goroutines::IdHasher;
 use super::wire::{self, MAX_STRING};
 use std::borrow::Cow;
@@ -14,14 +14,14 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 /// What a stack is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StackKey {
-    pub(super) reason: Option<Reason>,
+    pub(super) reason: Option<LeaveReason>,
     pub(super) spawn: Option<Spawn>,
 }
 
 // One word instead of many: most events look up a stack.
 impl Hash for StackKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let reason = self.reason.map_or(0, Reason::text);
+        let reason = self.reason.map_or(0, LeaveReason::text);
         let (site, future) = self.spawn.map_or((0, 0), Spawn::key);
         state.write_u64(reason ^ (site as u64) << 8 ^ (future as u64).rotate_left(32));
     }

@@ -1,7 +1,7 @@
 //! Generations: parts of a trace that can be read without what is before them.
 //!
 //! All threads move to the next generation one after the other, so two generations are open for a
-//! moment: [`Open`]. When the last thread has moved, the older one is a [`Generation`].
+//! moment: [`OpenGeneration`]. When the last thread has moved, the older one is a [`Generation`].
 
 use super::fact::TEXTS;
 use super::frame::{Pcs, StackKey, StackMap, cut, put_stack};
@@ -36,12 +36,12 @@ impl Moment {
 
 /// A table of strings or stacks, in the form in which it is written.
 #[derive(Debug)]
-struct Table {
+struct IdTable {
     kind: u8,
     chunks: Vec<Vec<u8>>,
 }
 
-impl Table {
+impl IdTable {
     fn new(kind: u8) -> Self {
         Self { kind, chunks: vec![vec![kind]] }
     }
@@ -59,26 +59,26 @@ impl Table {
 
 /// A generation that threads write.
 #[derive(Debug)]
-pub(super) struct Open {
+pub(super) struct OpenGeneration {
     number: u64,
     began: Moment,
     batches: Vec<Batch>,
-    strings: Table,
+    strings: IdTable,
     string_ids: HashMap<Box<str>, u64>,
-    stacks: Table,
+    stacks: IdTable,
     stack_ids: StackMap,
     bytes: usize,
 }
 
-impl Open {
+impl OpenGeneration {
     fn new(number: u64, began: Moment) -> Self {
         let mut open = Self {
             number,
             began,
             batches: Vec::new(),
-            strings: Table::new(op::STRINGS),
+            strings: IdTable::new(op::STRINGS),
             string_ids: HashMap::new(),
-            stacks: Table::new(op::STACKS),
+            stacks: IdTable::new(op::STACKS),
             stack_ids: StackMap::default(),
             bytes: 0,
         };
@@ -143,7 +143,7 @@ pub(super) enum Kept {
 /// The open generations. See the [module](self).
 #[derive(Debug)]
 pub(super) struct Collector {
-    open: VecDeque<Open>,
+    open: VecDeque<OpenGeneration>,
     pcs: Pcs,
     /// Bytes of all open generations.
     soft_limit: usize,
@@ -172,7 +172,7 @@ impl Collector {
 
     /// Opens a generation.
     pub(super) fn begin(&mut self, number: u64, began: Moment) {
-        self.open.push_back(Open::new(number, began));
+        self.open.push_back(OpenGeneration::new(number, began));
     }
 
     /// Closes the older generation, to which no thread writes any more.
@@ -181,7 +181,7 @@ impl Collector {
     }
 
     /// Returns the open generation `number`.
-    pub(super) fn get(&mut self, number: u64) -> Option<&mut Open> {
+    pub(super) fn get(&mut self, number: u64) -> Option<&mut OpenGeneration> {
         self.open.iter_mut().find(|open| open.number == number)
     }
 
@@ -225,15 +225,15 @@ pub(super) struct Generation {
     pub(super) number: u64,
     pub(super) began: Moment,
     pub(super) batches: Vec<Batch>,
-    strings: Table,
-    stacks: Table,
+    strings: IdTable,
+    stacks: IdTable,
     /// Its length, without the headers of the batches.
     pub(super) bytes: usize,
 }
 
-impl From<Open> for Generation {
-    fn from(open: Open) -> Self {
-        let Open { number, began, mut batches, strings, stacks, bytes, .. } = open;
+impl From<OpenGeneration> for Generation {
+    fn from(open: OpenGeneration) -> Self {
+        let OpenGeneration { number, began, mut batches, strings, stacks, bytes, .. } = open;
         // Most batches at the end of a generation are short.
         batches.iter_mut().for_each(|batch| batch.data.shrink_to_fit());
         Self { number, began, batches, strings, stacks, bytes }

@@ -17,7 +17,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// The status of a goroutine in the file, with its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub(super) enum Status {
+pub(super) enum TracedStatus {
     Runnable = 1,
     Running = 2,
     Call = 3,
@@ -31,12 +31,12 @@ pub(super) struct Record {
     pub(super) generation: u64,
     /// The last sequence number in that generation.
     pub(super) seq: u32,
-    pub(super) status: Status,
+    pub(super) status: TracedStatus,
 }
 
 impl Record {
     /// Makes the record of a goroutine that appears in `generation`.
-    pub(super) fn new(generation: u64, status: Status) -> Self {
+    pub(super) fn new(generation: u64, status: TracedStatus) -> Self {
         Self { generation, seq: 0, status }
     }
 

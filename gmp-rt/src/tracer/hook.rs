@@ -3,7 +3,7 @@
 //! While no trace runs, a hook costs one relaxed load of a static and a branch. The facts are in
 //! closures that run only if a trace runs, under the lock of a stream: they only read.
 
-use super::fact::{Exit, Goroutine, Loss, Reason, Right};
+use super::fact::{LeaveReason, Loss, PollExit, Right, TracedG};
 use super::region::RegionId;
 use super::stream::Writer;
 use super::{Stream, TRACER};
@@ -76,7 +76,7 @@ fn write<R>(f: impl FnOnce(&mut Writer<'_>) -> R) -> Option<R> {
 
 /// A goroutine was spawned on this thread, and no queue has it yet.
 #[inline(always)]
-pub(crate) fn created<'a>(fact: impl FnOnce() -> (Goroutine<'a>, Option<Right>)) {
+pub(crate) fn created<'a>(fact: impl FnOnce() -> (TracedG<'a>, Option<Right>)) {
     if is_on() {
         write(|writer| {
             let (g, right) = fact();
@@ -87,7 +87,7 @@ pub(crate) fn created<'a>(fact: impl FnOnce() -> (Goroutine<'a>, Option<Right>))
 
 /// A goroutine that waited is runnable, and no queue has it yet.
 #[inline(always)]
-pub(crate) fn unblocked<'a>(fact: impl FnOnce() -> Goroutine<'a>) {
+pub(crate) fn unblocked<'a>(fact: impl FnOnce() -> TracedG<'a>) {
     if is_on() {
         write(|writer| writer.unblocked(&fact()));
     }
@@ -95,7 +95,7 @@ pub(crate) fn unblocked<'a>(fact: impl FnOnce() -> Goroutine<'a>) {
 
 /// This thread has taken a goroutine from a queue, and runs it.
 #[inline(always)]
-pub(crate) fn started<'a>(fact: impl FnOnce() -> (Goroutine<'a>, Option<Right>)) {
+pub(crate) fn started<'a>(fact: impl FnOnce() -> (TracedG<'a>, Option<Right>)) {
     if is_on() {
         write(|writer| {
             let (g, right) = fact();
@@ -109,9 +109,9 @@ pub(crate) fn started<'a>(fact: impl FnOnce() -> (Goroutine<'a>, Option<Right>))
 /// The stream stays locked meanwhile, so `leave` may only change the status word.
 #[inline(always)]
 pub(crate) fn leaving<'a, R>(
-    fact: impl FnOnce() -> (Goroutine<'a>, Option<Right>, Reason),
+    fact: impl FnOnce() -> (TracedG<'a>, Option<Right>, LeaveReason),
     leave: impl FnOnce() -> R,
-    exit: impl FnOnce(&R) -> Exit,
+    exit: impl FnOnce(&R) -> PollExit,
 ) -> R {
     if is_on() { leaving_now(fact, leave, exit) } else { leave() }
 }
@@ -119,9 +119,9 @@ pub(crate) fn leaving<'a, R>(
 #[cold]
 #[inline(never)]
 fn leaving_now<'a, R>(
-    fact: impl FnOnce() -> (Goroutine<'a>, Option<Right>, Reason),
+    fact: impl FnOnce() -> (TracedG<'a>, Option<Right>, LeaveReason),
     leave: impl FnOnce() -> R,
-    exit: impl FnOnce(&R) -> Exit,
+    exit: impl FnOnce(&R) -> PollExit,
 ) -> R {
     let (g, right, reason) = fact();
     let mut leave = Some(leave);

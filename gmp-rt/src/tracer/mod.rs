@@ -56,7 +56,7 @@ mod model_tests;
 #[cfg(all(test, not(gmp_loom)))]
 mod tests;
 
-pub(crate) use self::fact::{Exit, Goroutine, Loss, Reason, Rest, Right, Spawn};
+pub(crate) use self::fact::{LeaveReason, Loss, PollExit, Rest, Right, Spawn, TracedG};
 pub(crate) use self::region::RegionId;
 pub(crate) use self::stream::Stream;
 

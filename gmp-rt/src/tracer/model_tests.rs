@@ -7,7 +7,7 @@
 use super::check_tests::{Summary, check, check_with_go};
 use super::session::Scheduler;
 use super::stream::Writer;
-use super::{Exit, Goroutine, Loss, Reason, RegionId, Rest, Right, Spawn, Stream, Tracer};
+use super::{LeaveReason, Loss, PollExit, RegionId, Rest, Right, Spawn, Stream, TracedG, Tracer};
 use crate::util::rand::Rand;
 use crate::wait_reason::WaitReason;
 use std::collections::{BTreeMap, VecDeque};
@@ -35,11 +35,11 @@ struct G {
 }
 
 impl G {
-    fn fact(&self) -> Goroutine<'_> {
+    fn fact(&self) -> TracedG<'_> {
         let futures: [fn() -> &'static str; 3] =
             [|| "app::a::{{closure}}", || "app::b", std::any::type_name::<Vec<u8>>];
         let spawn = Spawn { site: Location::caller(), future: futures[self.id as usize % 3] };
-        Goroutine { id: self.id, spawn: Some(spawn), name: self.name.as_deref() }
+        TracedG { id: self.id, spawn: Some(spawn), name: self.name.as_deref() }
     }
 }
 
@@ -79,7 +79,7 @@ fn thread_of(worker: usize) -> u64 {
 struct View(&'static Model);
 
 impl Scheduler for View {
-    fn walk(&self, f: &mut dyn FnMut(&Goroutine<'_>, Rest)) {
+    fn walk(&self, f: &mut dyn FnMut(&TracedG<'_>, Rest)) {
         let all = self.0.all.lock().unwrap().clone();
         for g in all {
             match g.word.load(Relaxed) & PHASE {
@@ -90,7 +90,7 @@ impl Scheduler for View {
         }
     }
 
-    fn running(&self, _f: &mut dyn FnMut(u64, Option<Right>, &Goroutine<'_>)) {}
+    fn running(&self, _f: &mut dyn FnMut(u64, Option<Right>, &TracedG<'_>)) {}
 
     fn max_procs(&self) -> u64 {
         PROCS as u64
@@ -292,8 +292,8 @@ impl Actor {
         }
         let yields = self.chance(30);
         let reason = match yields {
-            true => Reason::Yield,
-            false => Reason::Wait(WaitReason::from_u8((self.rand.next_u32() % 20) as u8)),
+            true => LeaveReason::Yield,
+            false => LeaveReason::Wait(WaitReason::from_u8((self.rand.next_u32() % 20) as u8)),
         };
         let leave = || {
             g.word
@@ -301,9 +301,9 @@ impl Actor {
                     let phase = if yields || word & NOTIFIED != 0 { RUNNABLE } else { WAITING };
                     (word & ABORTED == 0).then_some(word & !(PHASE | NOTIFIED) | phase)
                 })
-                .map_or(Exit::Stays, |before| match yields || before & NOTIFIED != 0 {
-                    true => Exit::Queued,
-                    false => Exit::Parked,
+                .map_or(PollExit::Stays, |before| match yields || before & NOTIFIED != 0 {
+                    true => PollExit::Queued,
+                    false => PollExit::Parked,
                 })
         };
         // As `hook::leaving`.
@@ -317,11 +317,11 @@ impl Actor {
             exit
         });
         let exit = traced.unwrap_or_else(leave);
-        if exit == Exit::Stays {
+        if exit == PollExit::Stays {
             return self.complete(g, worker);
         }
         self.model.lists.lock().unwrap().polls[worker] = false;
-        if exit == Exit::Queued {
+        if exit == PollExit::Queued {
             self.model.queue.lock().unwrap().push_back(g);
         }
     }

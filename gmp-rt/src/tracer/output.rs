@@ -16,21 +16,21 @@ pub(super) const MAX_UNWRITTEN: usize = 64 << 20;
 
 /// The queue to a writer. See the [module](self).
 #[derive(Debug, Default)]
-pub(super) struct Output {
-    queue: Mutex<Queue>,
+pub(super) struct TraceOutput {
+    queue: Mutex<OutputQueue>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Queue {
+struct OutputQueue {
     waiting: VecDeque<Vec<u8>>,
     bytes: usize,
-    end: End,
+    end: OutputEnd,
 }
 
 /// How far the output is.
 #[derive(Debug, Default)]
-enum End {
+enum OutputEnd {
     /// More follows.
     #[default]
     Open,
@@ -42,7 +42,7 @@ enum End {
     Failed(io::Error),
 }
 
-impl Output {
+impl TraceOutput {
     /// Starts the thread that writes to `w`.
     pub(super) fn start(w: impl Write + Send + 'static) -> io::Result<Arc<Self>> {
         let output = Arc::new(Self::default());
@@ -73,13 +73,13 @@ impl Output {
         let mut queue = self.queue.lock();
         loop {
             match queue.end {
-                End::Failed(_) | End::Written => return None,
-                End::Open | End::Closed => {}
+                OutputEnd::Failed(_) | OutputEnd::Written => return None,
+                OutputEnd::Open | OutputEnd::Closed => {}
             }
             if let Some(bytes) = queue.waiting.pop_front() {
                 return Some(bytes);
             }
-            if matches!(queue.end, End::Closed) {
+            if matches!(queue.end, OutputEnd::Closed) {
                 return None;
             }
             self.changed.wait(&mut queue);
@@ -88,12 +88,12 @@ impl Output {
 
     fn ends(&self, result: io::Result<()>) {
         let mut queue = self.queue.lock();
-        if matches!(queue.end, End::Failed(_)) {
+        if matches!(queue.end, OutputEnd::Failed(_)) {
             return;
         }
         queue.end = match result {
-            Ok(()) => End::Written,
-            Err(error) => End::Failed(error),
+            Ok(()) => OutputEnd::Written,
+            Err(error) => OutputEnd::Failed(error),
         };
         queue.waiting.clear();
         self.changed.notify_all();
@@ -107,7 +107,7 @@ impl Output {
     /// Appends a part of the file.
     pub(super) fn push(&self, bytes: Vec<u8>) {
         let mut queue = self.queue.lock();
-        if !matches!(queue.end, End::Open) {
+        if !matches!(queue.end, OutputEnd::Open) {
             return;
         }
         if queue.bytes + bytes.len() > MAX_UNWRITTEN {
@@ -121,22 +121,22 @@ impl Output {
 
     /// Whether the output has ended with an error.
     pub(super) fn has_failed(&self) -> bool {
-        matches!(self.queue.lock().end, End::Failed(_))
+        matches!(self.queue.lock().end, OutputEnd::Failed(_))
     }
 
     /// Waits until everything is written. Does not wait for a writer that has failed.
     pub(super) fn finish(&self) -> io::Result<()> {
         let mut queue = self.queue.lock();
-        if matches!(queue.end, End::Open) {
-            queue.end = End::Closed;
+        if matches!(queue.end, OutputEnd::Open) {
+            queue.end = OutputEnd::Closed;
             self.changed.notify_all();
         }
-        while matches!(queue.end, End::Closed) {
+        while matches!(queue.end, OutputEnd::Closed) {
             self.changed.wait(&mut queue);
         }
-        match std::mem::replace(&mut queue.end, End::Written) {
-            End::Failed(error) => Err(error),
-            End::Open | End::Closed | End::Written => Ok(()),
+        match std::mem::replace(&mut queue.end, OutputEnd::Written) {
+            OutputEnd::Failed(error) => Err(error),
+            OutputEnd::Open | OutputEnd::Closed | OutputEnd::Written => Ok(()),
         }
     }
 }

@@ -6,7 +6,7 @@
 //! all goroutines, and goroutines that do nothing take no memory here.
 
 use super::generation::{Batch, Generation};
-use super::goroutines::Status;
+use super::goroutines::TracedStatus;
 use super::wire::{self, HEADER, op, p_status};
 use crate::util::clock;
 use std::collections::{BTreeMap, HashSet, VecDeque};
@@ -15,13 +15,13 @@ use std::time::Duration;
 
 /// The generations that are kept. See the [module](self).
 #[derive(Debug)]
-pub(super) struct Ring {
+pub(super) struct GenerationRing {
     span: u64,
     max_bytes: usize,
     kept: VecDeque<Arc<Generation>>,
 }
 
-impl Ring {
+impl GenerationRing {
     pub(super) fn new(span: Duration, max_bytes: usize) -> Self {
         Self { span: clock::nanos(span), max_bytes, kept: VecDeque::new() }
     }
@@ -116,7 +116,7 @@ impl Moved {
     fn take(&mut self, thread: u64, event: u8, args: &[u64]) {
         match event {
             op::GO_STATUS | op::GO_STATUS_STACK => {
-                let rests = [Status::Runnable, Status::Waiting];
+                let rests = [TracedStatus::Runnable, TracedStatus::Waiting];
                 let is_at_rest = rests.iter().any(|rest| *rest as u64 == args[2]);
                 let thread = if is_at_rest { ANY_THREAD } else { thread };
                 // Stacks are those of another generation.

@@ -1,8 +1,8 @@
 //! Tasks, regions and logs of programs.
 //!
 //! The regions of a goroutine nest in a trace. Two futures of one goroutine may end their regions
-//! in any order, so the open regions of each goroutine are kept here. The end of a region that is not
-//! the innermost ends those inside of it first, and begins them again after it.
+//! in any order, so the open regions of each goroutine are kept here. The end of a region that is
+//! not the innermost ends those inside of it first, and begins them again after it.
 
 use super::stream::Writer;
 use super::wire::op;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// An open region.
 #[derive(Clone, Debug)]
-struct Open {
+struct OpenRegion {
     id: u64,
     task: u64,
     name: Arc<str>,
@@ -24,19 +24,19 @@ struct Open {
 /// The open regions by goroutine, and the numbers of tasks and regions.
 #[derive(Debug, Default)]
 pub(super) struct Regions {
-    open: Mutex<Table>,
+    open: Mutex<RegionTable>,
     /// The number of goroutines in the table. Written under its lock.
     len: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
-struct Table {
+struct RegionTable {
     last_id: u64,
-    by_goroutine: Option<HashMap<u64, Vec<Open>>>,
+    by_goroutine: Option<HashMap<u64, Vec<OpenRegion>>>,
 }
 
-impl Table {
-    fn map(&mut self) -> &mut HashMap<u64, Vec<Open>> {
+impl RegionTable {
+    fn map(&mut self) -> &mut HashMap<u64, Vec<OpenRegion>> {
         self.by_goroutine.get_or_insert_default()
     }
 }
@@ -50,7 +50,7 @@ pub(crate) struct RegionId {
 
 impl Regions {
     pub(super) const fn new() -> Self {
-        let table = Table { last_id: 0, by_goroutine: None };
+        let table = RegionTable { last_id: 0, by_goroutine: None };
         Self { open: Mutex::new(table), len: AtomicUsize::new(0) }
     }
 
@@ -66,7 +66,7 @@ impl Regions {
         self.change(|map| map.clear());
     }
 
-    fn change<R>(&self, f: impl FnOnce(&mut HashMap<u64, Vec<Open>>) -> R) -> R {
+    fn change<R>(&self, f: impl FnOnce(&mut HashMap<u64, Vec<OpenRegion>>) -> R) -> R {
         let mut table = self.open.lock();
         let result = f(table.map());
         self.len.store(table.map().len(), Relaxed); // Relaxed: a hint, see `may_have`
@@ -82,30 +82,33 @@ impl Regions {
 
 /// A begin or an end to write.
 #[derive(Debug)]
-struct Step {
+struct RegionStep {
     event: u8,
     task: u64,
     name: Arc<str>,
 }
 
-impl Step {
-    fn new(event: u8, region: &Open) -> Self {
+impl RegionStep {
+    fn new(event: u8, region: &OpenRegion) -> Self {
         Self { event, task: region.task, name: region.name.clone() }
     }
 }
 
 /// Takes the region `at` out of those of a goroutine. Returns the events for that.
-fn end_at(open: &mut Vec<Open>, at: usize) -> Vec<Step> {
-    let mut steps: Vec<Step> =
-        open[at..].iter().rev().map(|region| Step::new(op::USER_REGION_END, region)).collect();
+fn end_at(open: &mut Vec<OpenRegion>, at: usize) -> Vec<RegionStep> {
+    let mut steps: Vec<RegionStep> = open[at..]
+        .iter()
+        .rev()
+        .map(|region| RegionStep::new(op::USER_REGION_END, region))
+        .collect();
     open.remove(at);
-    steps.extend(open[at..].iter().map(|region| Step::new(op::USER_REGION_BEGIN, region)));
+    steps.extend(open[at..].iter().map(|region| RegionStep::new(op::USER_REGION_BEGIN, region)));
     steps
 }
 
 impl Writer<'_> {
-    fn put_steps(&mut self, steps: Vec<Step>) {
-        for Step { event, task, name } in steps {
+    fn put_steps(&mut self, steps: Vec<RegionStep>) {
+        for RegionStep { event, task, name } in steps {
             let name = self.string(&name);
             let stack = self.own_stack(None);
             self.event(event, &[task, name, stack]);
@@ -124,8 +127,8 @@ impl Writer<'_> {
     pub(super) fn region_begins(&mut self, task: u64, name: &str) -> Option<RegionId> {
         let goroutine = self.annotates()?;
         let id = self.tracer.regions.next_id();
-        let region = Open { id, task, name: name.into(), is_dropped: false };
-        let step = Step::new(op::USER_REGION_BEGIN, &region);
+        let region = OpenRegion { id, task, name: name.into(), is_dropped: false };
+        let step = RegionStep::new(op::USER_REGION_BEGIN, &region);
         self.tracer.regions.change(|map| map.entry(goroutine).or_default().push(region));
         self.put_steps(vec![step]);
         Some(RegionId { goroutine, id })
@@ -181,7 +184,7 @@ impl Writer<'_> {
         }
         let Some(running) = self.state.running else { return };
         let open = self.tracer.regions.change(|map| map.remove(&running.id)).unwrap_or_default();
-        let ends = open.iter().rev().map(|region| Step::new(op::USER_REGION_END, region));
+        let ends = open.iter().rev().map(|region| RegionStep::new(op::USER_REGION_END, region));
         self.put_steps(ends.collect());
     }
 

@@ -5,10 +5,10 @@
 //! long. The calls that begin or end a trace do the same by themselves. The [`Session`] belongs to
 //! one of these threads at a time.
 
-use super::fact::{Goroutine, Rest, Right};
+use super::fact::{Rest, Right, TracedG};
 use super::generation::{Generation, Moment};
-use super::output::{MAX_UNWRITTEN, Output, too_slow};
-use super::recorder::{self, Ring};
+use super::output::{MAX_UNWRITTEN, TraceOutput, too_slow};
+use super::recorder::{self, GenerationRing};
 use super::{Tracer, is_active};
 use crate::prim::Ordering::{Relaxed, Release};
 use std::io::{self, Write};
@@ -26,10 +26,10 @@ const GENERATION_BYTES: usize = 8 << 20;
 /// What the tracer needs from the scheduler.
 pub(crate) trait Scheduler: Sync {
     /// Calls `f` for every goroutine that is alive. One that runs may count as runnable.
-    fn walk(&self, f: &mut dyn FnMut(&Goroutine<'_>, Rest));
+    fn walk(&self, f: &mut dyn FnMut(&TracedG<'_>, Rest));
 
     /// Calls `f` for the goroutines that run, with the thread and its P.
-    fn running(&self, f: &mut dyn FnMut(u64, Option<Right>, &Goroutine<'_>));
+    fn running(&self, f: &mut dyn FnMut(u64, Option<Right>, &TracedG<'_>));
 
     /// Returns the sum of the maximums for the numbers of active Ps.
     fn max_procs(&self) -> u64;
@@ -42,7 +42,7 @@ pub(crate) trait Scheduler: Sync {
 #[derive(Debug)]
 pub(super) struct Session {
     file: Option<File>,
-    ring: Option<Ring>,
+    ring: Option<GenerationRing>,
     scheduler: Option<&'static dyn Scheduler>,
 }
 
@@ -84,7 +84,7 @@ impl std::fmt::Debug for dyn Scheduler {
 /// A file that is written.
 #[derive(Debug)]
 struct File {
-    output: Arc<Output>,
+    output: Arc<TraceOutput>,
     first: u64,
     /// Whether it ended with an error, which the call of `stop` returns.
     has_failed: bool,
@@ -137,7 +137,7 @@ impl Tracer {
         w: impl Write + Send + 'static,
     ) -> io::Result<()> {
         // Without the lock, because a refusal drops the writer, which is user code.
-        let output = Output::start(w)?;
+        let output = TraceOutput::start(w)?;
         let begun = self.begin_file(scheduler, &output);
         if begun.is_err() {
             output.fail(io::ErrorKind::Interrupted.into());
@@ -148,7 +148,7 @@ impl Tracer {
     fn begin_file(
         &'static self,
         scheduler: &'static dyn Scheduler,
-        output: &Arc<Output>,
+        output: &Arc<TraceOutput>,
     ) -> io::Result<()> {
         let mut session = self.session();
         if session.file.is_some() {
@@ -191,7 +191,7 @@ impl Tracer {
         if session.ring.is_some() {
             return Err(already("a flight recorder is running"));
         }
-        session.ring = Some(Ring::new(span, max_bytes));
+        session.ring = Some(GenerationRing::new(span, max_bytes));
         let begun = self.begin_or_flip(&mut session, scheduler);
         if begun.is_err() {
             session.ring = None;
@@ -222,7 +222,7 @@ impl Tracer {
         if session.ring.is_some() {
             self.flip(&mut session);
         }
-        session.ring.as_ref().map(Ring::snapshot).unwrap_or_default()
+        session.ring.as_ref().map(GenerationRing::snapshot).unwrap_or_default()
     }
 
     /// Has the next goroutine that starts write the number of Ps.

@@ -6,10 +6,10 @@
 //! blocked, and the tracer takes it at the end of a generation.
 
 use super::Tracer;
-use super::fact::{Reason, Spawn};
+use super::fact::{LeaveReason, Spawn};
 use super::frame::{StackKey, StackMap};
 use super::generation::{Batch, Kept};
-use super::goroutines::Status;
+use super::goroutines::TracedStatus;
 use super::proc::Proc;
 use super::wire::{self, MAX_BATCH, op, p_status};
 use crate::prim::Ordering::Acquire;
@@ -31,7 +31,7 @@ pub(super) struct Running {
 
 /// The state of a stream, behind its lock.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct StreamState {
     /// The trace to which the rest of this belongs.
     pub(super) epoch: u64,
     pub(super) generation: u64,
@@ -58,7 +58,7 @@ pub(super) struct State {
 pub(crate) struct Stream {
     /// The thread in the file.
     pub(super) thread: u64,
-    state: Mutex<State>,
+    state: Mutex<StreamState>,
 }
 
 impl Stream {
@@ -77,7 +77,7 @@ impl Stream {
         }
         if state.epoch != epoch {
             let generation = tracer.generation.load(Acquire);
-            *state = State { epoch, generation, ..State::default() };
+            *state = StreamState { epoch, generation, ..StreamState::default() };
         }
         Some(Writer { tracer, stream: self, state })
     }
@@ -94,7 +94,7 @@ impl Stream {
 pub(super) struct Writer<'a> {
     pub(super) tracer: &'a Tracer,
     pub(super) stream: &'a Stream,
-    pub(super) state: MutexGuard<'a, State>,
+    pub(super) state: MutexGuard<'a, StreamState>,
 }
 
 impl Writer<'_> {
@@ -178,7 +178,7 @@ impl Writer<'_> {
             self.put(op::PROC_STATUS, &[id, status]);
         }
         if let Some(running) = self.state.running {
-            let status = if in_call { Status::Call } else { Status::Running };
+            let status = if in_call { TracedStatus::Call } else { TracedStatus::Running };
             self.tracer.goroutines.with(running.id, |shard| {
                 if let Some(record) = shard.get_mut(&running.id) {
                     (record.generation, record.seq) = (generation, 0);
@@ -191,7 +191,7 @@ impl Writer<'_> {
     }
 
     /// Returns the id of a stack.
-    pub(super) fn stack(&mut self, reason: Option<Reason>, spawn: Option<Spawn>) -> u64 {
+    pub(super) fn stack(&mut self, reason: Option<LeaveReason>, spawn: Option<Spawn>) -> u64 {
         let key = StackKey { reason, spawn };
         if key == (StackKey { reason: None, spawn: None }) {
             return 0;
@@ -205,7 +205,7 @@ impl Writer<'_> {
     }
 
     /// Returns the id of a stack of the goroutine that runs on the thread.
-    pub(super) fn own_stack(&mut self, reason: Option<Reason>) -> u64 {
+    pub(super) fn own_stack(&mut self, reason: Option<LeaveReason>) -> u64 {
         let spawn = self.state.running.and_then(|running| running.spawn);
         self.stack(reason, spawn)
     }

@@ -1,10 +1,10 @@
 //! Tests of the tracer without a scheduler: the output, the flight recorder, and missed events.
 
 use super::check_tests::{Summary, check, check_with_go};
-use super::goroutines::Status;
-use super::output::{MAX_UNWRITTEN, Output};
+use super::goroutines::TracedStatus;
+use super::output::{MAX_UNWRITTEN, TraceOutput};
 use super::session::Scheduler;
-use super::{Exit, Goroutine, Reason, Rest, Right, Tracer};
+use super::{LeaveReason, PollExit, Rest, Right, TracedG, Tracer};
 use crate::prim::Ordering::Relaxed;
 use crate::wait_reason::WaitReason;
 use std::io::{self, ErrorKind, Write};
@@ -32,7 +32,7 @@ impl Write for Slow {
 fn a_slow_writer_ends_the_output_with_an_error_and_holds_up_nobody() {
     let (go_on, permission) = channel();
     let written = Arc::new(Mutex::new(0));
-    let output = Output::start(Slow(permission, written.clone())).unwrap();
+    let output = TraceOutput::start(Slow(permission, written.clone())).unwrap();
     let mib = || output.push(vec![0; 1 << 20]);
     (0..(MAX_UNWRITTEN >> 20) - 1).for_each(|_| mib());
     assert!(!output.has_failed());
@@ -48,7 +48,7 @@ fn a_slow_writer_ends_the_output_with_an_error_and_holds_up_nobody() {
 fn the_output_is_complete_when_finish_returns() {
     let (go_on, permission) = channel();
     let written = Arc::new(Mutex::new(0));
-    let output = Output::start(Slow(permission, written.clone())).unwrap();
+    let output = TraceOutput::start(Slow(permission, written.clone())).unwrap();
     output.push(vec![0; 1000]);
     drop(go_on);
     output.finish().unwrap();
@@ -59,9 +59,9 @@ fn the_output_is_complete_when_finish_returns() {
 struct Empty;
 
 impl Scheduler for Empty {
-    fn walk(&self, _f: &mut dyn FnMut(&Goroutine<'_>, Rest)) {}
+    fn walk(&self, _f: &mut dyn FnMut(&TracedG<'_>, Rest)) {}
 
-    fn running(&self, _f: &mut dyn FnMut(u64, Option<Right>, &Goroutine<'_>)) {}
+    fn running(&self, _f: &mut dyn FnMut(u64, Option<Right>, &TracedG<'_>)) {}
 
     fn max_procs(&self) -> u64 {
         1
@@ -70,8 +70,8 @@ impl Scheduler for Empty {
     fn switch(&self, _is_on: bool) {}
 }
 
-fn g(id: u64) -> Goroutine<'static> {
-    Goroutine { id, spawn: None, name: None }
+fn g(id: u64) -> TracedG<'static> {
+    TracedG { id, spawn: None, name: None }
 }
 
 /// A goroutine that only the last generations name is in the first one of the file, with the status
@@ -107,7 +107,7 @@ fn statuses_move_up_to_the_first_generation_that_is_kept() {
         let is_before_the_ends = from <= 2;
         assert_eq!(summary.goroutines.len(), if is_before_the_ends { 3 } else { 0 }, "{from}");
         if is_before_the_ends {
-            assert_eq!(summary.left.get(&1), Some(&(Status::Runnable as u64)));
+            assert_eq!(summary.left.get(&1), Some(&(TracedStatus::Runnable as u64)));
         }
     }
     tracer.stop_ring();
@@ -141,14 +141,14 @@ fn traced(name: &str, f: impl FnOnce(&'static Tracer)) -> Summary {
     summary
 }
 
-const RUNNABLE: u64 = Status::Runnable as u64;
-const RUNNING: u64 = Status::Running as u64;
-const WAITING: u64 = Status::Waiting as u64;
+const RUNNABLE: u64 = TracedStatus::Runnable as u64;
+const RUNNING: u64 = TracedStatus::Running as u64;
+const WAITING: u64 = TracedStatus::Waiting as u64;
 const GO_UNBLOCK: u8 = 21;
 const GO_CREATE: u8 = 14;
 
-fn reason() -> Reason {
-    Reason::Wait(WaitReason::ChanReceive)
+fn reason() -> LeaveReason {
+    LeaveReason::Wait(WaitReason::ChanReceive)
 }
 
 /// Another thread may wake the goroutine as soon as its status word says that it waits.
@@ -160,7 +160,7 @@ fn a_wake_up_before_the_block_is_written_is_in_the_file() {
         writer.started(&g(1), None);
         let leaving = writer.leaving(&g(1), None, reason()).unwrap();
         b.writer(tracer).unwrap().unblocked(&g(1));
-        writer.left(&leaving, Exit::Parked);
+        writer.left(&leaving, PollExit::Parked);
     });
     assert_eq!(summary.events.get(&GO_UNBLOCK), Some(&1));
     assert_eq!(summary.left.get(&1), Some(&RUNNABLE));
@@ -194,7 +194,7 @@ fn missed_events_are_written_with_the_next_fact() {
         // It blocks although its start was missed.
         let mut writer = b.writer(tracer).unwrap();
         let leaving = writer.leaving(&g(3), None, reason()).unwrap();
-        writer.left(&leaving, Exit::Parked);
+        writer.left(&leaving, PollExit::Parked);
         // It ends although its start was missed.
         a.writer(tracer).unwrap().seen_by_walk(&g(4), Rest::Waiting);
         a.writer(tracer).unwrap().ended(4);

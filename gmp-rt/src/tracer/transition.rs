@@ -4,8 +4,8 @@
 //! still lacks: the statuses in a new generation, and the events that were missed because the trace
 //! began in between. So no hook can break a trace, and no thread has to stop when a trace begins.
 
-use super::fact::{Exit, Goroutine, Loss, Reason, Rest, Right};
-use super::goroutines::{Record, Status};
+use super::fact::{LeaveReason, Loss, PollExit, Rest, Right, TracedG};
+use super::goroutines::{Record, TracedStatus};
 use super::stream::{Running, Writer};
 use super::wire::{op, p_status};
 use crate::prim::Ordering::Relaxed;
@@ -14,7 +14,7 @@ use std::collections::hash_map::Entry;
 /// A goroutine that is leaving its thread: [`Writer::leaving`] until [`Writer::left`].
 #[derive(Debug)]
 pub(super) struct Leaving {
-    reason: Reason,
+    reason: LeaveReason,
 }
 
 impl Writer<'_> {
@@ -72,12 +72,12 @@ impl Writer<'_> {
     /// Changes the record of a goroutine, which appears as `rest` if the file does not know it.
     fn update<R>(
         &mut self,
-        g: &Goroutine<'_>,
-        rest: Status,
+        g: &TracedG<'_>,
+        rest: TracedStatus,
         change: impl FnOnce(&mut Record) -> R,
     ) -> R {
         /// Why the record cannot change yet.
-        enum Wait {
+        enum MustWait {
             /// It is in this newer generation.
             Newer(u64),
             /// The file takes new goroutines only by their creation.
@@ -90,16 +90,16 @@ impl Writer<'_> {
             let done = tracer.goroutines.with(g.id, |shard| {
                 let mut lacks = None;
                 if !shard.contains_key(&g.id) && tracer.takes_only_creations(generation) {
-                    return Err(Wait::Creation);
+                    return Err(MustWait::Creation);
                 }
                 let record = shard.entry(g.id).or_insert_with(|| {
                     lacks = Some(rest);
                     Record::new(generation, rest)
                 });
                 if record.generation > generation {
-                    return Err(Wait::Newer(record.generation));
+                    return Err(MustWait::Newer(record.generation));
                 }
-                let is_own = matches!(record.status, Status::Running | Status::Call);
+                let is_own = matches!(record.status, TracedStatus::Running | TracedStatus::Call);
                 if record.generation < generation && !is_own {
                     *record = Record::new(generation, record.status);
                     lacks = Some(record.status);
@@ -109,8 +109,8 @@ impl Writer<'_> {
             });
             match done {
                 Ok(done) => break done,
-                Err(Wait::Newer(generation)) => self.reach(generation),
-                Err(Wait::Creation) => self.create(g),
+                Err(MustWait::Newer(generation)) => self.reach(generation),
+                Err(MustWait::Creation) => self.create(g),
             }
         };
         if let Some(status) = lacks {
@@ -122,7 +122,7 @@ impl Writer<'_> {
     }
 
     /// A goroutine was spawned, and no queue has it yet.
-    pub(super) fn created(&mut self, g: &Goroutine<'_>, right: Option<Right>) {
+    pub(super) fn created(&mut self, g: &TracedG<'_>, right: Option<Right>) {
         // A walk may have met it already.
         if self.tracer.goroutines.with(g.id, |shard| shard.contains_key(&g.id)) {
             return;
@@ -134,7 +134,7 @@ impl Writer<'_> {
     }
 
     /// Writes the creation of a goroutine. It needs a P.
-    fn create(&mut self, g: &Goroutine<'_>) {
+    fn create(&mut self, g: &TracedG<'_>) {
         let (in_call, had_p) = (self.state.in_call, self.state.proc.is_some());
         if self.state.running.is_some() {
             self.run(None);
@@ -148,7 +148,7 @@ impl Writer<'_> {
         let is_new = self.tracer.goroutines.with(g.id, |shard| match shard.entry(g.id) {
             Entry::Occupied(_) => false,
             Entry::Vacant(vacant) => {
-                vacant.insert(Record::new(generation, Status::Runnable));
+                vacant.insert(Record::new(generation, TracedStatus::Runnable));
                 true
             }
         });
@@ -164,11 +164,11 @@ impl Writer<'_> {
     }
 
     /// A goroutine that waited is runnable, and no queue has it yet.
-    pub(super) fn unblocked(&mut self, g: &Goroutine<'_>) {
-        let seq = self.update(g, Status::Waiting, |record| {
-            let waited = record.status == Status::Waiting;
+    pub(super) fn unblocked(&mut self, g: &TracedG<'_>) {
+        let seq = self.update(g, TracedStatus::Waiting, |record| {
+            let waited = record.status == TracedStatus::Waiting;
             waited.then(|| {
-                record.status = Status::Runnable;
+                record.status = TracedStatus::Runnable;
                 record.next_seq()
             })
         });
@@ -184,7 +184,7 @@ impl Writer<'_> {
     }
 
     /// A goroutine runs on the thread.
-    pub(super) fn started(&mut self, g: &Goroutine<'_>, right: Option<Right>) {
+    pub(super) fn started(&mut self, g: &TracedG<'_>, right: Option<Right>) {
         if let Some(running) = self.state.running {
             if running.id == g.id {
                 return;
@@ -192,14 +192,14 @@ impl Writer<'_> {
             self.stop_running();
         }
         self.gets_p(right);
-        let seqs = self.update(g, Status::Runnable, |record| {
+        let seqs = self.update(g, TracedStatus::Runnable, |record| {
             let unblock = match record.status {
-                Status::Waiting => Some(record.next_seq()),
-                Status::Runnable => None,
+                TracedStatus::Waiting => Some(record.next_seq()),
+                TracedStatus::Runnable => None,
                 // Another stream has it, and is to say that it has left.
-                Status::Running | Status::Call => return None,
+                TracedStatus::Running | TracedStatus::Call => return None,
             };
-            record.status = Status::Running;
+            record.status = TracedStatus::Running;
             Some((unblock, record.next_seq()))
         });
         let Some((unblock, start)) = seqs else { return };
@@ -231,7 +231,7 @@ impl Writer<'_> {
             (false, false) => self.take_p(right),
             (true, true) => {
                 self.put(op::GO_SYSCALL_END, &[]);
-                self.set_own(Status::Running);
+                self.set_own(TracedStatus::Running);
             }
             (true, false) => {
                 let Some(running) = self.state.running.take() else { return };
@@ -240,13 +240,13 @@ impl Writer<'_> {
                 self.tracer.goroutines.with(running.id, |shard| {
                     if let Some(record) = shard.get_mut(&running.id) {
                         debug_assert_eq!(record.generation, generation);
-                        record.status = Status::Runnable;
+                        record.status = TracedStatus::Runnable;
                     }
                 });
                 self.take_p(right);
-                let g = Goroutine { id: running.id, spawn: running.spawn, name: None };
-                let seq = self.update(&g, Status::Runnable, |record| {
-                    record.status = Status::Running;
+                let g = TracedG { id: running.id, spawn: running.spawn, name: None };
+                let seq = self.update(&g, TracedStatus::Runnable, |record| {
+                    record.status = TracedStatus::Running;
                     record.next_seq()
                 });
                 self.event(op::GO_START, &[g.id, seq]);
@@ -256,7 +256,7 @@ impl Writer<'_> {
     }
 
     /// Sets the status of the goroutine of the thread.
-    fn set_own(&mut self, status: Status) {
+    fn set_own(&mut self, status: TracedStatus) {
         let Some(running) = self.state.running else { return };
         self.tracer.goroutines.with(running.id, |shard| {
             if let Some(record) = shard.get_mut(&running.id) {
@@ -268,9 +268,9 @@ impl Writer<'_> {
     /// Ends the run of a goroutine that has left the thread unseen.
     fn stop_running(&mut self) {
         self.run(None);
-        let stack = self.own_stack(Some(Reason::Yield));
-        self.event(op::GO_STOP, &[Reason::Yield.text(), stack]);
-        self.set_own(Status::Runnable);
+        let stack = self.own_stack(Some(LeaveReason::Yield));
+        self.event(op::GO_STOP, &[LeaveReason::Yield.text(), stack]);
+        self.set_own(TracedStatus::Runnable);
         self.state.running = None;
     }
 
@@ -278,32 +278,32 @@ impl Writer<'_> {
     /// `None` if the file cannot know it.
     pub(super) fn leaving(
         &mut self,
-        g: &Goroutine<'_>,
+        g: &TracedG<'_>,
         right: Option<Right>,
-        reason: Reason,
+        reason: LeaveReason,
     ) -> Option<Leaving> {
         self.started(g, right);
         self.state.running.filter(|running| running.id == g.id)?;
         self.run(right);
         self.show();
-        self.set_own(Status::Waiting);
+        self.set_own(TracedStatus::Waiting);
         Some(Leaving { reason })
     }
 
     /// The goroutine has left.
-    pub(super) fn left(&mut self, leaving: &Leaving, exit: Exit) {
+    pub(super) fn left(&mut self, leaving: &Leaving, exit: PollExit) {
         let reason = match (exit, leaving.reason) {
             // It was woken while it ran.
-            (Exit::Queued, Reason::Wait(_)) => Reason::Yield,
+            (PollExit::Queued, LeaveReason::Wait(_)) => LeaveReason::Yield,
             (_, reason) => reason,
         };
         let event = match exit {
-            Exit::Parked => op::GO_BLOCK,
-            Exit::Queued => {
-                self.set_own(Status::Runnable);
+            PollExit::Parked => op::GO_BLOCK,
+            PollExit::Queued => {
+                self.set_own(TracedStatus::Runnable);
                 op::GO_STOP
             }
-            Exit::Stays => return self.set_own(Status::Running),
+            PollExit::Stays => return self.set_own(TracedStatus::Running),
         };
         let stack = self.own_stack(Some(reason));
         self.put(event, &[reason.text(), stack]);
@@ -326,7 +326,7 @@ impl Writer<'_> {
         if !is_known {
             return;
         }
-        self.started(&Goroutine { id, spawn: None, name: None }, None);
+        self.started(&TracedG { id, spawn: None, name: None }, None);
         if self.state.running.is_none_or(|running| running.id != id) {
             return;
         }
@@ -355,11 +355,11 @@ impl Writer<'_> {
 
     fn begin_call(&mut self, loss: Loss) {
         self.show();
-        let stack = self.own_stack(Some(Reason::Loss(loss)));
+        let stack = self.own_stack(Some(LeaveReason::Loss(loss)));
         let Some(proc) = &mut self.state.proc else { return };
         let seq = proc.next_seq();
         self.put(op::GO_SYSCALL_BEGIN, &[seq, stack]);
-        self.set_own(Status::Call);
+        self.set_own(TracedStatus::Call);
         self.state.in_call = true;
     }
 
@@ -407,16 +407,16 @@ impl Writer<'_> {
     }
 
     /// A walk has met a goroutine that does not run.
-    pub(super) fn seen_by_walk(&mut self, g: &Goroutine<'_>, rest: Rest) {
+    pub(super) fn seen_by_walk(&mut self, g: &TracedG<'_>, rest: Rest) {
         let rest = match rest {
-            Rest::Runnable => Status::Runnable,
-            Rest::Waiting => Status::Waiting,
+            Rest::Runnable => TracedStatus::Runnable,
+            Rest::Waiting => TracedStatus::Waiting,
         };
         self.update(g, rest, |_| ());
     }
 
     /// The thread has been in a poll of `g` since before the trace began.
-    pub(super) fn adopts(&mut self, g: &Goroutine<'_>, right: Option<Right>) {
+    pub(super) fn adopts(&mut self, g: &TracedG<'_>, right: Option<Right>) {
         if self.state.running.is_none() && self.state.proc.is_none() {
             self.started(g, right);
         }

@@ -9,7 +9,7 @@ use std::task::{Poll, Wake, Waker};
 
 /// The reported ends of a set.
 #[derive(Debug, Default)]
-pub(super) struct Ends(Mutex<Reported>);
+pub(super) struct MemberEnds(Mutex<Reported>);
 
 #[derive(Debug, Default)]
 struct Reported {
@@ -20,7 +20,7 @@ struct Reported {
 
 /// What the waker of a member does.
 struct Report {
-    ends: Arc<Ends>,
+    ends: Arc<MemberEnds>,
     key: usize,
 }
 
@@ -34,7 +34,7 @@ impl Wake for Report {
     }
 }
 
-impl Ends {
+impl MemberEnds {
     /// Returns a waker that reports the end of the member `key`.
     pub(super) fn waker(ends: &Arc<Self>, key: usize) -> Waker {
         Arc::new(Report { ends: ends.clone(), key }).into()

@@ -1,16 +1,17 @@
 //! `JoinSet`: goroutines whose outputs are returned in the order of their ends.
 //!
 //! Each member's handle holds a waker of its own. The waker of a member that ends appends its key
-//! to a list behind a lock ([`ends`]) and wakes the goroutine that waits for the set. So `join_next`
-//! polls only members that have ended, however many there are. A member's handle is polled once
-//! when it is spawned, which registers the waker; so the list has the order of the ends.
+//! to a list behind a lock ([`ends`]) and wakes the goroutine that waits for the set. So
+//! `join_next` polls only members that have ended, however many there are. A member's handle is
+//! polled once when it is spawned, which registers the waker; so the list has the order of the
+//! ends.
 
 mod ends;
 mod join_next;
 
 pub use self::join_next::JoinNext;
 
-use self::ends::Ends;
+use self::ends::MemberEnds;
 use gmp_rt::runtime::Handle;
 use gmp_rt::task::AbortHandle;
 use gmp_rt::task::park::{StorableWaker, WaitReason, note_wait, poll_deciding, poll_proceed};
@@ -72,19 +73,19 @@ use std::task::{Context, Poll, Waker, ready};
 #[must_use = "dropping the set aborts its members"]
 pub struct JoinSet<T> {
     members: Slab<Member<T>>,
-    ends: Arc<Ends>,
+    ends: Arc<MemberEnds>,
     /// The runtime of the members; `None` for that of the caller of `spawn`.
     runtime: Option<Handle>,
 }
 
 /// A goroutine that was not joined yet.
 struct Member<T> {
-    state: State<T>,
+    state: JoinSetState<T>,
     /// Reports its end.
     waker: Waker,
 }
 
-enum State<T> {
+enum JoinSetState<T> {
     Running(JoinHandle<T>),
     /// It had ended when it was added.
     Ended(Result<T, JoinError>),
@@ -95,18 +96,18 @@ enum State<T> {
 impl<T> Member<T> {
     /// Returns the output, if the member has ended. Registers its waker otherwise.
     fn join(&mut self) -> Poll<Result<T, JoinError>> {
-        match std::mem::replace(&mut self.state, State::Joined) {
-            State::Running(mut handle) => {
+        match std::mem::replace(&mut self.state, JoinSetState::Joined) {
+            JoinSetState::Running(mut handle) => {
                 let mut cx = Context::from_waker(&self.waker);
                 // The caller has checked the budget. A refusal here would look like "running".
                 let polled = poll_deciding(|| Pin::new(&mut handle).poll(&mut cx));
                 if polled.is_pending() {
-                    self.state = State::Running(handle);
+                    self.state = JoinSetState::Running(handle);
                 }
                 polled
             }
-            State::Ended(output) => Poll::Ready(output),
-            State::Joined => unreachable!("a joined member was removed"),
+            JoinSetState::Ended(output) => Poll::Ready(output),
+            JoinSetState::Joined => unreachable!("a joined member was removed"),
         }
     }
 }
@@ -165,10 +166,10 @@ impl<T> JoinSet<T> {
         let abort = handle.abort_handle();
         let place = self.members.vacant_entry();
         let key = place.key();
-        let waker = Ends::waker(&self.ends, key);
-        let mut member = Member { state: State::Running(handle), waker };
+        let waker = MemberEnds::waker(&self.ends, key);
+        let mut member = Member { state: JoinSetState::Running(handle), waker };
         if let Poll::Ready(output) = member.join() {
-            member.state = State::Ended(output);
+            member.state = JoinSetState::Ended(output);
             self.ends.report(key);
         }
         place.insert(member);
@@ -194,6 +195,7 @@ impl<T> JoinSet<T> {
     /// As [`join_next`](Self::join_next), but blocks the thread.
     ///
     /// Meant for external threads. In a goroutine it works as a blocking call.
+    #[doc(alias = "blocking_join_next")]
     pub fn join_next_blocking(&mut self) -> Option<Result<T, JoinError>> {
         gmp_rt::block_on(self.join_next())
     }
@@ -291,7 +293,7 @@ impl<T> JoinSet<T> {
     /// [Aborts](JoinHandle::abort) all members. They remain in the set until they are joined.
     pub fn abort_all(&self) {
         for (_, member) in &self.members {
-            if let State::Running(handle) = &member.state {
+            if let JoinSetState::Running(handle) = &member.state {
                 handle.abort();
             }
         }

@@ -4,8 +4,8 @@
 //! - `reservation`: tokens that are taken for a later time; `wait`: the future.
 //!
 //! One lock guards the bucket and a queue. A wait usually knows its time at once: it reserves its
-//! tokens and sleeps until then. Only a wait that would never end, because the limit is 0, is in the
-//! queue. A change of the limit reserves for the waits in the queue, in order.
+//! tokens and sleeps until then. Only a wait that would never end, because the limit is 0, is in
+//! the queue. A change of the limit reserves for the waits in the queue, in order.
 
 mod bucket;
 mod limit;
@@ -53,12 +53,12 @@ use std::time::Instant;
 /// });
 /// ```
 pub struct RateLimiter {
-    state: Mutex<State>,
+    state: Mutex<LimiterState>,
 }
 
 /// What the lock guards.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct LimiterState {
     bucket: Bucket,
     /// Waits that would never end without a change.
     waiting: Queue<Parked>,
@@ -72,7 +72,7 @@ pub(crate) struct Parked {
     result: Option<Result<Reserved, RateError>>,
 }
 
-impl State {
+impl LimiterState {
     /// Reserves for waits in the queue, in order, as far as that is possible.
     fn serve(&mut self, now: Instant) -> Wakers {
         let mut wakers = Wakers::None;
@@ -102,18 +102,18 @@ impl State {
 
 // SAFETY: one lock, one queue behind it.
 unsafe impl Home for RateLimiter {
-    type State = State;
+    type State = LimiterState;
     type Data = Parked;
 
-    fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> R {
+    fn with<R>(&self, f: impl FnOnce(&mut LimiterState) -> R) -> R {
         f(&mut self.state.lock())
     }
 
-    fn queue(state: &mut State) -> &mut Queue<Parked> {
+    fn queue(state: &mut LimiterState) -> &mut Queue<Parked> {
         &mut state.waiting
     }
 
-    fn abandoned(&self, state: &mut State, parked: &mut Parked, how: Abandoned) -> Wakers {
+    fn abandoned(&self, state: &mut LimiterState, parked: &mut Parked, how: Abandoned) -> Wakers {
         match (how, parked.result.take()) {
             (Abandoned::Fired, Some(Ok(reserved))) => state.cancel(prim::now(), &reserved),
             // The waits behind it may ask for less.
@@ -133,7 +133,7 @@ impl RateLimiter {
     #[must_use]
     pub fn new(limit: Limit, burst: usize) -> Self {
         let bucket = Bucket::new(limit, burst, prim::now());
-        Self { state: Mutex::new(State { bucket, waiting: Queue::new() }) }
+        Self { state: Mutex::new(LimiterState { bucket, waiting: Queue::new() }) }
     }
 
     /// Admits one event now, if the bucket has a token. Never waits.
@@ -216,6 +216,7 @@ impl RateLimiter {
     /// # Errors
     ///
     /// As [`wait_n`](Self::wait_n).
+    #[doc(alias = "blocking_wait")]
     pub fn wait_blocking(&self) -> Result<(), RateError> {
         gmp_rt::block_on(self.wait())
     }
@@ -225,6 +226,7 @@ impl RateLimiter {
     /// # Errors
     ///
     /// As [`wait_n`](Self::wait_n).
+    #[doc(alias = "blocking_wait_n")]
     pub fn wait_n_blocking(&self, n: usize) -> Result<(), RateError> {
         gmp_rt::block_on(self.wait_n(n))
     }
@@ -234,6 +236,7 @@ impl RateLimiter {
     /// # Errors
     ///
     /// As [`wait_until`](Self::wait_until).
+    #[doc(alias = "blocking_wait_until")]
     pub fn wait_until_blocking(&self, n: usize, deadline: Instant) -> Result<(), RateError> {
         gmp_rt::block_on(self.wait_until(n, deadline))
     }

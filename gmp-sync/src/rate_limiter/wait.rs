@@ -16,7 +16,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
 /// The progress of a wait.
-enum Phase {
+enum RatePhase {
     /// Nothing is reserved. It may be in the queue.
     Unreserved,
     /// Tokens are reserved, and given back if the wait is dropped.
@@ -30,7 +30,7 @@ pin_project! {
     pub struct RateWait<'a> {
         n: usize,
         deadline: Option<Instant>,
-        phase: Phase,
+        phase: RatePhase,
         #[pin]
         waiter: Waiter<&'a RateLimiter>,
     }
@@ -38,7 +38,7 @@ pin_project! {
     impl PinnedDrop for RateWait<'_> {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
-            if let Phase::Reserved(reserved, _) = this.phase {
+            if let RatePhase::Reserved(reserved, _) = this.phase {
                 this.waiter.home().cancel(reserved);
             }
         }
@@ -48,7 +48,7 @@ pin_project! {
 impl<'a> RateWait<'a> {
     pub(super) fn new(limiter: &'a RateLimiter, n: usize, deadline: Option<Instant>) -> Self {
         let waiter = Waiter::new(limiter, Parked { n, result: None });
-        Self { n, deadline, phase: Phase::Unreserved, waiter }
+        Self { n, deadline, phase: RatePhase::Unreserved, waiter }
     }
 }
 
@@ -82,7 +82,7 @@ impl Future for RateWait<'_> {
         let mut this = self.project();
         ready!(poll_proceed(cx));
         let limiter = ptr::from_ref::<RateLimiter>(this.waiter.home()).addr();
-        if let Phase::Unreserved = this.phase {
+        if let RatePhase::Unreserved = this.phase {
             let polled = poll_reserve(this.waiter.as_mut(), *this.n, *this.deadline, cx);
             match polled {
                 Poll::Pending => {
@@ -90,21 +90,21 @@ impl Future for RateWait<'_> {
                     return Poll::Pending;
                 }
                 Poll::Ready(Err(error)) => {
-                    *this.phase = Phase::Done;
+                    *this.phase = RatePhase::Done;
                     return Poll::Ready(Err(error));
                 }
                 Poll::Ready(Ok(reserved)) => {
-                    *this.phase = Phase::Reserved(reserved, gmp_rt::sleep_until(reserved.at));
+                    *this.phase = RatePhase::Reserved(reserved, gmp_rt::sleep_until(reserved.at));
                 }
             }
         }
-        if let Phase::Reserved(_, sleep) = this.phase
+        if let RatePhase::Reserved(_, sleep) = this.phase
             && Pin::new(sleep).poll(cx).is_pending()
         {
             note_wait(cx, WaitReason::RateLimit, limiter);
             return Poll::Pending;
         }
-        *this.phase = Phase::Done;
+        *this.phase = RatePhase::Done;
         Poll::Ready(Ok(()))
     }
 }
@@ -112,7 +112,7 @@ impl Future for RateWait<'_> {
 /// Terminated once a result was returned.
 impl FusedFuture for RateWait<'_> {
     fn is_terminated(&self) -> bool {
-        matches!(self.phase, Phase::Done)
+        matches!(self.phase, RatePhase::Done)
     }
 }
 

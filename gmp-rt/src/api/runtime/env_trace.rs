@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 /// The trace that the environment asks for.
-static TRACE: Mutex<State> = Mutex::new(State::New);
+static TRACE: Mutex<FileTrace> = Mutex::new(FileTrace::New);
 
 #[derive(Debug)]
-enum State {
+enum FileTrace {
     New,
     Running { file: PathBuf, first: Weak<Sched> },
     Over,
@@ -24,13 +24,13 @@ enum State {
 /// Begins the trace if `first` is the first runtime.
 pub(super) fn begin(file: &Path, first: &Arc<Sched>) {
     let mut state = TRACE.lock();
-    if !matches!(*state, State::New) {
+    if !matches!(*state, FileTrace::New) {
         return;
     }
-    *state = State::Running { file: file.to_owned(), first: Arc::downgrade(first) };
+    *state = FileTrace::Running { file: file.to_owned(), first: Arc::downgrade(first) };
     drop(state);
     if let Err(error) = File::create(file).and_then(trace::start) {
-        *TRACE.lock() = State::Over;
+        *TRACE.lock() = FileTrace::Over;
         return report(file, &error);
     }
     if !exit::at_exit(end_at_exit) {
@@ -41,8 +41,8 @@ pub(super) fn begin(file: &Path, first: &Arc<Sched>) {
 /// Ends the trace if `sched`, which has ended, was the first runtime.
 pub(super) fn end(sched: &Arc<Sched>) {
     let is_first = match &*TRACE.lock() {
-        State::Running { first, .. } => std::ptr::eq(first.as_ptr(), Arc::as_ptr(sched)),
-        State::New | State::Over => false,
+        FileTrace::Running { first, .. } => std::ptr::eq(first.as_ptr(), Arc::as_ptr(sched)),
+        FileTrace::New | FileTrace::Over => false,
     };
     if is_first {
         end_now();
@@ -56,7 +56,9 @@ extern "C" fn end_at_exit() {
 fn end_now() {
     // In the child of a fork another thread may hold the lock for ever.
     let Some(mut state) = TRACE.try_lock() else { return };
-    let State::Running { file, .. } = std::mem::replace(&mut *state, State::Over) else { return };
+    let FileTrace::Running { file, .. } = std::mem::replace(&mut *state, FileTrace::Over) else {
+        return;
+    };
     drop(state);
     if let Err(error) = trace::stop() {
         // Not in the child of a fork: the trace is the parent's. Not if the program has ended it.
