@@ -1,4 +1,4 @@
-// target: compiles. The functions of `task` do; `JoinSet` and `AbortHandle` are missing.
+// target: compiles. Met.
 #[gmp::main]
 async fn main() {
     let n = gmp::task::spawn_blocking(|| 1).await;

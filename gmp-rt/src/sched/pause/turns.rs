@@ -309,11 +309,14 @@ impl Turns {
                 continue;
             }
             let runtime = slot.runtime.load(Relaxed);
-            let waits = |(other, view): (usize, &HogView)| {
-                view.wants_turn() && slots[other].runtime.load(Relaxed) == runtime
+            let waits = |(other, view): &(usize, &HogView)| {
+                view.wants_turn() && slots[*other].runtime.load(Relaxed) == runtime
             };
             let over = self.views[at].used() >= clock::nanos(TURN);
-            if self.counts[runtime] > self.limit(slot) || (over && self.busy().any(waits)) {
+            let (limit, turns) = (self.limit(slot), self.counts[runtime]);
+            // Hogs for which there is room begin their turns without an end of another one.
+            let wait = || self.busy().filter(waits).count() > limit.saturating_sub(turns);
+            if turns > limit || (over && wait()) {
                 self.counts[runtime] -= 1;
                 self.views[at].order = now + at as u64;
                 self.pause(at, slot);
