@@ -79,7 +79,7 @@ pub(crate) fn within_limit<R>(f: impl FnOnce() -> R) -> impl Future<Output = R> 
 }
 
 /// Runs a blocking closure in a new goroutine without a permit of
-/// [`max_blocking_threads`](crate::Builder::max_blocking_threads).
+/// [`max_blocking_threads`](crate::runtime::Builder::max_blocking_threads).
 ///
 /// For calls that have a limit of their own. Closures that hold all permits may wait for such a
 /// call. If it needed a permit as well, none of them would end.

@@ -3,8 +3,9 @@
 //! `go tool trace FILE` opens a trace (Go 1.26 or later). It shows a timeline of Ps and threads,
 //! with each goroutine that ran, why it stopped, and which goroutine woke it. It lists goroutines
 //! by the future that they run, and has profiles of the time that they waited for the network, for
-//! synchronisation and for a P. Calls of [`blocking`](crate::blocking()), and threads that lost
-//! their P, are shown as system calls. Goroutines of all runtimes of the process are in one trace.
+//! synchronisation and for a P. Calls of [`block_in_place`](crate::block_in_place()), and threads
+//! that lost their P, are shown as system calls. Goroutines of all runtimes of the process are in
+//! one trace.
 //!
 //! - [`start`] and [`stop`] write a trace to a file.
 //! - A [`FlightRecorder`] keeps the last seconds in memory, to be written when something happens.

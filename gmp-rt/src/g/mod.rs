@@ -12,7 +12,7 @@
 //! | [`GRef`] | no | the right to run the goroutine; exactly one exists while it is runnable |
 //! | `Waker` | yes | wakes the goroutine, also after it died, without effect |
 //! | [`JoinHandle`](crate::JoinHandle) | yes | takes its output |
-//! | [`AbortHandle`](crate::AbortHandle) | yes | aborts |
+//! | [`AbortHandle`](crate::task::AbortHandle) | yes | aborts |
 //! | [`GSight`] | yes | found by a walk over the slabs; reads the header and aborts |
 //!
 //! # Pointers and references
