@@ -83,7 +83,8 @@
 //! - `schedtrace=N`: prints a line about the scheduler every N milliseconds, in Go's format.
 //! - `scheddetail=1`: adds a line for each P, M and goroutine to `schedtrace`.
 //! - `trace=FILE`: writes an execution trace for `go tool trace` to FILE, from the first runtime to
-//!   its end or to the exit of the process. See [`trace`].
+//!   its end or to the exit of the process. `%p` in FILE stands for the process id, for programs
+//!   that start others with the same environment. See [`trace`].
 //! - `pause=0`: does not pause threads of CPU-bound goroutines. See
 //!   [`runtime::Builder::pause_cpu_bound`].
 //! - `adaptive=0`: always runs on all Ps. See [`runtime::Builder::adaptive_procs`].

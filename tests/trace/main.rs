@@ -13,7 +13,7 @@ use self::reader::{Summary, check, check_with_go};
 use gmp::trace::{self, FlightRecorder};
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -349,13 +349,17 @@ fn the_environment_traces_a_program() {
     }
     let _alone = alone();
     for end in ["runtime", "exit"] {
-        let path = std::env::temp_dir().join(format!("gmp-env-{end}-{}", std::process::id()));
-        let output = Command::new(std::env::current_exe().unwrap())
+        let folder = std::env::temp_dir().display().to_string();
+        let child = Command::new(std::env::current_exe().unwrap())
             .args(["the_environment_traces_a_program", "--exact", "--test-threads=1"])
             .env(END, end)
-            .env("GMPDEBUG", format!("trace={}", path.display()))
-            .output()
+            .env("GMPDEBUG", format!("trace={folder}/gmp-env-{end}-%p"))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
             .unwrap();
+        let path = format!("{folder}/gmp-env-{end}-{}", child.id());
+        let output = child.wait_with_output().unwrap();
         let file = std::fs::read(&path).unwrap_or_else(|error| panic!("{error}: {output:?}"));
         let summary = accepted(&format!("env-{end}"), &file);
         assert!(summary.functions.contains("trace::a_named_future"), "{:?}", summary.functions);

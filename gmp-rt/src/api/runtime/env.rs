@@ -9,7 +9,6 @@ use crate::observe::event::{self, Event};
 use crate::prim::fixed::{Lazy, Mutex};
 use crate::sched::PanicPolicy;
 use crate::sched::config::{OnDeadlock, TraceConfig};
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// The settings in the environment.
@@ -30,7 +29,7 @@ pub(super) struct Debug {
     /// `schedtrace=N`, `scheddetail=1`: the scheduler is traced every N milliseconds.
     pub(super) trace: TraceConfig,
     /// `trace=FILE`: the execution trace goes there.
-    pub(super) trace_file: Option<PathBuf>,
+    pub(super) trace_file: Option<String>,
     /// `adaptive=0`: the runtime always uses `max_procs` Ps.
     pub(super) adaptive: Option<bool>,
     /// `pause=0`: threads that compute without a P are not paused.

@@ -21,8 +21,9 @@ enum FileTrace {
     Over,
 }
 
-/// Begins the trace if `first` is the first runtime.
-pub(super) fn begin(file: &Path, first: &Arc<Sched>) {
+/// Begins the trace if `first` is the first runtime. `%p` in `file` stands for the process id.
+pub(super) fn begin(file: &str, first: &Arc<Sched>) {
+    let file = &PathBuf::from(file.replace("%p", &std::process::id().to_string()));
     let mut state = TRACE.lock();
     if !matches!(*state, FileTrace::New) {
         return;
