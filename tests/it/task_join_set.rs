@@ -140,6 +140,21 @@ fn a_member_on_an_ended_runtime() {
 }
 
 #[test]
+fn a_dropped_join_next_leaves_no_waker() {
+    let runtime = runtime(1);
+    let mut set = JoinSet::<()>::new_on(runtime.handle());
+    set.spawn(std::future::pending());
+    let seen = Arc::default();
+    let waker = super::lock_rule::checked_waker(&seen);
+    let mut joins = Box::pin(set.join_next());
+    let mut cx = std::task::Context::from_waker(&waker);
+    assert!(joins.as_mut().poll(&mut cx).is_pending());
+    drop(joins);
+    drop(waker);
+    assert_eq!(Arc::strong_count(&seen), 1);
+}
+
+#[test]
 fn a_dump_shows_the_wait() {
     let runtime = runtime(1);
     let (tx, rx) = oneshot::channel::<()>();

@@ -88,3 +88,7 @@ impl MemberEnds {
         self.0.lock().keys.clear();
     }
 }
+
+#[cfg(all(test, gmp_loom))]
+#[path = "ends_loom.rs"]
+mod loom;

@@ -121,6 +121,17 @@ fn an_earlier_reservation_gives_back_what_no_later_one_relies_on() {
     assert!((b.tokens(0) + 1.0).abs() < 1e-9, "{}", b.tokens(0));
 }
 
+/// After the last reservation is cancelled, the one before it is the last.
+#[test]
+fn reservations_that_are_cancelled_in_reverse_order_give_all_back() {
+    let mut b = bucket(10.0, 2);
+    let _ = b.reserve(0, 2);
+    let (first, second) = (b.reserve(0, 1), b.reserve(0, 1));
+    b.cancel(0, &second);
+    b.cancel(0, &first);
+    assert!(b.tokens(0).abs() < 1e-9, "{}", b.tokens(0));
+}
+
 #[test]
 fn without_a_rate_only_the_burst_is_given() {
     let mut b = bucket(0.0, 3);
