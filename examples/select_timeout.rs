@@ -11,7 +11,7 @@ async fn main() {
         for (pause, word) in [(1, "soon"), (2, "a little later"), (60_000, "too late")] {
             select! {
                 () = gmp::sleep(Duration::from_millis(pause)) => tx.send(word).await.unwrap(),
-                _ = stopped.recv() => return println!("  (the speaker was told to stop)"),
+                _ = stopped.recv() => return println!("  (the speaker stops)"),
             }
         }
     });

@@ -105,19 +105,19 @@ impl Load {
                 let url = format!("http://{addr}/");
                 let connections = connections.to_string();
                 wrk(&["-t1", "-c", &connections, "-d1", &url]);
-                let told = wrk(&["-t1", "-c", &connections, "-d4", "--latency", &url]);
-                read_wrk(&told)
+                let printed = wrk(&["-t1", "-c", &connections, "-d4", "--latency", &url]);
+                read_wrk(&printed)
             }
             Client::Threads => mixed::measure(addr),
             Client::Redis { pipeline } => {
                 let (_, port) = addr.rsplit_once(':').expect("an address");
                 let pipeline_arg = pipeline.to_string();
                 let requests = (150_000 * u64::from(*pipeline).min(8)).to_string();
-                let told = client(
+                let printed = client(
                     "redis-benchmark",
                     &["-p", port, "-n", &requests, "-P", &pipeline_arg, "-t", "set,get", "--csv"],
                 );
-                read_redis(&told)
+                read_redis(&printed)
             }
         }
     }
@@ -129,17 +129,17 @@ fn wrk(args: &[&str]) -> String {
 
 fn client(program: &str, args: &[&str]) -> String {
     let output = Command::new(program).args(args).output().expect("run a client");
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{program} {args:?}: {output:?}");
-    told
+    printed
 }
 
 /// Fails on wrong answers: wrk counts errors and answers that are not 2xx.
-fn read_wrk(told: &str) -> Vec<f64> {
-    assert!(!told.contains("Socket errors") && !told.contains("Non-2xx"), "{told}");
+fn read_wrk(printed: &str) -> Vec<f64> {
+    assert!(!printed.contains("Socket errors") && !printed.contains("Non-2xx"), "{printed}");
     let after = |label: &str| {
-        let line = told.lines().find_map(|line| line.trim().strip_prefix(label));
-        line.unwrap_or_else(|| panic!("no {label} in {told}")).trim()
+        let line = printed.lines().find_map(|line| line.trim().strip_prefix(label));
+        line.unwrap_or_else(|| panic!("no {label} in {printed}")).trim()
     };
     let per_second: f64 = after("Requests/sec:").parse().expect("a number");
     vec![1e9 / per_second, micros(after("99%"))]
@@ -158,8 +158,8 @@ fn micros(text: &str) -> f64 {
 }
 
 /// `"GET","rps","avg","min","p50","p95","p99","max"`.
-fn read_redis(told: &str) -> Vec<f64> {
-    let line = told.lines().find(|line| line.starts_with("\"GET\"")).expect("a line for GET");
+fn read_redis(printed: &str) -> Vec<f64> {
+    let line = printed.lines().find(|line| line.starts_with("\"GET\"")).expect("a line for GET");
     let column = |n: usize| -> f64 {
         let text = line.split(',').nth(n).expect("a column").trim_matches('"');
         text.parse().expect("a number")

@@ -171,7 +171,7 @@ where
             let service = TowerToHyperService::new((self.make)(&addr));
             let connection = http.serve_connection_with_upgrades(io, service).into_owned();
             let connection = open.watch(connection);
-            // Most errors mean that the client is gone. No one is left to be told.
+            // Most errors mean that the client is gone. So there is no receiver for a report.
             drop(gmp_rt::spawn(async move { drop(connection.await) }));
             // A Tokio listener does not yield by itself.
             gmp_rt::checkpoint().await;

@@ -393,7 +393,7 @@ async fn after_func_does_not_hold_up_cancel() {
 
 /// Stop races with cancel, many times. The function is either called or stopped.
 #[gmp::test]
-async fn stop_tells_the_truth() {
+async fn stop_returns_whether_it_prevented_the_call() {
     let called = Arc::new(AtomicUsize::new(0));
     let mut stopped = 0;
     for _ in 0..500 {

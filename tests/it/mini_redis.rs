@@ -260,12 +260,12 @@ async fn redis_benchmark() {
         ] {
             let args = [&args[..], test].concat();
             let Some(output) = client("redis-benchmark", &args, addr).await else { return };
-            let told = String::from_utf8_lossy(&output.stdout);
+            let printed = String::from_utf8_lossy(&output.stdout);
             assert!(output.status.success(), "{output:?}");
             assert!(output.stderr.is_empty(), "{output:?}");
             let tests = if test[0] == "-t" { 4 } else { 1 };
-            assert_eq!(told.lines().count(), 1 + tests, "{told}");
-            assert!(!told.to_lowercase().contains("err"), "{told}");
+            assert_eq!(printed.lines().count(), 1 + tests, "{printed}");
+            assert!(!printed.to_lowercase().contains("err"), "{printed}");
         }
     }
 }

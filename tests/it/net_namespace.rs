@@ -80,8 +80,8 @@ pub(super) fn in_child_with_namespaces_and(command: &[&str], kinds: &str, name: 
         );
     };
     let output = child_of(&[&["unshare", way], command].concat(), name);
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{told}\n{}", String::from_utf8_lossy(&output.stdout));
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{printed}\n{}", String::from_utf8_lossy(&output.stdout));
 }
 
 fn set_lo(state: &str) {

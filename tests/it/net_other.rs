@@ -98,7 +98,7 @@ async fn unix_by_path() {
 
 #[cfg(target_os = "linux")]
 #[gmp::test]
-async fn unix_by_abstract_name_and_who_is_there() {
+async fn unix_sockets_have_abstract_names_and_peer_credentials() {
     use std::os::linux::net::SocketAddrExt;
     use std::os::unix::net::SocketAddr;
     let name = format!("gmp-{}", std::process::id());

@@ -256,7 +256,7 @@ fn a_busy_connection_gives_way() {
 }
 
 #[gmp::test]
-async fn a_dump_says_who_waits_for_io() {
+async fn a_dump_names_the_goroutines_that_wait_for_io() {
     let (client, server) = pair().await;
     let reader = gmp::task::Builder::new()
         .name("reader")

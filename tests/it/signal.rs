@@ -79,17 +79,17 @@ fn every_listener_gets_every_signal() {
         return assert_success(&child(name, &[]));
     }
     let runtimes = [runtime(1), runtime(2)];
-    let (told, tells) = std::sync::mpsc::channel();
+    let (reported, reports) = std::sync::mpsc::channel();
     let mut count = 0;
     for runtime in &runtimes {
         for _ in 0..3 {
-            let told = told.clone();
+            let reported = reported.clone();
             let mut listener =
                 runtime.block_on(async { signal(SignalKind::user_defined1()) }).unwrap();
             count += 1;
             runtime.spawn(async move {
                 while let Some(()) = listener.recv().await {
-                    told.send(()).unwrap();
+                    reported.send(()).unwrap();
                 }
             });
         }
@@ -99,10 +99,10 @@ fn every_listener_gets_every_signal() {
     for _ in 0..ROUNDS {
         send(Signal::USR1);
         for _ in 0..count {
-            tells.recv().unwrap();
+            reports.recv().unwrap();
         }
         gmp::block_on(listener.recv()).unwrap();
-        assert!(tells.try_recv().is_err(), "told twice of one");
+        assert!(reports.try_recv().is_err(), "one signal was reported twice");
     }
     assert_eq!(other.recv().now_or_never(), None);
     // The listeners end with their runtimes.

@@ -305,7 +305,7 @@ fn once_cell_get_or_init() {
                     assert_eq!(cell.get(), Some(&value));
                     assert_eq!(*ends(&waits), value);
                     if matches!(dropped, Dropped::Pending(_)) {
-                        assert_eq!(value, 2, "who was dropped cannot have set it");
+                        assert_eq!(value, 2, "a dropped call cannot have set it");
                     }
                 }),
             }

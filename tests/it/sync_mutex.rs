@@ -107,7 +107,7 @@ fn woken_in_vain() {
     assert!(first.is_woken() && !second.is_woken());
     // A barging lock and unlock wakes no other waiter while the first one is woken.
     for _ in 0..3 {
-        drop(mutex.try_lock().expect("who runs goes first"));
+        drop(mutex.try_lock().expect("a running goroutine takes a free lock"));
         assert!(!second.is_woken());
     }
     let guard = mutex.try_lock().unwrap();

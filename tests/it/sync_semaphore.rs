@@ -163,7 +163,7 @@ fn handed_over() {
         let permit = semaphore.try_acquire(1).unwrap();
         let mut waits = Polled::waiting(semaphore.acquire(1));
         drop(permit);
-        assert!(semaphore.try_acquire(1).is_none(), "taken away from who was next");
+        assert!(semaphore.try_acquire(1).is_none(), "taken from the next waiter");
         assert!(waits.poll().is_some());
     }
 }

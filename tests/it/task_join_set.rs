@@ -76,7 +76,7 @@ fn many_members_are_all_joined() {
 }
 
 #[gmp::test]
-async fn a_panic_and_an_abort_are_told_apart_and_named() {
+async fn a_panic_and_an_abort_are_distinct_and_named() {
     let mut set = JoinSet::<()>::new();
     let aborted = set.spawn(std::future::pending());
     let panicked = set.spawn(async { std::panic::resume_unwind(Box::new("expected")) });

@@ -164,7 +164,7 @@ fn loom_deadline_against_edge_and_wait() {
 
 /// Two readers wait and one leaves while data arrives: the other is woken, or one of them has read.
 #[test]
-fn loom_edge_against_two_of_whom_one_leaves() {
+fn loom_edge_vs_two_waiters_one_dropped() {
     let mut model = ::loom::model::Builder::new();
     model.preemption_bound = Some(3);
     model.check(|| {

@@ -49,7 +49,7 @@ fn a_wait_as_of_an_old_look_is_refused() {
 }
 
 #[test]
-fn who_leaves_is_not_woken() {
+fn a_dropped_waiter_is_not_woken() {
     let side = side(Trust::Short);
     let ((left, a), (stays, b)) = (counted(), counted());
     let mut ticket = Ticket::NONE;

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::task::Waker;
 
 /// A number that no runtime has.
-const RUNTIME: u16 = (Ids::MAX_RUNTIMES - 6) as u16;
+const RUNTIME: u16 = (Ids::MAX_RUNTIMES - 7) as u16;
 
 fn sched(procs: usize) -> Arc<Sched> {
     Sched::new(RUNTIME, Config { procs, thread_limit: 0, ..Config::default() })

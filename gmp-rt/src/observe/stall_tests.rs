@@ -6,7 +6,7 @@ use crate::sched::Config;
 use crate::sched::Sched;
 
 /// A number that no runtime has.
-const RUNTIME: u16 = (Ids::MAX_RUNTIMES - 3) as u16;
+const RUNTIME: u16 = (Ids::MAX_RUNTIMES - 4) as u16;
 
 /// Checks that no lock is held as it is dropped.
 struct Checked;

@@ -96,7 +96,7 @@ mod tests {
     }
 
     fn unasked() -> Option<ThreadSleep> {
-        panic!("a clock that moves, or a wait for a CPU, tells enough")
+        panic!("a clock that moves, or a wait for a CPU, is decisive")
     }
 
     #[test]
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_a_cpu_is_asked_once() {
+    fn a_thread_that_waits_for_a_cpu_is_checked_once() {
         let mut thread = ThreadActivity::new(10, 5);
         assert_eq!(thread.check(10, 5, || Some(ThreadSleep::No)), Activity::Awake { cpu: 0 });
         assert_eq!(thread.check(20, 5, unasked), Activity::Awake { cpu: 0 });
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_woken_and_has_not_run_does_not_sleep() {
+    fn a_woken_thread_that_has_not_run_does_not_sleep() {
         let mut thread = ThreadActivity::new(10, 5);
         assert_eq!(thread.check(10, 5, || Some(ThreadSleep::Call)), asleep(ThreadSleep::Call, 0));
         assert_eq!(thread.check(500, 5, || Some(ThreadSleep::No)), Activity::Awake { cpu: 0 });

@@ -86,7 +86,7 @@ impl SysmonState {
 pub(crate) enum IdleTime {
     /// No P is idle.
     AllBusy,
-    /// A P is idle. The last one went idle so many nanoseconds ago.
+    /// A P is idle. The number of nanoseconds since the last one went idle.
     Idle { nanos: u64 },
 }
 

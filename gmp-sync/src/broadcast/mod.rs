@@ -3,9 +3,9 @@
 //! - `ring`: the kept values; `shared`: the lock around them and the waiters.
 //! - `recv`: the waits of receivers; `closed`: those of senders; `error`: the errors.
 //!
-//! A send never waits, so a slow receiver holds up nobody. It loses the oldest values instead and
-//! is told how many. Values are cloned outside of the lock, so a value for several receivers is in
-//! an `Arc`. A value that only one receiver can get is not.
+//! A send never waits, so a slow receiver delays no other. It loses the oldest values instead, and
+//! its next receive returns their number. Values are cloned outside of the lock, so a value for
+//! several receivers is in an `Arc`. A value that only one receiver can get is not.
 
 mod closed;
 mod error;

@@ -300,12 +300,12 @@ impl Context {
     /// use gmp::context::Context;
     ///
     /// let (ctx, canceller) = Context::background().with_cancel();
-    /// let (told, tell) = std::sync::mpsc::channel::<()>();
-    /// let first = ctx.after_func(move || drop(told));
+    /// let (done_tx, done_rx) = std::sync::mpsc::channel::<()>();
+    /// let first = ctx.after_func(move || drop(done_tx));
     /// let second = ctx.after_func(|| unreachable!("stopped in time"));
     /// assert!(second.stop());
     /// canceller.cancel();
-    /// assert!(tell.recv().is_err(), "the first was called");
+    /// assert!(done_rx.recv().is_err(), "the first was called");
     /// assert!(!first.stop(), "too late");
     /// ```
     #[track_caller]

@@ -1,6 +1,6 @@
 //! A channel that keeps the newest value (no counterpart in Go).
 //!
-//! - `shared`: the state and its lock; `turn`: who may modify a copy of the value.
+//! - `shared`: the state and its lock; `turn`: the right to modify a copy of the value.
 //! - `changed`: the waits of receivers; `closed`: those of senders.
 //!
 //! Receivers get the value as an `Arc`, not as a guard of a lock. A guard would let a receiver that

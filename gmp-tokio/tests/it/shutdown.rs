@@ -48,7 +48,7 @@ fn a_shutdown_drops_goroutines_and_calls_stop_hooks_while_tokio_runs() {
     assert!(!stopped.is_empty() && stopped.iter().all(|works| *works), "{stopped:?}");
 }
 
-/// Tells of its drop.
+/// Reports its drop.
 struct Dropped(Arc<AtomicBool>);
 
 impl Drop for Dropped {

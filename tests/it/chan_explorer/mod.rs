@@ -78,16 +78,16 @@ impl Family {
     }
 
     /// Runs all sequences of this family on a channel of capacity `cap`. Returns their number.
-    fn tell(&self, cap: usize, deeper: usize) -> usize {
-        let mut told = 0;
+    fn explore(&self, cap: usize, deeper: usize) -> usize {
+        let mut explored = 0;
         for length in 1..=self.length + deeper {
             // For each step of the current sequence the choice and the number of choices. The last
             // step advances first, like the last digit of a counter.
             let mut choices: Vec<(usize, usize)> = Vec::new();
             loop {
-                self.tell_one(cap, length, &mut choices, Ending::Abrupt);
-                self.tell_one(cap, length, &mut choices, Ending::Quiet);
-                told += 1;
+                self.run_one(cap, length, &mut choices, Ending::Abrupt);
+                self.run_one(cap, length, &mut choices, Ending::Quiet);
+                explored += 1;
                 while let Some((choice, of)) = choices.pop() {
                     if choice + 1 < of {
                         choices.push((choice + 1, of));
@@ -99,10 +99,10 @@ impl Family {
                 }
             }
         }
-        told
+        explored
     }
 
-    fn tell_one(
+    fn run_one(
         &self,
         cap: usize,
         length: usize,
@@ -165,11 +165,11 @@ impl Drop for Telling {
 
 /// Runs all sequences of a family without a buffer, with a small one and with a larger one.
 /// `GMP_EXPLORE_DEEPER=1` makes the sequences one event longer.
-fn tell(family: &Family) {
+fn explore(family: &Family) {
     let deeper = std::env::var("GMP_EXPLORE_DEEPER").map_or(0, |n| n.parse().expect("a number"));
-    let told: usize = [0, 1, 2].into_iter().map(|cap| family.tell(cap, deeper)).sum();
-    println!("{told} stories");
-    assert!(told > 1000, "only {told} stories");
+    let explored: usize = [0, 1, 2].into_iter().map(|cap| family.explore(cap, deeper)).sum();
+    println!("{explored} sequences");
+    assert!(explored > 1000, "only {explored} sequences");
 }
 
 const TRIES: &[Act] = &[Act::TrySend, Act::TryRecv];
@@ -180,26 +180,26 @@ const NEVER: &[&[Act]] = &[];
 #[test]
 fn plain_sends_and_receives() {
     let kinds = &[Recv, Send];
-    tell(&Family { kinds, acts: TRIES_AND_CLOSE, meanwhile: NEVER, operations: 4, length: 5 });
+    explore(&Family { kinds, acts: TRIES_AND_CLOSE, meanwhile: NEVER, operations: 4, length: 5 });
 }
 
 /// Four receivers that were handed values are dropped in any order.
 #[test]
 fn values_that_come_back() {
     let kinds = &[Recv];
-    tell(&Family { kinds, acts: &[Act::TrySend], meanwhile: NEVER, operations: 4, length: 7 });
+    explore(&Family { kinds, acts: &[Act::TrySend], meanwhile: NEVER, operations: 4, length: 7 });
 }
 
 #[test]
 fn selects_against_plain() {
     let kinds = &[Recv, Send, SelRecv, SelSend];
-    tell(&Family { kinds, acts: TRIES, meanwhile: NEVER, operations: 4, length: 4 });
+    explore(&Family { kinds, acts: TRIES, meanwhile: NEVER, operations: 4, length: 4 });
 }
 
 #[test]
 fn selects_both_ways() {
     let kinds = &[SelBoth, Recv, Send];
-    tell(&Family { kinds, acts: &[Act::Close], meanwhile: NEVER, operations: 4, length: 5 });
+    explore(&Family { kinds, acts: &[Act::Close], meanwhile: NEVER, operations: 4, length: 5 });
 }
 
 /// Other operations act while the value of a send case is evaluated.
@@ -208,7 +208,7 @@ fn while_the_value_is_evaluated() {
     let meanwhile: &[&[Act]] =
         &[&[Act::TrySend], &[Act::TryRecv], &[Act::Close], &[Act::Begin(SelSend)]];
     let kinds = &[Recv, SelSend];
-    tell(&Family { kinds, acts: &[Act::TrySend], meanwhile, operations: 3, length: 3 });
+    explore(&Family { kinds, acts: &[Act::TrySend], meanwhile, operations: 3, length: 3 });
 }
 
 /// While a receiver waits for a permit, a send does not overtake values that were returned or went
@@ -217,7 +217,7 @@ fn while_the_value_is_evaluated() {
 fn order_while_the_value_is_evaluated() {
     let meanwhile: &[&[Act]] = &[&[Act::TrySend], &[Act::TrySend, Act::Begin(SelSend)]];
     let kinds = &[Recv, SelSend];
-    tell(&Family { kinds, acts: &[Act::TrySend], meanwhile, operations: 3, length: 4 });
+    explore(&Family { kinds, acts: &[Act::TrySend], meanwhile, operations: 3, length: 4 });
 }
 
 /// Other operations act while a select polls its other future.
@@ -231,20 +231,20 @@ fn while_a_select_is_away() {
         &[Act::Begin(Send)],
     ];
     let kinds = &[AwayRecv, AwaySend];
-    tell(&Family { kinds, acts: NOTHING, meanwhile, operations: 3, length: 3 });
+    explore(&Family { kinds, acts: NOTHING, meanwhile, operations: 3, length: 3 });
 }
 
 #[test]
 fn streams_and_sinks() {
     let kinds = &[Kind::Stream, StaleStream, Kind::Sink, Recv, Send];
-    tell(&Family { kinds, acts: NOTHING, meanwhile: NEVER, operations: 4, length: 4 });
+    explore(&Family { kinds, acts: NOTHING, meanwhile: NEVER, operations: 4, length: 4 });
 }
 
 /// A stream wakes a select that sends. Other operations wait behind it.
 #[test]
 fn streams_and_permits() {
     let kinds = &[Kind::Stream, SelSend, Send];
-    tell(&Family { kinds, acts: NOTHING, meanwhile: NEVER, operations: 4, length: 5 });
+    explore(&Family { kinds, acts: NOTHING, meanwhile: NEVER, operations: 4, length: 5 });
 }
 
 /// Streams and sinks act while a select polls its other future or evaluates its value.
@@ -253,7 +253,7 @@ fn streams_and_sinks_in_the_middle() {
     let meanwhile: &[&[Act]] =
         &[&[Act::Begin(Kind::Stream)], &[Act::Begin(Kind::Sink)], &[Act::TryRecv]];
     let kinds = &[AwayRecv, AwaySend, Kind::Stream, Kind::Sink];
-    tell(&Family { kinds, acts: NOTHING, meanwhile, operations: 3, length: 3 });
+    explore(&Family { kinds, acts: NOTHING, meanwhile, operations: 3, length: 3 });
 }
 
 /// Values are sent, or the channel is closed, just before a receive with a time limit gives up.
@@ -266,7 +266,7 @@ fn receives_with_a_time_limit() {
         &[Act::Begin(Recv)],
     ];
     let kinds = &[Now, Recv, Send];
-    tell(&Family { kinds, acts: TRIES, meanwhile, operations: 3, length: 4 });
+    explore(&Family { kinds, acts: TRIES, meanwhile, operations: 3, length: 4 });
 }
 
 /// Other operations act between the attempts of the cases on one channel.
@@ -274,7 +274,7 @@ fn receives_with_a_time_limit() {
 fn defaults_of_selects() {
     let meanwhile: &[&[Act]] = &[&[Act::TrySend], &[Act::TryRecv], &[Act::TrySend, Act::TrySend]];
     let kinds = &[DefBoth, Recv, Send];
-    tell(&Family { kinds, acts: TRIES, meanwhile, operations: 3, length: 4 });
+    explore(&Family { kinds, acts: TRIES, meanwhile, operations: 3, length: 4 });
 }
 
 /// A default against senders and receivers that are in a select themselves.
@@ -282,7 +282,7 @@ fn defaults_of_selects() {
 fn defaults_against_selects() {
     let kinds = &[DefRecv, DefSend, SelRecv, SelSend, Kind::Stream];
     let acts = &[Act::TrySend, Act::TryRecvMeet];
-    tell(&Family { kinds, acts, meanwhile: NEVER, operations: 4, length: 4 });
+    explore(&Family { kinds, acts, meanwhile: NEVER, operations: 4, length: 4 });
 }
 
 /// Receivers that do not wait, or are dropped, against senders in a select.
@@ -290,7 +290,7 @@ fn defaults_against_selects() {
 fn receivers_that_leave_senders_in_selects() {
     let kinds = &[SelSend, AwaySend, Recv, SelRecv, StaleStream];
     let acts = &[Act::TryRecvMeet];
-    tell(&Family { kinds, acts, meanwhile: NEVER, operations: 4, length: 4 });
+    explore(&Family { kinds, acts, meanwhile: NEVER, operations: 4, length: 4 });
 }
 
 /// All operations against each other.
@@ -313,5 +313,5 @@ fn everything() {
         DefBoth,
     ];
     let acts = &[Act::TrySend, Act::TryRecvMeet, Act::Close];
-    tell(&Family { kinds, acts, meanwhile: NEVER, operations: 3, length: 3 });
+    explore(&Family { kinds, acts, meanwhile: NEVER, operations: 3, length: 3 });
 }

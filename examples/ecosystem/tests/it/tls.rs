@@ -175,7 +175,7 @@ async fn megabytes_each_way() {
 }
 
 #[test]
-fn curl_trusts_the_certificate_if_it_is_told() {
+fn curl_trusts_the_certificate_of_a_given_file() {
     let https = Https::start("curl");
     let (file, url) = (https.file.to_str().unwrap(), https.url("/curl"));
     let Some(second) = curl(&["--cacert", file, &url]) else { return };

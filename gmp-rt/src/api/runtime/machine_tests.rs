@@ -57,7 +57,7 @@ fn follows_a_quota_that_changes() {
 }
 
 #[test]
-fn who_sets_the_number_keeps_it() {
+fn an_explicit_number_of_procs_is_kept() {
     const MAX: &str = "sys/fs/cgroup/app/cpu.max";
     let fake = Fake::v2("keeps", "/app", &[(MAX, "300000 100000\n")]);
     let runtime = runtime(&fake.0);
