@@ -79,8 +79,8 @@ impl Sleep {
         clock::now() >= self.when
     }
 
-    /// Sets another deadline. A pending sleep keeps its waiter, which is woken at the new deadline. A
-    /// sleep that is over must be awaited again.
+    /// Sets another deadline. A pending sleep keeps its waiter, which is woken at the new deadline.
+    /// A sleep that is over must be awaited again.
     pub fn reset_at(&mut self, deadline: Instant) {
         self.reset_to(clock::of(deadline));
     }
