@@ -82,7 +82,7 @@ pub enum WaitReason {
 }
 
 /// All reasons in the order of their numbers.
-const ALL: [WaitReason; 31] = {
+pub(crate) const ALL: [WaitReason; 31] = {
     use WaitReason::*;
     [
         Await,
@@ -155,6 +155,59 @@ impl WaitReason {
             Self::TaskTracker => "task tracker",
             Self::TaskTrackerOpen => "task tracker, not closed",
             Self::RateLimit => "rate limit",
+        }
+    }
+
+    /// Returns the text in an execution trace: Go's, where Go has the same wait.
+    pub(crate) const fn trace_text(self) -> &'static str {
+        match self {
+            Self::IoWait => "network",
+            Self::Join => "sync: goroutine join",
+            Self::SelectNoCases => "forever",
+            Self::SemAcquire => "sync: semaphore",
+            Self::MutexLock | Self::RwLockRead | Self::RwLockWrite => "sync",
+            Self::CondWait => "sync.(*Cond).Wait",
+            Self::WaitGroupWait => "sync: wait group",
+            Self::BarrierWait => "sync: barrier",
+            Self::OnceDo => "sync: once",
+            _ => self.as_str(),
+        }
+    }
+
+    /// Returns the operation that waits, as the innermost frame of a stack.
+    pub(crate) const fn operation(self) -> &'static str {
+        match self {
+            Self::Await => "gmp::future::await",
+            Self::Sleep => "gmp::sleep",
+            Self::IoWait => "gmp::net::wait",
+            Self::Join => "gmp::JoinHandle::join",
+            Self::ChanReceive => "gmp::chan::recv",
+            Self::ChanSend => "gmp::chan::send",
+            Self::Select => "gmp::select",
+            Self::SelectNoCases => "gmp::select (no cases)",
+            Self::SemAcquire => "gmp::sync::Semaphore::acquire",
+            Self::MutexLock => "gmp::sync::Mutex::lock",
+            Self::RwLockRead => "gmp::sync::RwLock::read",
+            Self::RwLockWrite => "gmp::sync::RwLock::write",
+            Self::CondWait => "gmp::sync::Cond::wait",
+            Self::WaitGroupWait => "gmp::sync::WaitGroup::wait",
+            Self::BarrierWait => "gmp::sync::Barrier::wait",
+            Self::OnceDo => "gmp::sync::Once::call",
+            Self::ContextDone => "gmp::context::Context::done",
+            Self::Signal => "gmp::signal::recv",
+            Self::BlockingLimit => "gmp::spawn_blocking (limit)",
+            Self::NameLookup => "gmp::net::resolve",
+            Self::OneshotReceive => "gmp::sync::oneshot::Receiver::recv",
+            Self::OneshotClosed => "gmp::sync::oneshot::Sender::closed",
+            Self::NotifyWait => "gmp::sync::Notify::notified",
+            Self::WatchChanged => "gmp::sync::watch::Receiver::changed",
+            Self::WatchClosed => "gmp::sync::watch::Sender::closed",
+            Self::BroadcastReceive => "gmp::sync::broadcast::Receiver::recv",
+            Self::BroadcastClosed => "gmp::sync::broadcast::Sender::closed",
+            Self::JoinSet => "gmp::task::JoinSet::join_next",
+            Self::TaskTracker => "gmp::task::TaskTracker::wait",
+            Self::TaskTrackerOpen => "gmp::task::TaskTracker::wait (not closed)",
+            Self::RateLimit => "gmp::sync::RateLimiter::wait",
         }
     }
 

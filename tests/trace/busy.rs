@@ -1,6 +1,7 @@
 //! A program that does everything that a trace shows, all the time.
 
-use gmp::sync::Mutex;
+use gmp::sync::{Limit, Mutex, Notify, RateLimiter, broadcast, oneshot, watch};
+use gmp::task::{JoinSet, TaskTracker};
 use gmp::{Runtime, chan, trace};
 use std::future::Future;
 use std::sync::Arc;
@@ -146,9 +147,49 @@ fn talk(runtime: &Runtime) {
             only.await.unwrap();
             drop((tx, odd_tx));
             receiver.await.unwrap();
+            primitives().await;
             sockets().await;
         }))
         .unwrap();
+}
+
+/// Waits for each primitive that has a wait reason of its own.
+async fn primitives() {
+    let (value_tx, value_rx) = oneshot::channel();
+    let (mut unused_tx, unused_rx) = oneshot::channel::<()>();
+    let (state_tx, mut state_rx) = watch::channel(0);
+    let (news_tx, mut news_rx) = broadcast::channel(4);
+    let notify = Arc::new(Notify::new());
+    let (tracker, notified) = (TaskTracker::new(), notify.clone());
+    let limiter = RateLimiter::new(Limit::every(Duration::from_micros(100)), 1);
+    let waits = [
+        gmp::spawn(async move { value_rx.await.unwrap() }),
+        gmp::spawn(async move { unused_tx.closed().await }),
+        gmp::spawn(async move { state_rx.changed().await.unwrap() }),
+        gmp::spawn(async move { news_rx.recv().await.unwrap() }),
+        gmp::spawn(async move { notified.notified().await }),
+    ];
+    // Until they wait.
+    gmp::sleep(Duration::from_micros(100)).await;
+    value_tx.send(()).unwrap();
+    drop(unused_rx);
+    state_tx.send(1).unwrap();
+    news_tx.send(()).unwrap();
+    notify.notify_one();
+    for wait in waits {
+        wait.await.unwrap();
+    }
+    state_tx.closed().await;
+    news_tx.closed().await;
+    limiter.wait_n(1).await.unwrap();
+    limiter.wait_n(1).await.unwrap();
+    let mut members = JoinSet::new();
+    let pause = || gmp::sleep(Duration::from_micros(50));
+    members.spawn(pause());
+    members.join_next().await.unwrap().unwrap();
+    drop(tracker.spawn(pause()).unwrap());
+    tracker.close();
+    tracker.wait().await;
 }
 
 async fn sockets() {

@@ -1,6 +1,6 @@
 //! What the hooks tell about goroutines and Ps.
 
-use crate::wait_reason::WaitReason;
+use crate::wait_reason::{self, WaitReason};
 use std::panic::Location;
 
 /// The origin of a goroutine as a frame of a stack: the type of its future, and its spawn site.
@@ -81,77 +81,58 @@ pub(crate) enum LeaveReason {
     Loss(Loss),
 }
 
-/// The texts have the ids from 1 up in each generation.
-pub(super) const TEXTS: [&str; 22] = [
-    "await",
-    "sleep",
-    "network",
-    "sync: goroutine join",
-    "chan receive",
-    "chan send",
-    "select",
-    "forever",
-    "sync: semaphore",
-    "sync",
-    "sync",
-    "sync",
-    "sync.(*Cond).Wait",
-    "sync: wait group",
-    "sync: barrier",
-    "sync: once",
-    "context.Done",
-    "signal wait",
-    "blocking limit",
-    "name lookup",
-    "runtime.Gosched",
-    "preempted",
-];
+/// The texts of reasons that are no wait. Their ids follow those of the wait reasons.
+const YIELD_TEXTS: [&str; 2] = ["runtime.Gosched", "preempted"];
 
-const LEAVES: [&str; 25] = [
-    "gmp::future::await",
-    "gmp::sleep",
-    "gmp::net::wait",
-    "gmp::JoinHandle::join",
-    "gmp::chan::recv",
-    "gmp::chan::send",
-    "gmp::select",
-    "gmp::select (no cases)",
-    "gmp::sync::Semaphore::acquire",
-    "gmp::sync::Mutex::lock",
-    "gmp::sync::RwLock::read",
-    "gmp::sync::RwLock::write",
-    "gmp::sync::Cond::wait",
-    "gmp::sync::WaitGroup::wait",
-    "gmp::sync::Barrier::wait",
-    "gmp::sync::Once::call",
-    "gmp::sync::Context::done",
-    "gmp::signal::recv",
-    "gmp::spawn_blocking (limit)",
-    "gmp::net::resolve",
-    "gmp::yield_now",
-    "gmp::preempted",
-    "gmp::blocking call",
-    "gmp::blocked thread",
-    "gmp::computing without await",
-];
+/// The number of texts with a fixed id.
+pub(super) const TEXTS: usize = wait_reason::ALL.len() + YIELD_TEXTS.len();
+
+/// Returns the texts with a fixed id. They have the ids from 1 up in each generation.
+pub(super) fn texts() -> impl Iterator<Item = &'static str> {
+    wait_reason::ALL.iter().map(|reason| reason.trace_text()).chain(YIELD_TEXTS)
+}
 
 impl LeaveReason {
     fn index(self) -> usize {
         match self {
             Self::Wait(reason) => reason as usize,
-            Self::Yield => 20,
-            Self::Preempted => 21,
-            Self::Loss(loss) => 22 + loss as usize,
+            Self::Yield => wait_reason::ALL.len(),
+            Self::Preempted => wait_reason::ALL.len() + 1,
+            // No event has the text of a loss. The number only identifies the stack.
+            Self::Loss(loss) => TEXTS + loss as usize,
         }
     }
 
-    /// Returns the id of the text.
+    /// Returns the id of the text. Different reasons have different ids.
     pub(super) fn text(self) -> u64 {
         self.index() as u64 + 1
     }
 
     /// Returns the function in the leaf frame.
     pub(super) fn leaf(self) -> &'static str {
-        LEAVES[self.index()]
+        match self {
+            Self::Wait(reason) => reason.operation(),
+            Self::Yield => "gmp::yield_now",
+            Self::Preempted => "gmp::preempted",
+            Self::Loss(Loss::Call) => "gmp::blocking call",
+            Self::Loss(Loss::Blocked) => "gmp::blocked thread",
+            Self::Loss(Loss::Computes) => "gmp::computing without await",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reason_has_its_own_text() {
+        let of = |reason: LeaveReason| texts().nth(reason.text() as usize - 1);
+        for reason in wait_reason::ALL {
+            assert_eq!(of(LeaveReason::Wait(reason)), Some(reason.trace_text()));
+        }
+        assert_eq!(of(LeaveReason::Yield), Some("runtime.Gosched"));
+        assert_eq!(of(LeaveReason::Preempted), Some("preempted"));
+        assert_eq!(texts().count(), TEXTS);
     }
 }

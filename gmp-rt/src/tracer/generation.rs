@@ -3,7 +3,7 @@
 //! All threads move to the next generation one after the other, so two generations are open for a
 //! moment: [`OpenGeneration`]. When the last thread has moved, the older one is a [`Generation`].
 
-use super::fact::TEXTS;
+use super::fact::{self, TEXTS};
 use super::frame::{Pcs, StackKey, StackMap, cut, put_stack};
 use super::wire::{self, FREQUENCY, MAX_BATCH, NO_THREAD, op};
 use std::collections::{HashMap, VecDeque};
@@ -82,7 +82,7 @@ impl OpenGeneration {
             stack_ids: StackMap::default(),
             bytes: 0,
         };
-        for (id, text) in (1..).zip(TEXTS) {
+        for (id, text) in (1..).zip(fact::texts()) {
             open.put_string(id, text);
         }
         open
@@ -103,7 +103,7 @@ impl OpenGeneration {
         if let Some(id) = self.string_ids.get(text) {
             return *id;
         }
-        let id = (TEXTS.len() + 1 + self.string_ids.len()) as u64;
+        let id = (TEXTS + 1 + self.string_ids.len()) as u64;
         self.string_ids.insert(text.into(), id);
         self.put_string(id, text);
         id

@@ -9,7 +9,7 @@ use super::session::Scheduler;
 use super::stream::Writer;
 use super::{LeaveReason, Loss, PollExit, RegionId, Rest, Right, Spawn, Stream, TracedG, Tracer};
 use crate::util::rand::Rand;
-use crate::wait_reason::WaitReason;
+use crate::wait_reason;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::panic::Location;
@@ -293,7 +293,10 @@ impl Actor {
         let yields = self.chance(30);
         let reason = match yields {
             true => LeaveReason::Yield,
-            false => LeaveReason::Wait(WaitReason::from_u8((self.rand.next_u32() % 20) as u8)),
+            false => {
+                let reason = self.rand.next_u32() as usize % wait_reason::ALL.len();
+                LeaveReason::Wait(wait_reason::ALL[reason])
+            }
         };
         let leave = || {
             g.word
