@@ -224,10 +224,12 @@ impl Local {
         if let Some(gp) = self.sched.globq.get() {
             return self.put_tail(p, gp);
         }
-        let (own, before) = (p.own(), p.runq.ring_len() + usize::from(p.runq.has_next()));
-        let turn = (p.counters.slices.get() + before as u64).saturating_sub(GLOBAL_TICK);
-        own.global_slice.set(own.global_slice.get().min(turn));
-        own.service.look_after(before as u32);
+        let (own, slices) = (p.own(), p.counters.slices.get());
+        let before = p.runq.ring_len() as u64 + u64::from(p.runq.has_next());
+        // A turn that is planned already stays: goroutines may have come to the ring since.
+        let last = (slices + before).saturating_sub(GLOBAL_TICK).min(own.global_slice.get());
+        own.global_slice.set(last);
+        own.service.look_after((last + GLOBAL_TICK).saturating_sub(slices) as u32);
     }
 
     /// Begins the turn of the newcomers that a P without own work has found. They share a slice.

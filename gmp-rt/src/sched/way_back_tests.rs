@@ -11,9 +11,11 @@ use crate::g::{Birth, GRef, Ids, cell};
 use crate::m::M;
 use crate::p::P;
 use crate::tuning::GLOBAL_TICK;
+use crate::util::clock::stopped;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 /// A number that no runtime has.
 const RUNTIME: u16 = (Ids::MAX_RUNTIMES - 6) as u16;
@@ -216,9 +218,9 @@ fn a_p_that_is_handed_over_takes_its_queue_along() {
     assert_eq!(find(&mut worker), last);
 }
 
-/// The P has goroutines on its ring all the time.
-#[test]
-fn a_returning_m_gets_a_busy_p_after_the_goroutines_on_its_ring() {
+/// Returns what a P ran before it is handed to a returning M, and the ring at the begin. There are
+/// goroutines on the ring all the time. Their polls take `polls`, in turn.
+fn ran_before_a_returning_m(polls: [Duration; 4]) -> (Vec<u64>, [u64; 3]) {
     let sched = sched(1);
     let mut local = None;
     let m = returning(&sched, 1, || local = Some(m_with_p(&sched, 0)));
@@ -240,17 +242,32 @@ fn a_returning_m_gets_a_busy_p_after_the_goroutines_on_its_ring() {
     while worker.returning.is_none() {
         if let Some(found) = local.enter(|| worker.find_local()) {
             p.begin_slice();
+            stopped::advance(polls[ran.len() % 4]);
             ran.push(leak(found.gp));
             put();
         }
         assert!(ran.len() < 10, "the M starves");
     }
-    assert_eq!(ran, ring);
     drop(p);
     let waiting = worker.returning.take().unwrap();
     put_global(&sched);
     assert!(worker.hand_over(waiting).is_none());
     assert_eq!(m.join().others.len(), 3);
+    (ran, ring)
+}
+
+/// For polls of all lengths: the length decides when the P makes its services.
+#[test]
+fn a_returning_m_gets_a_busy_p_after_the_goroutines_on_its_ring() {
+    const LENGTHS: [u64; 4] = [0, 10, 40, 1000];
+    stopped::stop();
+    for n in 0..4usize.pow(4) {
+        let digit = |place: u32| LENGTHS[n / 4usize.pow(place) % 4];
+        let polls = [digit(0), digit(1), digit(2), digit(3)].map(Duration::from_micros);
+        let (ran, ring) = ran_before_a_returning_m(polls);
+        assert_eq!(ran, ring, "polls of {polls:?}");
+    }
+    stopped::go_on();
 }
 
 #[test]
