@@ -1,6 +1,6 @@
 //! House rules that no compiler checks: layers, file sizes, names, where atomics may be changed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -60,6 +60,19 @@ const SCHED_LAYERS: &[&[&str]] = &[
     &["handoff"],
     &["find", "poller", "run", "serve", "shutdown", "steal", "submit"],
     &["spawn", "stopm", "threads"],
+];
+
+/// The manifests of all packages.
+const MANIFESTS: [&str; 9] = [
+    "Cargo.toml",
+    "gmp-rt/Cargo.toml",
+    "gmp-macros/Cargo.toml",
+    "gmp-net/Cargo.toml",
+    "gmp-sync/Cargo.toml",
+    "gmp-tokio/Cargo.toml",
+    "benches/Cargo.toml",
+    "examples/ecosystem/Cargo.toml",
+    "examples/ecosystem-tokio/Cargo.toml",
 ];
 
 /// The maximum width of a comment, tables excepted.
@@ -595,17 +608,7 @@ fn cfgs_are_on_items_of_the_outline_only() {
 
 #[test]
 fn every_crate_takes_the_common_lints() {
-    for manifest in [
-        "Cargo.toml",
-        "gmp-rt/Cargo.toml",
-        "gmp-macros/Cargo.toml",
-        "gmp-net/Cargo.toml",
-        "gmp-sync/Cargo.toml",
-        "gmp-tokio/Cargo.toml",
-        "benches/Cargo.toml",
-        "examples/ecosystem/Cargo.toml",
-        "examples/ecosystem-tokio/Cargo.toml",
-    ] {
+    for manifest in MANIFESTS {
         let text = fs::read_to_string(root().join(manifest)).unwrap();
         assert!(text.contains("[lints]\nworkspace = true"), "{manifest}");
     }
@@ -625,6 +628,41 @@ fn the_gate_runs_the_command_of_the_readme() {
         };
         assert!(gate.lines().any(|line| runs(line).is_some()), "{command}");
     }
+}
+
+/// Returns the names of the direct dependencies in a manifest, without gmp's own crates.
+fn dependencies(manifest: &str) -> impl Iterator<Item = &str> {
+    let mut is_list = false;
+    manifest.lines().filter_map(move |line| {
+        if let Some(section) = line.strip_prefix('[') {
+            let section = section.trim_end_matches(']');
+            is_list = section.ends_with("dependencies") && section != "workspace.dependencies";
+            return None;
+        }
+        let (name, _) = line.split_once(['.', ' ', '=']).filter(|_| is_list)?;
+        let is_own = name == "gmp" || name.starts_with("gmp-");
+        (!name.is_empty() && !name.starts_with('#') && !is_own).then_some(name)
+    })
+}
+
+/// The tables of `CONTRIBUTING.md` say why each dependency is there.
+#[test]
+fn each_dependency_has_a_row_with_its_reason() {
+    let manifests = MANIFESTS.map(|path| fs::read_to_string(root().join(path)).unwrap());
+    let used: BTreeSet<&str> = manifests.iter().flat_map(|text| dependencies(text)).collect();
+    assert!(used.len() > 30, "only {} dependencies found", used.len());
+    let guide = fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
+    let (_, section) = guide.split_once("\n## Dependencies\n").expect("a section Dependencies");
+    let section = section.split("\n## ").next().unwrap();
+    let mut listed = BTreeSet::new();
+    for row in section.lines().filter(|line| line.starts_with("| `")) {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        assert!(cells.len() == 3 && cells.iter().all(|cell| !cell.is_empty()), "{row}");
+        for name in cells[0].split('`').skip(1).step_by(2) {
+            assert!(listed.insert(name), "{name} is listed twice");
+        }
+    }
+    assert_eq!(used, listed, "left: the manifests, right: CONTRIBUTING.md");
 }
 
 /// Tests that measure run one at a time: the first statement of each takes the lock.
