@@ -75,8 +75,8 @@ const MANIFESTS: [&str; 9] = [
     "examples/ecosystem-tokio/Cargo.toml",
 ];
 
-/// The maximum width of a comment, tables excepted.
-const COMMENT_WIDTH: usize = 100;
+/// The maximum width of a comment and of a line in Markdown, tables and links excepted.
+const PROSE_WIDTH: usize = 100;
 
 /// Private types with the same name in several modules of a crate, with the reason.
 const SHARED_NAMES: &[(&str, &str, &str)] = &[
@@ -301,13 +301,13 @@ fn sources() -> Vec<Source> {
         .collect()
 }
 
-/// Adds all Rust files, with tests and models, but nothing below a `target` folder.
-fn collect_all(folder: &Path, files: &mut Vec<PathBuf>) {
+/// Adds all files of these kinds, with tests and models, but nothing below a `target` folder.
+fn collect_all(folder: &Path, kinds: &[&str], files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() && !path.ends_with("target") {
-            collect_all(&path, files);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            collect_all(&path, kinds, files);
+        } else if path.extension().is_some_and(|kind| kinds.iter().any(|listed| kind == *listed)) {
             files.push(path);
         }
     }
@@ -331,7 +331,7 @@ fn assert_none(complaints: &[String]) {
 }
 
 #[test]
-fn files_have_one_noun_and_a_header() {
+fn files_are_short_and_have_a_header() {
     let mut complaints = Vec::new();
     for source in sources() {
         let lines = source.text.lines().count();
@@ -406,26 +406,53 @@ fn uses_inside_the_scheduler_point_downward() {
     assert_none(&complaints);
 }
 
+/// Returns whether a line of code has a comment, alone or behind code.
+fn has_comment(line: &str) -> bool {
+    // An even number of quotes before it: it is not inside a string.
+    line.trim_start().starts_with("//")
+        || line.match_indices(" // ").any(|(at, _)| line[..at].matches('"').count() % 2 == 0)
+}
+
+/// Returns whether a line is part of a table, in Markdown or in a comment.
+fn is_row(line: &str) -> bool {
+    line.trim_start().trim_start_matches(['/', '!']).trim_start().starts_with('|')
+}
+
 #[test]
-fn comments_are_at_most_100_columns_wide() {
-    let mut files = Vec::new();
-    for folder in
-        ["src", "gmp-rt", "gmp-macros", "gmp-net", "gmp-sync", "tests", "benches/src", "examples"]
-    {
-        collect_all(&root().join(folder), &mut files);
+fn comments_and_markdown_are_at_most_100_columns_wide() {
+    let folders = [
+        ".ci/canary",
+        "benches",
+        "examples",
+        "gmp-macros",
+        "gmp-net",
+        "gmp-rt",
+        "gmp-sync",
+        "gmp-tokio",
+        "src",
+        "tests",
+    ];
+    let mut files: Vec<PathBuf> =
+        ["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "README.md"]
+            .map(|file| root().join(file))
+            .into();
+    for folder in folders {
+        collect_all(&root().join(folder), &["rs", "go", "md"], &mut files);
     }
-    let mut complaints = Vec::new();
+    let (mut complaints, mut found) = (Vec::new(), BTreeSet::new());
     for file in files {
+        let kind = file.extension().unwrap().to_owned();
         let text = fs::read_to_string(&file).unwrap();
         for (n, line) in text.lines().enumerate() {
-            let Some(comment) = line.trim_start().strip_prefix("//") else { continue };
-            let is_row = comment.trim_start_matches(['/', '!']).trim_start().starts_with('|');
-            if line.chars().count() > COMMENT_WIDTH && !is_row {
+            let is_prose = if kind == "md" { !line.contains("](") } else { has_comment(line) };
+            if is_prose && !is_row(line) && line.chars().count() > PROSE_WIDTH {
                 let path = file.strip_prefix(root()).unwrap().display();
-                complaints.push(format!("{path}:{}: a wide comment", n + 1));
+                complaints.push(format!("{path}:{}: wider than {PROSE_WIDTH} columns", n + 1));
             }
         }
+        found.insert(kind);
     }
+    assert_eq!(found.len(), 3, "kinds of files: {found:?}");
     assert_none(&complaints);
 }
 

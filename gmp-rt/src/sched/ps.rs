@@ -309,8 +309,9 @@ impl PsView {
     #[inline]
     pub(crate) fn is_fresh(&self, sched: &Sched) -> bool {
         let versions = &sched.ps.versions[..sched.ps.len.load(Acquire)]; // O1
+        // O1
         versions.len() == self.versions.len()
-            && versions.iter().zip(&self.versions).all(|(new, seen)| new.load(Acquire) == *seen) // O1
+            && versions.iter().zip(&self.versions).all(|(new, seen)| new.load(Acquire) == *seen)
     }
 
     /// Copies the holders, by number. Returns the previous ones, to be dropped without a lock.
