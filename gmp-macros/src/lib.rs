@@ -42,14 +42,14 @@ use proc_macro::TokenStream;
 /// Only `main` does so. The hook belongs to the whole process, and a library that replaces it would
 /// surprise a program that has its own. `#[gmp::test]`, a runtime of a `Builder` and the default
 /// runtime leave it alone. There the name and the spawn site are in the `JoinError`, in the report
-/// of a panic that nobody joins, and in the message of `panic = "abort"`.
+/// of a panic that is not joined, and in the message of `panic = "abort"`.
 ///
 /// # Deadlocks
 ///
 /// If no goroutine can ever be woken, stderr has Go's message and a dump, once. With
 /// `GMPDEBUG=deadlock=fatal` the process ends with status 2. Goroutines count only with a proof:
 /// nothing has a waker of any of them, except for handles that other such goroutines await. So a
-/// goroutine that waits for a plain thread, another runtime or a foreign future never counts.
+/// goroutine that waits for an external thread, another runtime or a foreign future never counts.
 /// `fatal` also spares a process that has other threads (Linux) or other runtimes with goroutines.
 ///
 /// # Examples

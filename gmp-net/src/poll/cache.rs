@@ -120,11 +120,11 @@ impl PollCache {
     }
 
     /// Stops giving out descriptors, and makes every operation fail that waits or will wait.
-    pub(crate) fn end(&self, mut tell: impl FnMut(StoredWaker)) {
+    pub(crate) fn end(&self, mut each: impl FnMut(StoredWaker)) {
         // Comes first, so that a descriptor that was taken before is among those that fail.
         self.free.lock().life = DescLife::Ended;
         for desc in self.iter() {
-            desc.fail(Fault::Ended, &mut tell);
+            desc.fail(Fault::Ended, &mut each);
         }
     }
 }

@@ -326,22 +326,22 @@ impl Side {
         }
     }
 
-    /// Records an edge and passes the wakers of all waiters to `tell`.
-    pub(crate) fn edge(&self, tells: Tells, tell: impl FnMut(StoredWaker)) {
+    /// Records an edge and passes the wakers of all waiters to `each`.
+    pub(crate) fn edge(&self, tells: Tells, each: impl FnMut(StoredWaker)) {
         let more = if tells == Tells::More { EAGER } else { 0 };
         let before = self.change(|word| (word & !(WAITERS | DRAINED)).wrapping_add(EDGE) | more);
         if before & WAITERS != 0 {
-            self.take_waiters(tell);
+            self.take_waiters(each);
         }
     }
 
-    /// Makes all operations fail and passes the wakers of all waiters to `tell`. Returns `false` if
+    /// Makes all operations fail and passes the wakers of all waiters to `each`. Returns `false` if
     /// the side had this fault already.
-    pub(crate) fn fail(&self, fault: Fault, tell: impl FnMut(StoredWaker)) -> bool {
+    pub(crate) fn fail(&self, fault: Fault, each: impl FnMut(StoredWaker)) -> bool {
         let bit = fault.bit();
         let before = self.change(|word| (word & !WAITERS).wrapping_add(EDGE) | bit);
         if before & WAITERS != 0 {
-            self.take_waiters(tell);
+            self.take_waiters(each);
         }
         before & bit == 0
     }
@@ -361,12 +361,12 @@ impl Side {
         }
     }
 
-    fn take_waiters(&self, mut tell: impl FnMut(StoredWaker)) {
+    fn take_waiters(&self, mut each: impl FnMut(StoredWaker)) {
         let mut waiters = self.waiters.lock();
         let first = waiters.first.take();
         let more = std::mem::take(&mut waiters.more);
         drop(waiters);
-        first.into_iter().chain(more).for_each(|(_, waker)| tell(waker));
+        first.into_iter().chain(more).for_each(|(_, waker)| each(waker));
     }
 
     /// Puts `waker` on the list, unless the word has changed since `seen`.
@@ -436,11 +436,11 @@ impl PollDesc {
         self.write.forget_waiters();
     }
 
-    /// Makes all operations of both sides fail and passes the wakers of all waiters to `tell`.
+    /// Makes all operations of both sides fail and passes the wakers of all waiters to `each`.
     /// Returns `false` if the read side had this fault already.
-    pub(crate) fn fail(&self, fault: Fault, mut tell: impl FnMut(StoredWaker)) -> bool {
-        let new = self.read.fail(fault, &mut tell);
-        self.write.fail(fault, tell);
+    pub(crate) fn fail(&self, fault: Fault, mut each: impl FnMut(StoredWaker)) -> bool {
+        let new = self.read.fail(fault, &mut each);
+        self.write.fail(fault, each);
         new
     }
 }

@@ -56,7 +56,7 @@ impl fmt::Display for AddrErrors {
 // No `source`: the text includes all errors, and `iter` returns them.
 impl error::Error for AddrErrors {}
 
-/// The errors so far, of addresses that are tried in order or concurrently.
+/// The errors of addresses that are tried in order or concurrently.
 #[derive(Debug, Default)]
 pub(crate) struct Failures(Vec<(SocketAddr, io::Error)>);
 

@@ -106,12 +106,12 @@ impl Os {
         }
     }
 
-    /// Waits for events and passes each one to `tell`.
+    /// Waits for events and calls `each` with every one.
     pub(crate) fn wait(
         &self,
         delay: Delay,
         limit: usize,
-        mut tell: impl FnMut(Edge),
+        mut each: impl FnMut(Edge),
     ) -> PollerWake {
         let asks = (delay == Delay::Now).then(|| self.asks.try_lock());
         if let Some(None) = asks {
@@ -125,7 +125,7 @@ impl Os {
             if key == BELL {
                 wake = PollerWake::Taken;
             } else {
-                tell(edge(key, flags));
+                each(edge(key, flags));
             }
         }
         wake

@@ -65,12 +65,12 @@ impl Os {
         }
     }
 
-    /// Waits for events and passes each one to `tell`.
+    /// Waits for events and calls `each` with every one.
     pub(crate) fn wait(
         &self,
         delay: Delay,
         _limit: usize,
-        mut tell: impl FnMut(Edge),
+        mut each: impl FnMut(Edge),
     ) -> PollerWake {
         let (events, timeout) = match delay {
             Delay::Now => (self.events.try_lock(), Some(Duration::ZERO)),
@@ -86,7 +86,7 @@ impl Os {
         for event in events.iter() {
             // Hang-ups are reported as readable and writable.
             let side = |ready: bool| ready.then_some(Tells::More);
-            tell(Edge { key: event.key, read: side(event.readable), write: side(event.writable) });
+            each(Edge { key: event.key, read: side(event.readable), write: side(event.writable) });
         }
         PollerWake::Taken
     }

@@ -214,7 +214,7 @@ impl GlobQ {
         })
     }
 
-    /// Takes the M that came first, also from behind goroutines.
+    /// Takes the returning M that has waited longest, even if goroutines are queued before it.
     pub(crate) fn take_any_returning(&self) -> Option<ReturningM> {
         if self.len() == 0 {
             return None;

@@ -423,7 +423,7 @@ mod tests {
         }
     }
 
-    /// What two Ps do in vain is little for 64 Ps.
+    /// Wasted steps that are many for two Ps are few for 64 Ps.
     #[test]
     fn the_cause_for_a_trial_grows_with_the_number_of_running_ps() {
         let mut fake = Fake::new(64);

@@ -1,35 +1,45 @@
-//! Sysmon: the thread that keeps the promise that a goroutine that blocks or hogs its thread does
-//! not stop the others (Go: `sysmon`).
+//! Sysmon: the thread that guarantees that a goroutine that blocks its thread or computes does not
+//! stop the others (Go: `sysmon`).
 //!
-//! Sysmon has no P and runs no goroutine. In each round it checks every P that is in the same poll
-//! as in the round before. It
+//! Sysmon has no P and runs no goroutine. It works in rounds. For each P that runs a poll, a round
+//! requests a service if the P has had none for a millisecond ([`P::request_service`]).
 //!
-//! - asks for a yield if a poll lasts for a slice ([`P::request_preempt`]),
-//! - asks for an overdue service ([`P::request_service`]),
-//! - hands off a P whose M is in a marked blocking call, if work waits for the P, or after 10 ms,
-//! - hands off a P whose M is stuck in an unmarked poll, if work waits that no other P can do:
+//! For each P that is in the same poll as in the round before, it
+//!
+//! - requests a yield if the poll lasts for a slice, or for 100 µs while a timer or an event waits
+//!   ([`P::request_preempt`]),
+//! - hands off the P if its M is in a marked blocking call, and work waits for the P or the call
+//!   lasts for 10 ms,
+//! - hands off the P if its M is stuck in an unmarked poll, and work waits that no other P can do:
 //!   after 100 µs if the thread sleeps in a system call, after a millisecond if it sleeps for a
 //!   lock, after 5 ms of CPU time if it computes (1 ms if a timer or an event waits, see
-//!   [`CpuBoundPoll`]). It never hands off a P whose thread only waits for a CPU,
-//! - has the thread of a handed-off P paused if it computes ([`handed_off`]),
-//! - wakes a thief for a `runnext` that its M does not reach, or for queued work while a P is idle,
-//! - sends an M to a netpoller that no M has polled for a while, or polls it,
-//! - changes the number of running Ps if that increases throughput ([`self::adapt`]).
+//!   [`CpuBoundPoll`]). Without such work it hands off the P after 10 ms if the thread is blocked.
+//!   It never hands off a P whose thread only waits for a CPU,
+//! - starts a thief for a `runnext` that the M does not reach, if a P is idle.
 //!
-//! On an overloaded machine threads stand still for milliseconds, and a descheduled holder of a
-//! lock (of the allocator, of a queue) delays others. This looks like many blocked threads. So a
-//! sleep counts only if the thread has used no CPU time between two checks. A sleep for a lock does
-//! not count while another M waits for a CPU: that M may hold the lock.
+//! For the runtime as a whole, a round
+//!
+//! - has the threads of handed-off Ps paused if they compute ([`handed_off`]),
+//! - wakes a thief if work is queued while a P is idle,
+//! - wakes an M for a timer that is overdue, or fires it,
+//! - sends an M to a netpoller that no M has polled for a millisecond, or polls it,
+//! - changes the number of active Ps if that increases throughput ([`self::adapt`]), and follows
+//!   the CPU quota.
+//!
+//! On an overloaded machine the OS deschedules threads for milliseconds, and a descheduled holder
+//! of a lock (of the allocator, of a queue) delays others. This looks like many blocked threads. So
+//! a sleep counts only if the thread has used no CPU time between two checks. A sleep for a lock
+//! does not count while another M waits for a CPU: that M may hold the lock.
 //!
 //! While a goroutine runs, sysmon sleeps for 20 µs to 1 ms between rounds, and not much past the
-//! next timer. While no goroutine runs, it sleeps until an M takes a P for more than a moment
-//! ([`self::deep_sleep`]): an idle runtime causes no wake-ups.
+//! next timer. While no goroutine runs, it sleeps until an M has a P for longer than
+//! `SYSMON_WAKE_SOON` ([`self::deep_sleep`]): an idle runtime causes no wake-ups.
 //!
 //! # Differences from Go
 //!
-//! In Go the compiler marks system calls. Here any poll may block without a mark, so sysmon reads
-//! the state of suspect threads from `/proc`. Go preempts a CPU-bound goroutine by a signal. Here
-//! its P goes to another thread, and the goroutine computes on without a P
+//! Go's `syscall` package marks system calls. Here any poll may block without a mark, so sysmon
+//! reads the state of suspect threads from `/proc`. Go preempts a CPU-bound goroutine by a signal.
+//! Here its P goes to another thread, and the goroutine computes on without a P
 //! ([`crate::sched::pause`]).
 
 mod activity;
@@ -542,7 +552,7 @@ impl Sysmon {
         Round::Acted
     }
 
-    /// Whether a goroutine that a timer, an event or an outside thread woke waits, and a P may be
+    /// Whether a goroutine waits that a timer, an event or an external thread woke, and a P may be
     /// handed off early for it: see [`CpuBoundPoll`].
     fn is_urgent(&self, now: u64) -> bool {
         let waits = self.sched.next_timer() <= now

@@ -1,4 +1,4 @@
-//! What the scheduler calls.
+//! The hooks by which the scheduler reports to the tracer.
 //!
 //! While no trace runs, a hook costs one relaxed load of a static and a branch. The facts are in
 //! closures that run only if a trace runs, under the lock of a stream: they only read.

@@ -373,7 +373,7 @@ impl Actor {
         self.model.tracer.end_stream(&self.stream);
     }
 
-    /// An outside thread, which ends after a while. Others get its number.
+    /// Runs an external thread, which ends after 200 steps. Later threads get its number.
     fn visit(self) {
         for _ in 0..200 {
             if self.chance(50) {

@@ -214,7 +214,7 @@ impl Writer<'_> {
         }
         let procs = self.tracer.procs_to_announce.load(Relaxed);
         if procs > 0 {
-            // Relaxed, and no exchange: that two threads tell it does no harm.
+            // Relaxed, and no exchange: two events of the same change do no harm.
             self.tracer.procs_to_announce.store(0, Relaxed);
             self.event(op::PROCS_CHANGE, &[procs, 0]);
         }

@@ -89,7 +89,7 @@ pub(crate) enum Abandoned {
 }
 
 pin_project! {
-    /// A wait that may have begun.
+    /// The wait of one operation: not begun, queued, or fired.
     pub(crate) struct Waiter<H: Home> {
         home: H,
         #[pin]

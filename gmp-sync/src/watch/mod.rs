@@ -257,7 +257,7 @@ impl<T> fmt::Debug for Sender<T> {
 impl<T> Receiver<T> {
     /// Returns the value. Does not mark it as seen.
     ///
-    /// The snapshot is kept as long as the `Arc`, and holds up nobody.
+    /// The snapshot is kept as long as the `Arc`, and blocks no other end.
     #[doc(alias = "borrow")]
     #[must_use]
     pub fn get(&self) -> Arc<T> {

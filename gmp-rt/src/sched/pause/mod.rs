@@ -2,7 +2,7 @@
 //!
 //! A goroutine that computes without an await loses its P, and its thread goes on computing. Of
 //! those threads ("hogs") at most `max_procs` of each runtime run at a time, in turns. The others
-//! stand still in a signal handler, so they take no CPU time from the threads that have a P. A
+//! wait in a signal handler, so they take no CPU time from the threads that have a P. A
 //! pause needs no privileges and ends at once, unlike a lower priority.
 //!
 //! Each M has a [`PauseSlot`] with a [gate](super::gate), in a table of the process. The P of the M
@@ -77,7 +77,7 @@ struct PauseSlot {
     runtime: AtomicUsize,
     /// Whether its M owns a P, or it is a sysmon.
     serves: AtomicBool,
-    /// Whether the thread stands still in the handler. A hint.
+    /// Whether the thread waits in the handler. A hint.
     stands: AtomicBool,
 }
 
@@ -253,7 +253,7 @@ pub(crate) fn retry(sched: &Sched) {
     }
 }
 
-/// What a thread does that gets the signal: it stands still if its gate says so.
+/// Handles the signal: waits if the gate of the thread is held.
 ///
 /// Async-signal-safe: it reads thread-locals without a constructor and statics, and waits on a
 /// futex.
