@@ -160,29 +160,29 @@ pub fn preemptible(options: TokenStream, item: TokenStream) -> TokenStream {
     preempt::expand(options.into(), item.into()).into()
 }
 
-/// The expansion of `gmp::preemptible_block!`, which passes the path of the run-time half first.
+/// Expands `gmp::preemptible_block!`, which passes the path of the run-time half first.
 #[doc(hidden)]
 #[proc_macro]
 pub fn preemptible_block(block: TokenStream) -> TokenStream {
     preempt::expand_block(block.into()).into()
 }
 
-/// The expansion of the option `tokio` if the feature `tokio` of gmp is off.
+/// Expands the option `tokio` if the feature `tokio` of gmp is off.
 #[doc(hidden)]
 #[proc_macro]
 pub fn without_tokio(option: TokenStream) -> TokenStream {
     entry::without_tokio(option.into()).into()
 }
 
-/// The expansion of `gmp::go!`, which documents the syntax and passes the path of its crate first.
+/// Expands `gmp::go!`, which documents the syntax and passes the path of its crate first.
 #[doc(hidden)]
 #[proc_macro]
 pub fn go(body: TokenStream) -> TokenStream {
     go::expand(body.into()).into()
 }
 
-/// The expansion of `gmp::select!`, which documents the syntax and passes the path of the run-time
-/// half first.
+/// Expands `gmp::select!`, which documents the syntax and passes the path of the run-time half
+/// first.
 #[doc(hidden)]
 #[proc_macro]
 pub fn select(cases: TokenStream) -> TokenStream {

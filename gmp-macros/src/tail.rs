@@ -166,7 +166,7 @@ impl<'a> Visit<'a> for Breaks<'_> {
         self.visit_nested(&inner.body);
     }
 
-    /// A macro may be a `select!` whose cases break.
+    /// Visits a macro, which may be a `select!` whose cases break.
     fn visit_macro(&mut self, call: &'a Macro) {
         self.found |= mentions(call.tokens.clone(), "break");
     }

@@ -197,7 +197,7 @@ impl Signal {
         .await
     }
 
-    /// [`recv`](Self::recv) for a hand-written future.
+    /// Polls for a signal, as [`recv`](Self::recv), for a hand-written future.
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<()>> {
         self.poll_with(&mut Ticket::POLL.clone(), cx)
     }

@@ -161,7 +161,8 @@ impl Os {
         }
     }
 
-    /// [`wait_once`](Self::wait_once) with a limit in nanoseconds, if the kernel supports it.
+    /// Waits, as [`wait_once`](Self::wait_once), with a limit in nanoseconds, if the kernel
+    /// supports it.
     fn wait_for<'b>(
         &self,
         time: Duration,

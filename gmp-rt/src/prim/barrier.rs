@@ -57,7 +57,8 @@ impl Heavy {
     }
 }
 
-/// [`heavy`] for a caller that has its own way to proceed without `membarrier`.
+/// Runs the barrier, as [`heavy`], for a caller that has its own way to proceed without
+/// `membarrier`.
 pub(crate) fn try_heavy() -> Heavy {
     // The child of a `fork` may have to register again.
     let is_done = *REGISTERED && (run().is_ok() || register().and_then(|()| run()).is_ok());

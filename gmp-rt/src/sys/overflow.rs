@@ -104,7 +104,7 @@ fn sigaction(new: Option<&libc::sigaction>) -> Option<libc::sigaction> {
     }
 }
 
-/// The handler. I2.
+/// Handles the signal of an overflow. I2.
 extern "C" fn on_signal(
     signal: libc::c_int,
     info: *mut libc::siginfo_t,

@@ -55,7 +55,7 @@ pub(crate) fn watch(act: fn()) -> io::Result<()> {
     Ok(())
 }
 
-/// The body of the dedicated thread.
+/// Acts on each SIGQUIT, on a thread of its own.
 fn wait(told: &UnixStream, act: fn()) {
     let _own = OwnThread::enter();
     let mut first = None;
@@ -177,7 +177,7 @@ fn install() -> io::Result<()> {
     if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The handler. I2.
+/// Handles SIGQUIT: informs the thread. I2.
 extern "C" fn on_quit(signal: libc::c_int) {
     let Some(watch) = WATCH.get() else { return };
     if watch.process == process::id() {

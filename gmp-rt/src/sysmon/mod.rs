@@ -130,7 +130,7 @@ pub(super) enum Round {
     Quiet,
 }
 
-/// The main function of the thread.
+/// Runs sysmon, on its own thread.
 pub(super) fn sysmon_main(sched: Arc<Sched>) {
     // User code that sysmon calls is contained, so a panic here is gmp's own. Without sysmon the
     // runtime would hang when a goroutine blocks its thread.

@@ -146,7 +146,7 @@ fn loom_dropped_send_case() {
     });
 }
 
-/// A future that wakes its select a few times, and is never ready.
+/// Returns a future that wakes its select a few times, and is never ready.
 fn restless() -> impl Future<Output = u32> {
     let mut polls = 0;
     std::future::poll_fn(move |cx| {

@@ -34,7 +34,7 @@ const HELD: u32 = 2;
 pub(super) struct Gate(AtomicU32);
 
 impl Gate {
-    /// A gate over a word that is 0. Loom's words cannot be made in a `const`.
+    /// Makes a gate over a word that is 0. Loom's words cannot be made in a `const`.
     pub(super) const fn over(word: AtomicU32) -> Self {
         Self(word)
     }
@@ -89,7 +89,7 @@ impl Gate {
 pub(super) struct PauserCalls(AtomicU32);
 
 impl PauserCalls {
-    /// A count over a word that is 0.
+    /// Makes a count over a word that is 0.
     pub(super) const fn over(word: AtomicU32) -> Self {
         Self(word)
     }
@@ -100,7 +100,7 @@ impl PauserCalls {
         futex::wake(&self.0);
     }
 
-    /// The number of calls. The pauser reads it before it checks the gates.
+    /// Returns the number of calls. The pauser reads it before it checks the gates.
     pub(super) fn count(&self) -> u32 {
         self.0.load(Acquire) // O2
     }

@@ -112,7 +112,7 @@ thread_local! {
     static SLOT: Cell<Option<&'static PauseSlot>> = const { Cell::new(None) };
 }
 
-/// The slots that may be in use.
+/// Returns the slots that may be in use.
 fn slots() -> &'static [PauseSlot] {
     &TABLE[..USED.load(Acquire)]
 }
@@ -185,13 +185,13 @@ fn place(slot: &PauseSlot) -> usize {
     (ptr::from_ref(slot).addr() - TABLE.as_ptr().addr()) / size_of::<PauseSlot>()
 }
 
-/// The calling M owns a P from now on. Returns its slot.
+/// Marks the calling M as the owner of a P. Returns its slot.
 pub(super) fn own() -> SeatId {
     set_serves(true);
     SLOT.get().map_or(SeatId::NONE, |slot| SeatId::new(place(slot)))
 }
 
-/// The calling M owns no P any more.
+/// Marks the calling M as the owner of no P.
 pub(super) fn disown() {
     set_serves(false);
 }
@@ -202,8 +202,8 @@ fn set_serves(serves: bool) {
     }
 }
 
-/// The calling M is no hog any more. It has taken the lock of the idle lists since it lost its P,
-/// and has not taken another.
+/// Marks the calling M as no hog any more. The M has taken the lock of the idle lists since it lost
+/// its P, and has not taken another.
 pub(super) fn leave() {
     if let Some(slot) = SLOT.get() {
         slot.gate.leave();
@@ -277,7 +277,7 @@ impl Sched {
         }
     }
 
-    /// The number of hogs of this runtime, and how many of them are paused.
+    /// Returns the number of hogs of this runtime, and how many of them are paused.
     pub(crate) fn hogs(&self) -> (usize, usize) {
         let ours = |slot: &&PauseSlot| {
             slot.runtime.load(Relaxed) == usize::from(self.id) && slot.gate.is_marked()

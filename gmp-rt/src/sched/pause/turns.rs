@@ -189,7 +189,7 @@ struct Turns {
     refused: bool,
 }
 
-/// The main function of the thread.
+/// Runs the pauser, on its own thread.
 pub(super) fn run() {
     let mut turns = Turns::new();
     loop {
