@@ -171,25 +171,25 @@ pub(crate) const FETCH_AHEAD: usize = 4;
 
 /// Windows of a step of a trial, after one for the change to take effect, and windows in a row that
 /// must give cause for a trial. The best counts, since a thread may lose its CPU in any.
-pub(crate) const WIDTH_WINDOWS: u32 = 2;
+pub(crate) const ADAPT_WINDOWS: u32 = 2;
 
 /// Most Ps for which the number of running Ps is adapted. With more it is not measured yet.
-pub(crate) const WIDTH_PROCS: usize = 4;
+pub(crate) const ADAPT_PROCS: usize = 4;
 
 /// Cause for a trial: polls and operations per millisecond and running P, at least.
-pub(crate) const WIDTH_DONE: f64 = 250.0;
+pub(crate) const ADAPT_DONE: f64 = 250.0;
 
 /// Further cause: steals and contended locks per millisecond and running P. Each costs half a
 /// microsecond.
-pub(crate) const WIDTH_WASTE: f64 = 10.0;
+pub(crate) const ADAPT_WASTE: f64 = 10.0;
 
 /// Or: one of this number of polls was of a goroutine from another P.
-pub(crate) const WIDTH_MOVED: u64 = 8;
+pub(crate) const ADAPT_MOVED: u64 = 8;
 
 /// Factor by which fewer Ps must do more.
-pub(crate) const WIDTH_GAIN: f64 = 1.1;
+pub(crate) const ADAPT_GAIN: f64 = 1.1;
 
 /// Time between two trials: at first. It doubles after each one that changed nothing.
-pub(crate) const WIDTH_REST: Duration = Duration::from_millis(50);
-/// The longest [`WIDTH_REST`].
-pub(crate) const WIDTH_REST_MAX: Duration = Duration::from_millis(1600);
+pub(crate) const ADAPT_REST: Duration = Duration::from_millis(50);
+/// The longest [`ADAPT_REST`].
+pub(crate) const ADAPT_REST_MAX: Duration = Duration::from_millis(1600);

@@ -72,7 +72,7 @@ const SWEEP_PERIOD: Duration = Duration::from_secs(1);
 
 /// What an edge reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tells {
+pub(crate) enum EdgeKind {
     /// Only data.
     Data,
     /// A hang-up of the other end, or another reason to ignore `DRAINED` from now on.
@@ -192,7 +192,7 @@ impl Waiters {
 
     /// Adds `waker`, or replaces the waker that `ticket` has on the list. The caller settles the
     /// replaced waker after it has released the lock.
-    fn put(&mut self, ticket: &mut Ticket, waker: &mut StorableWaker<'_>) -> Displaced {
+    fn put(&mut self, ticket: &mut Ticket, waker: &mut StorableWaker<'_>) -> Replaced {
         if *ticket == Ticket::POLL {
             return self.put_poller(waker, Instant::now);
         }
@@ -200,10 +200,10 @@ impl Waiters {
             self.last_ticket += 1;
             *ticket = Ticket(self.last_ticket);
         } else if let Some((_, old)) = self.iter_mut().find(|(other, _)| other == ticket) {
-            return Displaced::Own(std::mem::replace(old, waker.store()));
+            return Replaced::Own(std::mem::replace(old, waker.store()));
         }
         self.push(*ticket, waker.store());
-        Displaced::Nothing
+        Replaced::Nothing
     }
 
     /// Adds one entry per task.
@@ -217,17 +217,17 @@ impl Waiters {
         &mut self,
         waker: &mut StorableWaker<'_>,
         now: impl FnOnce() -> Instant,
-    ) -> Displaced {
+    ) -> Replaced {
         let mut pollers = 0;
         for (ticket, old) in self.iter_mut() {
             if *ticket == Ticket::POLL && old.will_wake(waker.waker()) {
-                return Displaced::Own(std::mem::replace(old, waker.store()));
+                return Replaced::Own(std::mem::replace(old, waker.store()));
             }
             pollers += usize::from(*ticket == Ticket::POLL);
         }
         let swept = if pollers >= POLLERS { self.sweep(now()) } else { Vec::new() };
         self.push(Ticket::POLL, waker.store());
-        if swept.is_empty() { Displaced::Nothing } else { Displaced::Others(swept) }
+        if swept.is_empty() { Replaced::Nothing } else { Replaced::Others(swept) }
     }
 
     /// Removes all tasks without a ticket, if the last sweep was long enough ago.
@@ -263,7 +263,7 @@ impl Waiters {
 
 /// A waker that another one replaced.
 #[must_use]
-enum Displaced {
+enum Replaced {
     Nothing,
     /// A waker of the same waiter, to be dropped.
     Own(StoredWaker),
@@ -271,7 +271,7 @@ enum Displaced {
     Others(Vec<StoredWaker>),
 }
 
-impl Displaced {
+impl Replaced {
     fn settle(self) {
         match self {
             Self::Nothing => {}
@@ -327,8 +327,8 @@ impl Side {
     }
 
     /// Records an edge and passes the wakers of all waiters to `each`.
-    pub(crate) fn edge(&self, tells: Tells, each: impl FnMut(StoredWaker)) {
-        let more = if tells == Tells::More { EAGER } else { 0 };
+    pub(crate) fn edge(&self, kind: EdgeKind, each: impl FnMut(StoredWaker)) {
+        let more = if kind == EdgeKind::More { EAGER } else { 0 };
         let before = self.change(|word| (word & !(WAITERS | DRAINED)).wrapping_add(EDGE) | more);
         if before & WAITERS != 0 {
             self.take_waiters(each);
@@ -381,9 +381,9 @@ impl Side {
         if self.word.compare_exchange(seen.0, seen.0 | WAITERS, AcqRel, Acquire).is_err() {
             return Wait::Changed; // O1
         }
-        let displaced = waiters.put(ticket, &mut waker);
+        let replaced = waiters.put(ticket, &mut waker);
         drop(waiters);
-        displaced.settle();
+        replaced.settle();
         Wait::Parked
     }
 

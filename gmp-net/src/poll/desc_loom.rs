@@ -2,7 +2,7 @@
 //!
 //! The waiter is a spawned thread. The main thread checks the result after all threads have ended.
 
-use super::{Fault, Side, Tells, Ticket, Trust, Wait};
+use super::{EdgeKind, Fault, Side, Ticket, Trust, Wait};
 use ::loom::sync::Arc;
 use ::loom::thread;
 use gmp_rt::prim::{AtomicUsize, Ordering};
@@ -50,7 +50,7 @@ impl Socket {
     /// Adds a message and reports the edge, as `Poller::poll` does.
     fn arrive(&self) {
         self.data.fetch_add(1, Ordering::Relaxed);
-        self.side.edge(Tells::Data, StoredWaker::wake);
+        self.side.edge(EdgeKind::Data, StoredWaker::wake);
     }
 
     /// `Fd::poll_io` with an operation that takes one message.

@@ -16,7 +16,7 @@
 //! and a later registration of the same file under the same number would fail.
 
 use super::{EVENTS, Edge, end_if_lost, is_lost};
-use crate::poll::desc::{Tells, Trust};
+use crate::poll::desc::{EdgeKind, Trust};
 use gmp_rt::prim::Ordering::Relaxed;
 use gmp_rt::prim::fixed::{AtomicBool, Mutex};
 use gmp_rt::task::park::{Delay, PollerWake, lost_descriptor};
@@ -231,9 +231,9 @@ fn edge(key: usize, flags: EventFlags) -> Edge {
     let hung_up = EventFlags::HUP | EventFlags::ERR;
     let side = |data: EventFlags, more: EventFlags| {
         if flags.intersects(more) {
-            Some(Tells::More)
+            Some(EdgeKind::More)
         } else {
-            flags.intersects(data).then_some(Tells::Data)
+            flags.intersects(data).then_some(EdgeKind::Data)
         }
     };
     Edge {

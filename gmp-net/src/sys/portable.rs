@@ -5,7 +5,7 @@
 //! peer's data, so a short read is never trusted.
 
 use super::{EVENTS, Edge, end_if_lost};
-use crate::poll::desc::{Tells, Trust};
+use crate::poll::desc::{EdgeKind, Trust};
 use gmp_rt::prim::fixed::Mutex;
 use gmp_rt::task::park::{Delay, PollerWake};
 use polling::{Event, Events, PollMode, Poller};
@@ -85,7 +85,7 @@ impl Os {
         }
         for event in events.iter() {
             // Hang-ups are reported as readable and writable.
-            let side = |ready: bool| ready.then_some(Tells::More);
+            let side = |ready: bool| ready.then_some(EdgeKind::More);
             each(Edge { key: event.key, read: side(event.readable), write: side(event.writable) });
         }
         PollerWake::Taken

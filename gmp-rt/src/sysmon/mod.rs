@@ -68,8 +68,8 @@ use crate::sys::own_threads::OwnThread;
 use crate::sys::thread_state::{self, ThreadSleep};
 use crate::throw::AbortOnUnwind;
 use crate::tuning::{
-    COMPUTING_AFTER, PROGRESS_CPU, SLICE, SLOW_CHECK, SYSMON_BUSY_NAP, SYSMON_MAX_NAP, SYSMON_NAP,
-    WIDTH_PROCS,
+    ADAPT_PROCS, COMPUTING_AFTER, PROGRESS_CPU, SLICE, SLOW_CHECK, SYSMON_BUSY_NAP, SYSMON_MAX_NAP,
+    SYSMON_NAP,
 };
 use crate::util::clock;
 use std::sync::Arc;
@@ -113,7 +113,7 @@ struct Marks {
 
 impl Marks {
     /// Whether `p` is in the same poll for long.
-    fn is_still(&self, p: &P, now: u64) -> bool {
+    fn is_in_long_poll(&self, p: &P, now: u64) -> bool {
         let long = now - self.poll_since >= clock::nanos(SYSMON_NAP);
         long && self.polls == p.counters.polls.get()
     }
@@ -189,7 +189,7 @@ pub(super) struct Sysmon {
     idle_after: Duration,
     /// Until then all naps are short, because a poll that blocked is often followed by another.
     watch_until: u64,
-    width: AdaptiveProcs,
+    adaptive: AdaptiveProcs,
     late_reaps: LateReaps,
 }
 
@@ -205,7 +205,7 @@ impl Sysmon {
             procs_read: clock::now(),
             idle_after: SYSMON_NAP,
             watch_until: 0,
-            width: AdaptiveProcs::new(sched.max_procs()),
+            adaptive: AdaptiveProcs::new(sched.max_procs()),
             late_reaps: LateReaps::default(),
             sched,
         }
@@ -221,8 +221,8 @@ impl Sysmon {
     /// Sleeps until an M takes a P, or until the time `until`. Returns `false` at once if an M has
     /// just taken one, if work is queued, or if no M will wake for the next timer or event.
     pub(super) fn sleep_deep(&mut self, until: u64) -> bool {
-        if let Some(width) = self.width.reset() {
-            self.sched.set_active_procs(width);
+        if let Some(active) = self.adaptive.reset() {
+            self.sched.set_active_procs(active);
         }
         self.forget_returned();
         let before = clock::now();
@@ -328,7 +328,7 @@ impl Sysmon {
         if !sched.config.adaptive {
             return;
         }
-        if sched.max_procs() > WIDTH_PROCS {
+        if sched.max_procs() > ADAPT_PROCS {
             // The maximum may have been raised while this thread set a lower number.
             if sched.procs() < sched.max_procs() {
                 sched.set_active_procs(sched.max_procs());
@@ -336,23 +336,23 @@ impl Sysmon {
             return;
         }
         self.count();
-        let (limit, width, waiting) = (sched.max_procs(), sched.procs(), self.any_work());
+        let (limit, active, waiting) = (sched.max_procs(), sched.procs(), self.any_work());
         let mut running = 0;
         let mut stuck = false;
         for number in 0..self.ps.len() {
             let Some(p) = self.ps.get(number).cloned() else { continue };
             let is_running = p.status() == PStatus::Running;
             running += usize::from(is_running);
-            if width == limit || !is_running {
+            if active == limit || !is_running {
                 // Out of date in the next round.
                 self.seen[number].cpu = None;
             } else {
                 stuck |= self.is_stuck(number, &p, now);
             }
         }
-        let sample = Sample { counts: self.counts, limit, width, running, stuck, waiting };
-        if let Some(width) = self.width.round(now, &sample) {
-            sched.set_active_procs(width);
+        let sample = Sample { counts: self.counts, limit, active, running, stuck, waiting };
+        if let Some(active) = self.adaptive.round(now, &sample) {
+            sched.set_active_procs(active);
         }
     }
 
@@ -372,7 +372,7 @@ impl Sysmon {
         let lying = self.has_stale_work(number);
         let seen = &mut self.seen[number];
         // Between polls the P may belong to a thread that is not awake yet.
-        let in_poll = p.goid() != 0 && seen.marks.is_still(p, now);
+        let in_poll = p.goid() != 0 && seen.marks.is_in_long_poll(p, now);
         if !lying && !in_poll {
             seen.cpu = None;
             return false;

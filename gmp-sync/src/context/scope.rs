@@ -317,7 +317,7 @@ impl Scope {
     ///
     /// With a strong timer, scope and timer refer to each other until the deadline, the end of the
     /// scope, or the stop of the last call.
-    fn tend_fuse(self: &Arc<Self>) {
+    fn update_hold(self: &Arc<Self>) {
         loop {
             let (fuse, wanted) = self.with(|state| {
                 let wanted = if state.calls.is_empty() { Hold::Weak } else { Hold::Strong };
@@ -341,7 +341,7 @@ impl Scope {
             Life::Live => Ok(state.calls.insert(call)),
             _ => Err(call),
         })?;
-        self.tend_fuse();
+        self.update_hold();
         Ok(key)
     }
 
@@ -354,7 +354,7 @@ impl Scope {
             }
             call
         })?;
-        self.tend_fuse();
+        self.update_hold();
         Some(call)
     }
 

@@ -1,8 +1,8 @@
 //! A model of the group's places: a place that a dropped wait was given goes to the next one.
 
 use super::ErrGroup;
-use super::homes::Starting;
 use super::state::ErrGroupState;
+use super::wait_lists::Starting;
 use crate::wait::waiter::Waiter;
 use ::loom::future::block_on;
 use ::loom::thread;

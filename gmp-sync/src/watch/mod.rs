@@ -9,7 +9,7 @@
 
 mod changed;
 mod closed;
-#[expect(unsafe_code, reason = "is the home of waiters, at two queues")]
+#[expect(unsafe_code, reason = "implements `WaitList` for two queues")]
 mod shared;
 mod turn;
 
