@@ -91,6 +91,7 @@ use std::task::{Context, Poll, Waker, ready};
 ///     assert_eq!(job, "job");
 /// });
 /// ```
+#[doc(alias("Event", "event_listener"))]
 pub struct Notify {
     /// Calls of `notify_waiters`. Changed under the lock. It may wrap: no `Notified` lives that
     /// long.

@@ -52,6 +52,7 @@ use std::time::Instant;
 ///     assert!(start.elapsed() >= Duration::from_millis(5) - Duration::from_micros(1));
 /// });
 /// ```
+#[doc(alias("Limiter", "rate"))]
 pub struct RateLimiter {
     state: Mutex<LimiterState>,
 }
