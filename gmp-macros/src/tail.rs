@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn all_other_bodies_are_probed() {
+    fn bodies_with_a_value_are_probed_for_a_future() {
         let bodies = [
             "{ f() }",
             "{ async { 1 } }",

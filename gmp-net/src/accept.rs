@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_have_their_remedies() {
+    fn each_error_of_an_accept_has_its_remedy() {
         let of = |errno: Errno| remedy(&errno.into());
         assert_eq!(of(Errno::CONNABORTED), Remedy::Next);
         assert_eq!(of(Errno::MFILE), Remedy::Nap);

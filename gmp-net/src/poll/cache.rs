@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_used_again() {
+    fn numbers_of_removed_entries_are_used_again() {
         let cache = PollCache::new();
         let taken: Vec<Index> = (0..200).map(|_| cache.take(Trust::WouldBlock).unwrap()).collect();
         assert!(cache.is_used());

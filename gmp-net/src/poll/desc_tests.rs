@@ -26,7 +26,7 @@ fn side(trust: Trust) -> Side {
 }
 
 #[test]
-fn an_edge_wakes_all_once() {
+fn an_edge_wakes_each_waiter_once() {
     let side = side(Trust::Short);
     let all: Vec<_> = (0..5).map(|_| counted()).collect();
     for (_, waker) in &all {
@@ -40,7 +40,7 @@ fn an_edge_wakes_all_once() {
 }
 
 #[test]
-fn a_wait_as_of_an_old_look_is_refused() {
+fn a_wait_is_refused_if_an_edge_came_after_its_check() {
     let side = side(Trust::Short);
     let (_, waker) = counted();
     let seen = side.look();
@@ -110,7 +110,7 @@ fn a_sweep_removes_tasks_without_a_ticket_and_keeps_the_others() {
 }
 
 #[test]
-fn a_descriptor_that_is_given_back_keeps_no_waker() {
+fn a_returned_descriptor_keeps_no_waker() {
     let desc = PollDesc::new();
     desc.reset(Trust::WouldBlock);
     let (count, waker) = counted();
@@ -135,7 +135,7 @@ fn drained_lasts_until_the_next_edge() {
 }
 
 #[test]
-fn faults_and_how_they_end() {
+fn a_deadline_can_be_revived_and_a_close_cannot() {
     let side = side(Trust::WouldBlock);
     assert!(side.fail(Fault::Expired, |_| {}));
     assert_eq!(side.look().fault(), Some(Fault::Expired));

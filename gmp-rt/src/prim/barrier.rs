@@ -82,7 +82,7 @@ mod tests {
 
     /// Dekker's protocol: at least one of two threads sees the write of the other.
     #[test]
-    fn one_of_two_threads_sees_the_other() {
+    fn one_of_two_threads_sees_the_write_of_the_other() {
         const ROUNDS: usize = 2_000;
         let [x, y, saw_x, saw_y] = [const { AtomicUsize::new(0) }; 4];
         let start = Barrier::new(2);

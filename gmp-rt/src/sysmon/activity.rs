@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn one_sleep_is_measured_from_the_look_before_it() {
+    fn a_sleep_is_measured_from_the_check_before_it() {
         let mut thread = ThreadActivity::new(10, 5);
         assert_eq!(thread.check(10, 5, || Some(ThreadSleep::Call)), asleep(ThreadSleep::Call, 0));
         assert!(thread.is_in_call());

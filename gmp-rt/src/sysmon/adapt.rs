@@ -438,7 +438,7 @@ mod tests {
 
     /// The throughput is the same: no reason for a change.
     #[test]
-    fn no_change_for_nothing() {
+    fn equal_throughput_changes_no_number_of_ps() {
         let with = Fake::new(2).run(2000, |_| 10_000);
         assert!(with[2] > 1950, "{with:?}");
     }
@@ -461,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn a_p_that_stands_still_ends_it_at_once() {
+    fn a_stuck_p_activates_all_ps_at_once() {
         let mut fake = Fake::new(4);
         fake.run(100, |active| 40_000 / active as u64);
         assert_eq!(fake.sample.active, 1);
@@ -475,7 +475,7 @@ mod tests {
 
     /// The goroutines become CPU-bound.
     #[test]
-    fn half_of_what_got_done_ends_it() {
+    fn half_the_throughput_activates_all_ps() {
         let mut fake = Fake::new(2);
         fake.run(100, |active| 40_000 / active as u64);
         assert_eq!(fake.sample.active, 1);
@@ -486,7 +486,7 @@ mod tests {
 
     /// Fewer Ps were better and are not any more. The next trial of more Ps shows it.
     #[test]
-    fn the_other_way_round_is_tried_too() {
+    fn a_trial_of_more_ps_activates_them_if_they_do_more() {
         let mut fake = Fake::new(2);
         fake.run(100, |active| 40_000 / active as u64);
         assert_eq!(fake.sample.active, 1);
@@ -496,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn another_number_of_ps_starts_anew() {
+    fn a_change_of_max_procs_restarts_the_adaptation() {
         let mut fake = Fake::new(2);
         fake.run(100, |active| 40_000 / active as u64);
         assert_eq!(fake.sample.active, 1);
@@ -507,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn rest_ends_it() {
+    fn an_idle_runtime_activates_all_ps() {
         let mut fake = Fake::new(2);
         fake.run(100, |active| 40_000 / active as u64);
         assert_eq!(fake.adaptive.reset(), Some(2));

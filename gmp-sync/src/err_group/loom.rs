@@ -17,7 +17,7 @@ fn enter(state: &mut ErrGroupState<()>) -> ControlFlow<()> {
 /// The only place is given back while a wait for it is dropped: the next wait gets it. When that
 /// member leaves, none is active.
 #[test]
-fn loom_place_of_a_dropped_start() {
+fn loom_leave_vs_dropped_start() {
     ::loom::model(|| {
         let group = ErrGroup::<()>::new();
         group.set_limit(1);
