@@ -1,6 +1,6 @@
 //! House rules that no compiler checks: layers, file sizes, names, where atomics may be changed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -62,8 +62,21 @@ const SCHED_LAYERS: &[&[&str]] = &[
     &["spawn", "stopm", "threads"],
 ];
 
-/// The maximum width of a comment, tables excepted.
-const COMMENT_WIDTH: usize = 100;
+/// The manifests of all packages.
+const MANIFESTS: [&str; 9] = [
+    "Cargo.toml",
+    "gmp-rt/Cargo.toml",
+    "gmp-macros/Cargo.toml",
+    "gmp-net/Cargo.toml",
+    "gmp-sync/Cargo.toml",
+    "gmp-tokio/Cargo.toml",
+    "benches/Cargo.toml",
+    "examples/ecosystem/Cargo.toml",
+    "examples/ecosystem-tokio/Cargo.toml",
+];
+
+/// The maximum width of a comment and of a line in Markdown, tables and links excepted.
+const PROSE_WIDTH: usize = 100;
 
 /// Private types with the same name in several modules of a crate, with the reason.
 const SHARED_NAMES: &[(&str, &str, &str)] = &[
@@ -288,13 +301,13 @@ fn sources() -> Vec<Source> {
         .collect()
 }
 
-/// Adds all Rust files, with tests and models, but nothing below a `target` folder.
-fn collect_all(folder: &Path, files: &mut Vec<PathBuf>) {
+/// Adds all files of these kinds, with tests and models, but nothing below a `target` folder.
+fn collect_all(folder: &Path, kinds: &[&str], files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() && !path.ends_with("target") {
-            collect_all(&path, files);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            collect_all(&path, kinds, files);
+        } else if path.extension().is_some_and(|kind| kinds.iter().any(|listed| kind == *listed)) {
             files.push(path);
         }
     }
@@ -318,7 +331,7 @@ fn assert_none(complaints: &[String]) {
 }
 
 #[test]
-fn files_have_one_noun_and_a_header() {
+fn files_are_short_and_have_a_header() {
     let mut complaints = Vec::new();
     for source in sources() {
         let lines = source.text.lines().count();
@@ -393,26 +406,53 @@ fn uses_inside_the_scheduler_point_downward() {
     assert_none(&complaints);
 }
 
+/// Returns whether a line of code has a comment, alone or behind code.
+fn has_comment(line: &str) -> bool {
+    // An even number of quotes before it: it is not inside a string.
+    line.trim_start().starts_with("//")
+        || line.match_indices(" // ").any(|(at, _)| line[..at].matches('"').count() % 2 == 0)
+}
+
+/// Returns whether a line is part of a table, in Markdown or in a comment.
+fn is_row(line: &str) -> bool {
+    line.trim_start().trim_start_matches(['/', '!']).trim_start().starts_with('|')
+}
+
 #[test]
-fn comments_are_at_most_100_columns_wide() {
-    let mut files = Vec::new();
-    for folder in
-        ["src", "gmp-rt", "gmp-macros", "gmp-net", "gmp-sync", "tests", "benches/src", "examples"]
-    {
-        collect_all(&root().join(folder), &mut files);
+fn comments_and_markdown_are_at_most_100_columns_wide() {
+    let folders = [
+        ".ci/canary",
+        "benches",
+        "examples",
+        "gmp-macros",
+        "gmp-net",
+        "gmp-rt",
+        "gmp-sync",
+        "gmp-tokio",
+        "src",
+        "tests",
+    ];
+    let mut files: Vec<PathBuf> =
+        ["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "README.md"]
+            .map(|file| root().join(file))
+            .into();
+    for folder in folders {
+        collect_all(&root().join(folder), &["rs", "go", "md"], &mut files);
     }
-    let mut complaints = Vec::new();
+    let (mut complaints, mut found) = (Vec::new(), BTreeSet::new());
     for file in files {
+        let kind = file.extension().unwrap().to_owned();
         let text = fs::read_to_string(&file).unwrap();
         for (n, line) in text.lines().enumerate() {
-            let Some(comment) = line.trim_start().strip_prefix("//") else { continue };
-            let is_row = comment.trim_start_matches(['/', '!']).trim_start().starts_with('|');
-            if line.chars().count() > COMMENT_WIDTH && !is_row {
+            let is_prose = if kind == "md" { !line.contains("](") } else { has_comment(line) };
+            if is_prose && !is_row(line) && line.chars().count() > PROSE_WIDTH {
                 let path = file.strip_prefix(root()).unwrap().display();
-                complaints.push(format!("{path}:{}: a wide comment", n + 1));
+                complaints.push(format!("{path}:{}: wider than {PROSE_WIDTH} columns", n + 1));
             }
         }
+        found.insert(kind);
     }
+    assert_eq!(found.len(), 3, "kinds of files: {found:?}");
     assert_none(&complaints);
 }
 
@@ -595,17 +635,7 @@ fn cfgs_are_on_items_of_the_outline_only() {
 
 #[test]
 fn every_crate_takes_the_common_lints() {
-    for manifest in [
-        "Cargo.toml",
-        "gmp-rt/Cargo.toml",
-        "gmp-macros/Cargo.toml",
-        "gmp-net/Cargo.toml",
-        "gmp-sync/Cargo.toml",
-        "gmp-tokio/Cargo.toml",
-        "benches/Cargo.toml",
-        "examples/ecosystem/Cargo.toml",
-        "examples/ecosystem-tokio/Cargo.toml",
-    ] {
+    for manifest in MANIFESTS {
         let text = fs::read_to_string(root().join(manifest)).unwrap();
         assert!(text.contains("[lints]\nworkspace = true"), "{manifest}");
     }
@@ -625,6 +655,41 @@ fn the_gate_runs_the_command_of_the_readme() {
         };
         assert!(gate.lines().any(|line| runs(line).is_some()), "{command}");
     }
+}
+
+/// Returns the names of the direct dependencies in a manifest, without gmp's own crates.
+fn dependencies(manifest: &str) -> impl Iterator<Item = &str> {
+    let mut is_list = false;
+    manifest.lines().filter_map(move |line| {
+        if let Some(section) = line.strip_prefix('[') {
+            let section = section.trim_end_matches(']');
+            is_list = section.ends_with("dependencies") && section != "workspace.dependencies";
+            return None;
+        }
+        let (name, _) = line.split_once(['.', ' ', '=']).filter(|_| is_list)?;
+        let is_own = name == "gmp" || name.starts_with("gmp-");
+        (!name.is_empty() && !name.starts_with('#') && !is_own).then_some(name)
+    })
+}
+
+/// The tables of `CONTRIBUTING.md` say why each dependency is there.
+#[test]
+fn each_dependency_has_a_row_with_its_reason() {
+    let manifests = MANIFESTS.map(|path| fs::read_to_string(root().join(path)).unwrap());
+    let used: BTreeSet<&str> = manifests.iter().flat_map(|text| dependencies(text)).collect();
+    assert!(used.len() > 30, "only {} dependencies found", used.len());
+    let guide = fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
+    let (_, section) = guide.split_once("\n## Dependencies\n").expect("a section Dependencies");
+    let section = section.split("\n## ").next().unwrap();
+    let mut listed = BTreeSet::new();
+    for row in section.lines().filter(|line| line.starts_with("| `")) {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        assert!(cells.len() == 3 && cells.iter().all(|cell| !cell.is_empty()), "{row}");
+        for name in cells[0].split('`').skip(1).step_by(2) {
+            assert!(listed.insert(name), "{name} is listed twice");
+        }
+    }
+    assert_eq!(used, listed, "left: the manifests, right: CONTRIBUTING.md");
 }
 
 /// Tests that measure run one at a time: the first statement of each takes the lock.

@@ -5,7 +5,8 @@
 //!
 //! The files in `tests/ui/guess` are the first guesses of users of Go, Tokio and std. The messages
 //! for each, errors or warnings, must be those in its `.stderr` file, and none without that file.
-//! The first line of a file is its target: what the compiler shall say.
+//! The first line of a file is its target: what the compiler shall say. Behind it is `Met.`, or the
+//! issue that brings it.
 //!
 //! `GMP_UI_BLESS=1` rewrites the `.stderr` files.
 //!
@@ -178,8 +179,11 @@ fn first_guesses_get_the_answers_we_know() {
     check_all(cases("guess"), |case, output| {
         let source = fs::read_to_string(root().join(case)).expect("the case");
         let target = source.lines().next().and_then(|line| line.strip_prefix("// target: "));
-        if target.is_none_or(|target| target.len() < 10) {
+        let Some(target) = target else {
             return Err("the first line does not name the target".into());
+        };
+        if !target.ends_with(" Met.") && !target.contains(" Issue: ") {
+            return Err("the first line says neither `Met.` nor which issue brings it".into());
         }
         let compiled = compile(case, &library, Warnings::Shown, output);
         let known = fs::read_to_string(root().join(case).with_extension("stderr"));

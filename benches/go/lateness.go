@@ -86,7 +86,7 @@ func (p *probe) end(event int64) {
 
 func (p *probe) isIdle() bool { return p.inFlight.Load() == 0 }
 
-// print writes the samples. An event that is still in flight counts with its lateness so far.
+// print writes the samples. An event that is still in flight counts with its lateness up to now.
 func (p *probe) print() {
 	now := nanos()
 	p.mu.Lock()

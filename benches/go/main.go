@@ -1,4 +1,5 @@
-// The workloads of ../src in Go: `prog run NAME` prints its figure, `prog serve PROTOCOL` an address.
+// The workloads of ../src in Go. `prog run NAME` prints its figure, `prog serve PROTOCOL` its
+// address.
 package main
 
 import (

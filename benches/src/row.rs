@@ -57,7 +57,7 @@ pub(crate) struct Row {
     pub(crate) name: String,
     pub(crate) unit: String,
     pub(crate) cells: Vec<Cell>,
-    /// Empty unless the row was suspected.
+    /// The reruns of a suspected row, else empty.
     #[serde(default)]
     pub(crate) confirmations: Vec<Confirmation>,
 }

@@ -42,14 +42,14 @@ use proc_macro::TokenStream;
 /// Only `main` does so. The hook belongs to the whole process, and a library that replaces it would
 /// surprise a program that has its own. `#[gmp::test]`, a runtime of a `Builder` and the default
 /// runtime leave it alone. There the name and the spawn site are in the `JoinError`, in the report
-/// of a panic that nobody joins, and in the message of `panic = "abort"`.
+/// of a panic that is not joined, and in the message of `panic = "abort"`.
 ///
 /// # Deadlocks
 ///
 /// If no goroutine can ever be woken, stderr has Go's message and a dump, once. With
 /// `GMPDEBUG=deadlock=fatal` the process ends with status 2. Goroutines count only with a proof:
 /// nothing has a waker of any of them, except for handles that other such goroutines await. So a
-/// goroutine that waits for a plain thread, another runtime or a foreign future never counts.
+/// goroutine that waits for an external thread, another runtime or a foreign future never counts.
 /// `fatal` also spares a process that has other threads (Linux) or other runtimes with goroutines.
 ///
 /// # Examples
@@ -160,29 +160,29 @@ pub fn preemptible(options: TokenStream, item: TokenStream) -> TokenStream {
     preempt::expand(options.into(), item.into()).into()
 }
 
-/// The expansion of `gmp::preemptible_block!`, which passes the path of the run-time half first.
+/// Expands `gmp::preemptible_block!`, which passes the path of the run-time half first.
 #[doc(hidden)]
 #[proc_macro]
 pub fn preemptible_block(block: TokenStream) -> TokenStream {
     preempt::expand_block(block.into()).into()
 }
 
-/// The expansion of the option `tokio` if the feature `tokio` of gmp is off.
+/// Expands the option `tokio` if the feature `tokio` of gmp is off.
 #[doc(hidden)]
 #[proc_macro]
 pub fn without_tokio(option: TokenStream) -> TokenStream {
     entry::without_tokio(option.into()).into()
 }
 
-/// The expansion of `gmp::go!`, which documents the syntax and passes the path of its crate first.
+/// Expands `gmp::go!`, which documents the syntax and passes the path of its crate first.
 #[doc(hidden)]
 #[proc_macro]
 pub fn go(body: TokenStream) -> TokenStream {
     go::expand(body.into()).into()
 }
 
-/// The expansion of `gmp::select!`, which documents the syntax and passes the path of the run-time
-/// half first.
+/// Expands `gmp::select!`, which documents the syntax and passes the path of the run-time half
+/// first.
 #[doc(hidden)]
 #[proc_macro]
 pub fn select(cases: TokenStream) -> TokenStream {

@@ -273,7 +273,7 @@ impl Case {
     }
 }
 
-/// A name that the user's code cannot see.
+/// Returns a name that the user's code cannot see.
 fn hidden(name: &str) -> Ident {
     Ident::new(name, Span::mixed_site())
 }

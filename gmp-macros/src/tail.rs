@@ -166,7 +166,7 @@ impl<'a> Visit<'a> for Breaks<'_> {
         self.visit_nested(&inner.body);
     }
 
-    /// A macro may be a `select!` whose cases break.
+    /// Visits a macro, which may be a `select!` whose cases break.
     fn visit_macro(&mut self, call: &'a Macro) {
         self.found |= mentions(call.tokens.clone(), "break");
     }
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn all_other_bodies_are_probed() {
+    fn bodies_with_a_value_are_probed_for_a_future() {
         let bodies = [
             "{ f() }",
             "{ async { 1 } }",

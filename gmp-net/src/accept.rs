@@ -39,7 +39,7 @@ enum Remedy {
     /// Sleep, then try again.
     Nap,
     /// Return the error to the caller.
-    Tell,
+    Return,
 }
 
 fn remedy(error: &io::Error) -> Remedy {
@@ -55,7 +55,7 @@ fn remedy(error: &io::Error) -> Remedy {
             | Errno::NOPROTOOPT,
         ) => Remedy::Next,
         Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => Remedy::Nap,
-        _ => Remedy::Tell,
+        _ => Remedy::Return,
     }
 }
 
@@ -84,7 +84,7 @@ impl Accepting {
                 }
                 Poll::Ready(Err(error)) => match remedy(&error) {
                     Remedy::Next => {}
-                    Remedy::Tell => return Poll::Ready(Err(error)),
+                    Remedy::Return => return Poll::Ready(Err(error)),
                     Remedy::Nap => self.take_nap(),
                 },
             }
@@ -119,11 +119,11 @@ mod tests {
     }
 
     #[test]
-    fn errors_have_their_remedies() {
+    fn each_error_of_an_accept_has_its_remedy() {
         let of = |errno: Errno| remedy(&errno.into());
         assert_eq!(of(Errno::CONNABORTED), Remedy::Next);
         assert_eq!(of(Errno::MFILE), Remedy::Nap);
-        assert_eq!(of(Errno::INVAL), Remedy::Tell);
-        assert_eq!(remedy(&crate::Closed.into()), Remedy::Tell);
+        assert_eq!(of(Errno::INVAL), Remedy::Return);
+        assert_eq!(remedy(&crate::Closed.into()), Remedy::Return);
     }
 }

@@ -82,7 +82,7 @@ impl<T: AsFd> Async<T> {
         self.fd.io(Direction::Read, |io| op(io).map(more)).await
     }
 
-    /// [`read_with`](Self::read_with) for an operation that writes.
+    /// Runs an operation that writes, as [`read_with`](Self::read_with).
     ///
     /// # Cancel safety
     ///
@@ -104,8 +104,8 @@ impl<T: AsFd> Async<T> {
         self.fd.ready(Direction::Write).await
     }
 
-    /// [`read_with`](Self::read_with) for a hand-written future. Its task is woken when another
-    /// call may succeed.
+    /// Polls an operation that reads, as [`read_with`](Self::read_with). For a hand-written future.
+    /// Its task is woken when another call may succeed.
     pub fn poll_read_with<R>(
         &self,
         cx: &mut Context<'_>,
@@ -114,7 +114,8 @@ impl<T: AsFd> Async<T> {
         self.fd.poll_once(Direction::Read, cx, |io| op(io).map(more))
     }
 
-    /// [`write_with`](Self::write_with) for a hand-written future.
+    /// Polls an operation that writes, as [`write_with`](Self::write_with). For a hand-written
+    /// future.
     pub fn poll_write_with<R>(
         &self,
         cx: &mut Context<'_>,
@@ -123,7 +124,7 @@ impl<T: AsFd> Async<T> {
         self.fd.poll_once(Direction::Write, cx, |io| op(io).map(more))
     }
 
-    /// Called by `close`. Does nothing, because the kind of the descriptor is unknown.
+    /// Does nothing at a `close`, because the kind of the descriptor is unknown.
     #[expect(clippy::unused_self, reason = "the same call for all sockets")]
     fn closed(&self) {}
 }

@@ -85,8 +85,8 @@ impl<T: AsFd> Fd<T> {
         Self::prepared(io, trust, |_| Ok(()))
     }
 
-    /// [`new`](Self::new) for an `io` that `prepare` makes non-blocking. `prepare` gets the
-    /// descriptor that is registered, even if `io` names another one later.
+    /// Registers an `io`, as [`new`](Self::new), that `prepare` makes non-blocking. `prepare` gets
+    /// the descriptor that is registered, even if `io` names another one later.
     pub(crate) fn prepared(
         io: T,
         trust: Trust,
@@ -226,7 +226,7 @@ impl<T: AsFd> Fd<T> {
         }
     }
 
-    /// [`poll_io`](Self::poll_io) for a task that keeps nothing between polls.
+    /// Polls, as [`poll_io`](Self::poll_io), for a task that keeps nothing between polls.
     #[inline]
     pub(crate) fn poll_once<R>(
         &self,
@@ -262,7 +262,7 @@ impl<T: AsFd> Fd<T> {
         }
     }
 
-    /// [`poll_io`](Self::poll_io) as a future that leaves the list when it is dropped.
+    /// Returns [`poll_io`](Self::poll_io) as a future that leaves the list when it is dropped.
     #[inline]
     pub(crate) fn io<R, F>(&self, direction: Direction, op: F) -> Io<'_, T, F>
     where
@@ -353,7 +353,7 @@ impl<T: AsFd> AsFd for Fd<T> {
 /// A descriptor of any kind, for code that moves bytes in the kernel.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "for calls that Linux has"))]
 pub(crate) trait Descriptor {
-    /// [`Fd::poll_once`] with an operation on the bare descriptor.
+    /// Polls, as [`Fd::poll_once`], an operation on the bare descriptor.
     fn poll_fd(
         &self,
         direction: Direction,
@@ -441,12 +441,12 @@ macro_rules! common_calls {
                 self.set_write_deadline(deadline);
             }
 
-            /// [`set_deadline`](Self::set_deadline) for the operations that receive.
+            /// Sets the [deadline](Self::set_deadline) of the operations that receive.
             pub fn set_read_deadline(&self, deadline: Option<std::time::Instant>) {
                 self.fd.set_deadline($crate::fd::Direction::Read, deadline);
             }
 
-            /// [`set_deadline`](Self::set_deadline) for the operations that send.
+            /// Sets the [deadline](Self::set_deadline) of the operations that send.
             pub fn set_write_deadline(&self, deadline: Option<std::time::Instant>) {
                 self.fd.set_deadline($crate::fd::Direction::Write, deadline);
             }

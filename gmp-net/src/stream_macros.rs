@@ -131,8 +131,7 @@ macro_rules! stream_calls {
                 self.fd.into_inner()
             }
 
-            /// Called by `close`. Informs the other end at once, even if the descriptor still has
-            /// owners.
+            /// Informs the other end of a `close` at once, even if the descriptor still has owners.
             fn closed(&self) {
                 // The socket may not be connected.
                 let _ = self.fd.get().shutdown(Shutdown::Both);

@@ -93,7 +93,7 @@ impl UdpSocket {
         self.fd.io(Direction::Read, |io| io.recv_from(buf).map(more)).await
     }
 
-    /// [`recv_from`](Self::recv_from) without removing the datagram.
+    /// Receives, as [`recv_from`](Self::recv_from), without removing the datagram.
     pub async fn peek_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.fd.io(Direction::Read, |io| io.peek_from(buf).map(more)).await
     }
@@ -116,7 +116,7 @@ impl UdpSocket {
         self.fd.io(Direction::Read, |io| io.recv(buf).map(more)).await
     }
 
-    /// [`recv`](Self::recv) without removing the datagram.
+    /// Receives, as [`recv`](Self::recv), without removing the datagram.
     pub async fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.fd.io(Direction::Read, |io| io.peek(buf).map(more)).await
     }
@@ -211,7 +211,7 @@ impl UdpSocket {
         self.fd.get().take_error()
     }
 
-    /// Called by `close`. Does nothing: there is no other end to inform.
+    /// Does nothing at a `close`: there is no other end to inform.
     #[expect(clippy::unused_self, reason = "the same call for all sockets")]
     fn closed(&self) {}
 }

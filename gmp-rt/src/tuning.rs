@@ -11,24 +11,24 @@ pub(crate) const RUNQ_CAP: usize = 256;
 #[cfg(gmp_loom)]
 pub(crate) const RUNQ_CAP: usize = 4;
 
-/// Slices of a P between two looks at the global queue before its own. Go: `schedtick%61`.
+/// Slices of a P between two checks of the global queue before its own. Go: `schedtick%61`.
 pub(crate) const GLOBAL_TICK: u64 = 61;
 
-/// Time that a thread takes to run after its wake-up or after a signal, roughly.
+/// Time that a thread usually takes to run after its wake-up or after a signal. Chosen.
 ///
 /// So it is the time of polling between two services of a P, the time in which a paused thread
 /// leaves its CPU, and the longest sleep of a lock's waiter where the kernel has no `membarrier`.
 pub(crate) const WAKE_LATENCY: Duration = Duration::from_micros(50);
 
-/// Most polls between two services: 5 to 10 µs of the shortest.
+/// Most polls between two services. Chosen: 5 to 10 µs of the shortest polls.
 pub(crate) const SERVICE_POLLS: u32 = 4 * GLOBAL_TICK as u32;
 
-/// Most operations within polls between two services: about 20 µs of the shortest. Also the budget
-/// checks that a deciding poll passes after the end of the slice: more than the futures that a
-/// combinator races.
+/// Most operations within polls between two services. Chosen: about 20 µs of the shortest. Also the
+/// budget checks that a deciding poll passes after the end of the slice: more than the futures that
+/// a combinator races.
 pub(crate) const SERVICE_OPS: u32 = 1024;
 
-/// Longest turn of newcomers: then the other goroutines of their P run.
+/// Longest turn of newcomers: then the other goroutines of their P run. Chosen.
 pub(crate) const NEWCOMER_TURN: Duration = Duration::from_millis(1);
 
 /// Refused budget checks within one poll after which a new slice begins. Chosen: more futures than
@@ -47,8 +47,7 @@ pub(crate) const STEAL_PASSES: usize = 4;
 #[cfg(gmp_loom)]
 pub(crate) const STEAL_PASSES: usize = 1;
 
-/// Time that a thief waits before it takes the `runnext` of a running P. Go: `usleep(3)`. Most
-/// wakers run their `runnext` after 50 ns.
+/// Time that a thief waits before it takes the `runnext` of a running P. Go: `usleep(3)`.
 pub(crate) const RUNNEXT_BACKOFF: Duration = Duration::from_micros(3);
 
 /// Most rounds of stealing before a thief parks. It starts with this number and doubles up to it
@@ -59,16 +58,16 @@ pub(crate) const SPIN_ROUNDS: u32 = 24;
 #[cfg(gmp_loom)]
 pub(crate) const SPIN_ROUNDS: u32 = 1;
 
-/// Fewest rounds. A thief that finds nothing halves its rounds. With a fixed number the rows
-/// `pipeline`, `bulk` and `wake` take 15 to 30 % more CPU time, and `bursts` is 15 % later.
+/// Fewest rounds. A thief that finds nothing halves its rounds. Measured: the CPU time of the rows
+/// `pipeline`, `bulk` and `wake`.
 #[cfg(not(gmp_loom))]
 pub(crate) const SPIN_ROUNDS_LEAST: u32 = 2;
 /// In the models one round reaches every state.
 #[cfg(gmp_loom)]
 pub(crate) const SPIN_ROUNDS_LEAST: u32 = 1;
 
-/// Time between two wake-ups of a thread for a lone `runnext`, on each P. Chosen: a
-/// needless wake-up takes 10 µs of CPU, so this is 1 % of a core.
+/// Time between two wake-ups of a thread for a lone `runnext`, on each P. Chosen: needless wake-ups
+/// use at most 1 % of a core.
 pub(crate) const NEXT_WAKE: Duration = Duration::from_millis(1);
 
 /// Most Ps that one check visits: of timers in a service, and of a thief in the mean of its rounds.
@@ -76,7 +75,7 @@ pub(crate) const NEXT_WAKE: Duration = Duration::from_millis(1);
 /// (`gmp-bench --bin scaling`).
 pub(crate) const LOOKS: usize = 16;
 
-/// `spin_loop` hints between two rounds of a thief.
+/// `spin_loop` hints between two rounds of a thief. Chosen.
 pub(crate) const SPIN_PAUSES: u32 = 48;
 
 /// Time slice: how long a chain of `runnext` goroutines may delay the ring. Go: `forcePreemptNS`.
@@ -90,7 +89,7 @@ pub(crate) const CACHE_BATCH: usize = 64;
 #[cfg(gmp_loom)]
 pub(crate) const CACHE_BATCH: usize = 2;
 
-/// Most bytes of such a batch, for large classes.
+/// Most bytes of such a batch, for large classes. Chosen.
 pub(crate) const CELL_BATCH_BYTES: usize = 32 * 1024;
 
 /// Batches kept whole in the centre, per class, before cells go back to their slabs. Each of their
@@ -109,8 +108,7 @@ pub(crate) const KEEP_EMPTY_BYTES: usize = 4 * 1024 * 1024;
 /// order of their cells, each slab costs at most four system calls.
 pub(crate) const GIVE_BACK_BYTES: usize = 64 * 1024;
 
-/// Sysmon's sleep after a round that acted. Go: 20 µs. With 100 µs the worst lateness of the row
-/// `blocked` is 3 times as long.
+/// Sysmon's sleep after a round that acted. Go: 20 µs.
 pub(crate) const SYSMON_BUSY_NAP: Duration = Duration::from_micros(20);
 
 /// Sysmon's sleep while it watches a poll, and its first sleep after a round that did nothing. Then
@@ -140,7 +138,7 @@ pub(crate) const SYSMON_WAKE_LATE: Duration = SYSMON_MAX_NAP.saturating_mul(2);
 pub(crate) const SLOW_CHECK: Duration = Duration::from_secs(1);
 
 /// Time after which the OS is asked again for a thread that it refused: at first. It doubles after
-/// each refusal. Chosen: a refused start takes 20 to 50 µs, so retries cost at most 5 % of a core.
+/// each refusal. Chosen: retries use at most 5 % of a core.
 pub(crate) const REFUSAL_PAUSE: Duration = Duration::from_millis(1);
 /// The longest [`REFUSAL_PAUSE`]. Goroutines may wait that long after threads are free again.
 pub(crate) const REFUSAL_PAUSE_MAX: Duration = Duration::from_millis(100);
@@ -149,7 +147,7 @@ pub(crate) const REFUSAL_PAUSE_MAX: Duration = Duration::from_millis(100);
 /// on request, or begins another poll. Chosen.
 pub(crate) const PROGRESS_CPU: Duration = Duration::from_micros(200);
 
-/// CPU time of a checked poll after which it counts as CPU-bound.
+/// CPU time of a checked poll after which it counts as CPU-bound. Chosen: half a slice.
 pub(crate) const COMPUTING_AFTER: Duration = Duration::from_millis(5);
 
 /// Attempts to take a contended lock before its waiter sleeps, and a held mutex before a goroutine
@@ -167,31 +165,31 @@ pub(crate) const LOCK_PAUSES: u32 = 30;
 #[cfg(gmp_loom)]
 pub(crate) const LOCK_PAUSES: u32 = 1;
 
-/// Distance in goroutines of the prefetch in a batch of fired timers: a cache miss of 100 ns at 30
-/// ns each.
+/// Distance in goroutines of the prefetch in a batch of fired timers. Chosen: a cache miss takes as
+/// long as three goroutines.
 pub(crate) const FETCH_AHEAD: usize = 4;
 
 /// Windows of a step of a trial, after one for the change to take effect, and windows in a row that
 /// must give cause for a trial. The best counts, since a thread may lose its CPU in any.
-pub(crate) const WIDTH_WINDOWS: u32 = 2;
+pub(crate) const ADAPT_WINDOWS: u32 = 2;
 
 /// Most Ps for which the number of running Ps is adapted. With more it is not measured yet.
-pub(crate) const WIDTH_PROCS: usize = 4;
+pub(crate) const ADAPT_PROCS: usize = 4;
 
 /// Cause for a trial: polls and operations per millisecond and running P, at least.
-pub(crate) const WIDTH_DONE: f64 = 250.0;
+pub(crate) const ADAPT_DONE: f64 = 250.0;
 
 /// Further cause: steals and contended locks per millisecond and running P. Each costs half a
 /// microsecond.
-pub(crate) const WIDTH_WASTE: f64 = 10.0;
+pub(crate) const ADAPT_WASTE: f64 = 10.0;
 
 /// Or: one of this number of polls was of a goroutine from another P.
-pub(crate) const WIDTH_MOVED: u64 = 8;
+pub(crate) const ADAPT_MOVED: u64 = 8;
 
 /// Factor by which fewer Ps must do more.
-pub(crate) const WIDTH_GAIN: f64 = 1.1;
+pub(crate) const ADAPT_GAIN: f64 = 1.1;
 
 /// Time between two trials: at first. It doubles after each one that changed nothing.
-pub(crate) const WIDTH_REST: Duration = Duration::from_millis(50);
-/// The longest [`WIDTH_REST`].
-pub(crate) const WIDTH_REST_MAX: Duration = Duration::from_millis(1600);
+pub(crate) const ADAPT_REST: Duration = Duration::from_millis(50);
+/// The longest [`ADAPT_REST`].
+pub(crate) const ADAPT_REST_MAX: Duration = Duration::from_millis(1600);

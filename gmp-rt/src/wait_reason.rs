@@ -266,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_go_there_and_back() {
+    fn each_number_stands_for_its_reason() {
         for (n, reason) in ALL.iter().enumerate() {
             assert_eq!(*reason as usize, n);
             assert_eq!(WaitReason::from_u8(n as u8), *reason);

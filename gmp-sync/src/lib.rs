@@ -27,16 +27,16 @@ mod once;
 /// A channel for one value. See [`channel`](oneshot::channel).
 pub mod oneshot;
 mod pool;
-#[expect(unsafe_code, reason = "is the home of waiters")]
+#[expect(unsafe_code, reason = "implements `WaitList`")]
 mod rate_limiter;
 #[expect(unsafe_code, reason = "holds several locks at once, pins nodes into several queues")]
 mod select;
 mod single_flight;
-#[expect(unsafe_code, reason = "is the home of waiters")]
+#[expect(unsafe_code, reason = "implements `WaitList`")]
 mod task_tracker;
 mod tuning;
 mod wait;
-#[expect(unsafe_code, reason = "is the home of waiters")]
+#[expect(unsafe_code, reason = "implements `WaitList`")]
 mod wait_group;
 /// A channel that keeps the newest value. See [`channel`](watch::channel).
 pub mod watch;

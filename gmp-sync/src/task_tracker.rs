@@ -5,7 +5,7 @@
 //! before the close, and waited for, or refused.
 
 use crate::wait::queue::Queue;
-use crate::wait::waiter::{Abandoned, Ended, Home, Waiter};
+use crate::wait::waiter::{Abandoned, Ended, WaitList, Waiter};
 use crate::wait::wakers::Wakers;
 use futures::future::FusedFuture;
 use gmp_rt::prim::Mutex;
@@ -79,7 +79,7 @@ impl TrackerState {
 }
 
 // SAFETY: one lock, one queue behind it.
-unsafe impl Home for Shared {
+unsafe impl WaitList for Shared {
     type State = TrackerState;
     type Data = ();
 
@@ -298,7 +298,7 @@ impl Future for TaskTrackerWait {
                 // after that.
                 Poll::Ready(Ended::Fired) => this.waiter.as_mut().reset(),
                 Poll::Pending => {
-                    let shared = Arc::as_ptr(this.waiter.home());
+                    let shared = Arc::as_ptr(this.waiter.list());
                     let reason = match gate {
                         Gate::Open => WaitReason::TaskTrackerOpen,
                         Gate::Closed => WaitReason::TaskTracker,

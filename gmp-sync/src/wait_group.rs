@@ -4,7 +4,7 @@
 //! that brings the counter to zero fires the waiters and wakes them after it has released the lock.
 
 use crate::wait::queue::Queue;
-use crate::wait::waiter::{Abandoned, Ended, Home, Waiter};
+use crate::wait::waiter::{Abandoned, Ended, WaitList, Waiter};
 use crate::wait::wakers::Wakers;
 use gmp_rt::prim::Mutex;
 use gmp_rt::task::park::{WaitReason, note_wait, poll_proceed};
@@ -58,7 +58,7 @@ struct GroupState {
 }
 
 // SAFETY: one lock, one queue behind it.
-unsafe impl Home for GroupShared {
+unsafe impl WaitList for GroupShared {
     type State = GroupState;
     type Data = ();
 
@@ -196,13 +196,13 @@ impl Future for WaitGroupWait {
         });
         match ended {
             Poll::Pending => {
-                let group = Arc::as_ptr(waiter.home());
+                let group = Arc::as_ptr(waiter.list());
                 note_wait(cx, WaitReason::WaitGroupWait, group.addr());
                 Poll::Pending
             }
             Poll::Ready(Ended::AtOnce(())) => Poll::Ready(()),
             Poll::Ready(Ended::Fired) => {
-                let reused = waiter.home().with(|state| state.count != 0);
+                let reused = waiter.list().with(|state| state.count != 0);
                 waiter.reset();
                 assert!(!reused, "sync: WaitGroup is reused before previous Wait has returned");
                 Poll::Ready(())

@@ -6,7 +6,7 @@ use ::loom::thread;
 
 /// The wait ends, whenever the last `done` happens.
 #[test]
-fn loom_done_against_wait() {
+fn loom_done_vs_wait() {
     ::loom::model(|| {
         let group = WaitGroup::new();
         group.add(2);
@@ -24,7 +24,7 @@ fn loom_done_against_wait() {
 
 /// A wait that is dropped during the last `done` does not take the wake-up of the other wait.
 #[test]
-fn loom_dropped_wait() {
+fn loom_done_vs_dropped_wait() {
     ::loom::model(|| {
         let group = WaitGroup::new();
         group.add(1);

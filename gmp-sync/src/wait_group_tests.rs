@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// `TestWaitGroup`: a barrier of sixteen goroutines, used eight times.
 #[test]
-fn a_barrier_used_again() {
+fn a_wait_group_works_as_a_barrier_again_and_again() {
     let runtime = gmp_rt::runtime::Builder::new().max_procs(2).build().unwrap();
     let (first, second) = (WaitGroup::new(), WaitGroup::new());
     for _ in 0..8 {
@@ -35,7 +35,7 @@ fn a_barrier_used_again() {
 /// `TestWaitGroupMisuse`.
 #[test]
 #[should_panic(expected = "sync: negative WaitGroup counter")]
-fn one_done_too_many() {
+fn one_done_too_many_panics() {
     let group = WaitGroup::new();
     group.add(1);
     group.done();
@@ -44,7 +44,7 @@ fn one_done_too_many() {
 
 /// `TestWaitGroupRace`: no wait ends early.
 #[test]
-fn no_wait_ends_early() {
+fn no_wait_ends_before_the_members() {
     for _ in 0..200 {
         let (group, n) = (WaitGroup::new(), Arc::new(AtomicUsize::new(0)));
         for _ in 0..2 {
@@ -58,7 +58,7 @@ fn no_wait_ends_early() {
 
 /// A goroutine that panics, and one that is aborted, count as done.
 #[test]
-fn go_is_done_however_it_ends() {
+fn members_that_panic_or_are_aborted_count_as_done() {
     let group = WaitGroup::new();
     let panics = group.go(async { panic!("expected by the test") });
     let aborted = group.go(std::future::pending::<()>());
@@ -69,7 +69,7 @@ fn go_is_done_however_it_ends() {
 
 /// A wait that is dropped half-way leaves the queue empty. The executor is not gmp's.
 #[test]
-fn a_dropped_wait() {
+fn a_dropped_wait_leaves_the_queue() {
     let group = WaitGroup::new();
     group.add(1);
     let mut wait = Box::pin(group.wait());
@@ -84,7 +84,7 @@ fn a_dropped_wait() {
 /// The group is used again before a wait that has ended returns: Go's panic.
 #[test]
 #[should_panic(expected = "sync: WaitGroup is reused before previous Wait has returned")]
-fn reused_too_early() {
+fn a_reuse_before_a_wait_has_returned_panics() {
     let group = WaitGroup::new();
     group.add(1);
     let mut wait = Box::pin(group.wait());

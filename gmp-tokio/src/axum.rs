@@ -102,7 +102,8 @@ where
     serve_with(listener, move |_: &L::Addr| service.clone())
 }
 
-/// [`serve`] with a service for each connection, which `make` returns for the client's address.
+/// Serves, as [`serve`], with a service for each connection, which `make` returns for the client's
+/// address.
 ///
 /// # Examples
 ///

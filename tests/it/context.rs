@@ -92,7 +92,8 @@ async fn a_cancelled_timeout() {
     assert_eq!(outer.err(), None);
 }
 
-/// `TestDeadlineExceededSupportsTimeout`, `TestDeadlineExceededIsNetError`, and Go's texts.
+/// Errors of a context have Go's texts, and only an expired deadline is a timeout
+/// (`TestDeadlineExceededSupportsTimeout`, `TestDeadlineExceededIsNetError`).
 #[test]
 fn errors_have_gos_texts() {
     assert!(ContextError::DeadlineExceeded.is_timeout() && !ContextError::Cancelled.is_timeout());

@@ -98,7 +98,7 @@ fn a_panic_policy_of_the_builder_overrides_the_environment() {
 /// `tests/deadlock.rs` checks that a program is ended.
 const ALL_ASLEEP: &str = "all goroutines are asleep - deadlock!";
 
-/// A program whose `main` is a plain thread may go on, whatever its goroutines do.
+/// A program whose `main` is an external thread may continue, whatever its goroutines do.
 #[test]
 fn a_deadlock_without_a_main_goroutine_is_reported_once() {
     let name = "crash::a_deadlock_without_a_main_goroutine_is_reported_once";
@@ -148,7 +148,7 @@ async fn waits_for_others() {
         3
     });
     assert_eq!(handle.await.unwrap(), 3, "from another runtime");
-    // A join of a goroutine that waits for a plain thread.
+    // A join of a goroutine that waits for an external thread.
     let (tx, rx) = futures::channel::oneshot::channel::<()>();
     let joined = gmp::spawn(rx);
     std::thread::spawn(move || {

@@ -146,7 +146,7 @@ fn traces(name: &str, debug: &str, enough: impl Fn(&[Vec<String>]) -> bool) -> V
     for line in BufReader::new(child.stderr.take().unwrap()).lines() {
         let line = line.unwrap();
         if line.starts_with("SCHED ") {
-            // All traces so far are complete.
+            // The traces up to now are complete.
             if enough(&traces) {
                 break;
             }

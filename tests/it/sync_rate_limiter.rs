@@ -135,7 +135,7 @@ enum Event {
     Allow,
     /// The burst, whose growth gives no tokens.
     Burst(usize),
-    /// A moment without a limit: all waits end.
+    /// No limit for a short time: all waits end.
     Unlimited,
 }
 

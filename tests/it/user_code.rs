@@ -19,7 +19,7 @@
 //! | drop of a waker | a waiter that gives up, or polls with another waker | contained | `user_wakers::a_waker_whose_drop_panics_costs_no_other_waiter_its_wake_up`, `user_wakers::a_stream_whose_waker_panics_in_its_drop_still_counts_as_dropped` |
 //! | poll of a goroutine | worker thread | ends the goroutine: `JoinError::Panic` | `go::`, `crash::` |
 //! | drop of a future | worker thread | ends the goroutine: `JoinError::Panic` | `payloads_whose_drop_panics_end_with_their_goroutine` |
-//! | drop of an output nobody joins | worker thread, or the drop of the handle | contained, reported as an event | `crash::`, `payloads_whose_drop_panics_end_with_their_goroutine` |
+//! | drop of an output that is not joined | worker thread, or the drop of the handle | contained, reported as an event | `crash::`, `payloads_whose_drop_panics_end_with_their_goroutine` |
 //! | drop of a panic payload | wherever a panic is contained | contained | `payloads_whose_drop_panics_end_with_their_goroutine`, `the_stall_hook_may_panic_with_any_payload` |
 //! | panic hook | where the panic is | Rust aborts; calls of gmp work in it | `a_panic_hook_may_call_gmp` |
 //! | stall hook | the reporter thread | contained | `the_stall_hook_may_panic_with_any_payload`, `a_stall_hook_that_blocks_does_not_stop_sysmon` |

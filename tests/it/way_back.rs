@@ -237,8 +237,8 @@ fn the_number_of_procs_changes_while_threads_wait_for_a_p() {
     goroutines.into_iter().for_each(|goroutine| gmp::block_on(goroutine).unwrap());
 }
 
-/// Aborts goroutines at any moment of the wait for a P. Those that were waiting run on to their
-/// next await.
+/// Aborts goroutines at any time of the wait for a P. Those that were waiting run to their next
+/// await.
 #[test]
 fn an_abort_takes_effect_at_the_await_after_the_call() {
     let runtime = runtime(1);

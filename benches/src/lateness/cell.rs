@@ -19,7 +19,7 @@ pub(crate) fn run<C: Face>(cell: CellName) -> ! {
     let limit = Duration::from_secs(cell.limit);
     let probe = Probe::new(start, cell.samples);
     let watched = probe.clone();
-    // A plain thread ends the process, because the runtime under test may be stuck.
+    // An external thread ends the process, because the runtime under test may be stuck.
     std::thread::spawn(move || {
         let is_over = || watched.is_done() || start.elapsed() >= limit;
         let look = || if is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };

@@ -67,7 +67,7 @@ impl Probe {
         self.taken.load(Ordering::Acquire) >= self.wanted
     }
 
-    /// Takes all samples. An event that is still in flight counts with its lateness so far.
+    /// Takes all samples. An event that is still in flight counts with its lateness up to now.
     pub(crate) fn take(&self) -> Vec<Sample> {
         let now = self.now();
         let event = self.in_flight.load(Ordering::Acquire);
@@ -78,7 +78,7 @@ impl Probe {
     }
 
     /// The time from now to the first whole millisecond after the start that is at least `least`
-    /// away, and that moment.
+    /// away, and the time of that millisecond.
     ///
     /// Tokio rounds timers up to whole milliseconds after its start. Due times between them would
     /// add up to a millisecond to its lateness.

@@ -1,6 +1,6 @@
 //! The samples of one cell: when each event happened, and how late the goroutine ran.
 
-/// One event, in nanoseconds.
+/// The times of one event, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sample {
     /// When the event happened, after the start of the program.

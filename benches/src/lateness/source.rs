@@ -25,7 +25,7 @@ pub(crate) async fn start<C: Face>(source: Source, probe: &Arc<Probe>) {
     }
 }
 
-/// A goroutine sleeps. The event is the moment at which its timer is due.
+/// A goroutine sleeps. The event is the time at which its timer is due.
 async fn timer<C: Face>(probe: Arc<Probe>) {
     let mut random = Random::new(1);
     while !probe.is_done() {

@@ -54,7 +54,7 @@ impl Spawner {
         Self { meter: Some(Meter { clock, longest: Arc::default() }) }
     }
 
-    /// The longest poll so far in ns.
+    /// The longest poll in ns.
     pub(crate) fn longest(&self) -> u64 {
         self.meter.as_ref().map_or(0, |meter| meter.longest.load(Ordering::Relaxed))
     }

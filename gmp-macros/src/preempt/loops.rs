@@ -286,7 +286,7 @@ fn into_iter(expression: &Expr) -> TokenStream {
     quote_spanned!(expression.span()=> ::core::iter::IntoIterator::into_iter)
 }
 
-/// A name that the user's code cannot see.
+/// Returns a name that the user's code cannot see.
 fn ident(name: &str) -> Ident {
     Ident::new(name, Span::mixed_site())
 }

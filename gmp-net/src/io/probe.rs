@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptors_are_found_and_wrappers_are_not() {
+    fn descriptors_are_recognised_and_wrappers_are_not() {
         gmp_rt::block_on(async {
             let (mut a, b) = UnixStream::pair().unwrap();
             assert!(is_stream(&a) && is_stream(&&a) && is_stream(&&mut a));
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_are_found() {
+    fn halves_of_streams_are_recognised() {
         gmp_rt::block_on(async {
             let listener = crate::TcpListener::bind("127.0.0.1:0").await.unwrap();
             let mut stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();

@@ -120,11 +120,11 @@ impl PollCache {
     }
 
     /// Stops giving out descriptors, and makes every operation fail that waits or will wait.
-    pub(crate) fn end(&self, mut tell: impl FnMut(StoredWaker)) {
+    pub(crate) fn end(&self, mut each: impl FnMut(StoredWaker)) {
         // Comes first, so that a descriptor that was taken before is among those that fail.
         self.free.lock().life = DescLife::Ended;
         for desc in self.iter() {
-            desc.fail(Fault::Ended, &mut tell);
+            desc.fail(Fault::Ended, &mut each);
         }
     }
 }
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_used_again() {
+    fn numbers_of_removed_entries_are_used_again() {
         let cache = PollCache::new();
         let taken: Vec<Index> = (0..200).map(|_| cache.take(Trust::WouldBlock).unwrap()).collect();
         assert!(cache.is_used());

@@ -11,7 +11,7 @@
 //! | `give_back` does not count | `take_vs_take` |
 
 use super::{Index, PollCache};
-use crate::poll::desc::{Seen, Tells, Ticket, Trust, Wait};
+use crate::poll::desc::{EdgeKind, Seen, Ticket, Trust, Wait};
 use ::loom::sync::Arc;
 use ::loom::thread;
 use gmp_rt::prim::{AtomicUsize, Ordering};
@@ -48,7 +48,7 @@ fn wait(cache: &PollCache, index: Index, ticket: &mut Ticket, waker: &Waker) -> 
 /// Delivers an edge to descriptor `key`, as the kernel does.
 fn edge(cache: &PollCache, key: usize) {
     if let Some(desc) = cache.get(key) {
-        desc.read.edge(Tells::Data, StoredWaker::wake);
+        desc.read.edge(EdgeKind::Data, StoredWaker::wake);
     }
 }
 

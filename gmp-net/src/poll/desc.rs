@@ -72,7 +72,7 @@ const SWEEP_PERIOD: Duration = Duration::from_secs(1);
 
 /// What an edge reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tells {
+pub(crate) enum EdgeKind {
     /// Only data.
     Data,
     /// A hang-up of the other end, or another reason to ignore `DRAINED` from now on.
@@ -192,7 +192,7 @@ impl Waiters {
 
     /// Adds `waker`, or replaces the waker that `ticket` has on the list. The caller settles the
     /// replaced waker after it has released the lock.
-    fn put(&mut self, ticket: &mut Ticket, waker: &mut StorableWaker<'_>) -> Displaced {
+    fn put(&mut self, ticket: &mut Ticket, waker: &mut StorableWaker<'_>) -> Replaced {
         if *ticket == Ticket::POLL {
             return self.put_poller(waker, Instant::now);
         }
@@ -200,10 +200,10 @@ impl Waiters {
             self.last_ticket += 1;
             *ticket = Ticket(self.last_ticket);
         } else if let Some((_, old)) = self.iter_mut().find(|(other, _)| other == ticket) {
-            return Displaced::Own(std::mem::replace(old, waker.store()));
+            return Replaced::Own(std::mem::replace(old, waker.store()));
         }
         self.push(*ticket, waker.store());
-        Displaced::Nothing
+        Replaced::Nothing
     }
 
     /// Adds one entry per task.
@@ -217,17 +217,17 @@ impl Waiters {
         &mut self,
         waker: &mut StorableWaker<'_>,
         now: impl FnOnce() -> Instant,
-    ) -> Displaced {
+    ) -> Replaced {
         let mut pollers = 0;
         for (ticket, old) in self.iter_mut() {
             if *ticket == Ticket::POLL && old.will_wake(waker.waker()) {
-                return Displaced::Own(std::mem::replace(old, waker.store()));
+                return Replaced::Own(std::mem::replace(old, waker.store()));
             }
             pollers += usize::from(*ticket == Ticket::POLL);
         }
         let swept = if pollers >= POLLERS { self.sweep(now()) } else { Vec::new() };
         self.push(Ticket::POLL, waker.store());
-        if swept.is_empty() { Displaced::Nothing } else { Displaced::Others(swept) }
+        if swept.is_empty() { Replaced::Nothing } else { Replaced::Others(swept) }
     }
 
     /// Removes all tasks without a ticket, if the last sweep was long enough ago.
@@ -263,7 +263,7 @@ impl Waiters {
 
 /// A waker that another one replaced.
 #[must_use]
-enum Displaced {
+enum Replaced {
     Nothing,
     /// A waker of the same waiter, to be dropped.
     Own(StoredWaker),
@@ -271,7 +271,7 @@ enum Displaced {
     Others(Vec<StoredWaker>),
 }
 
-impl Displaced {
+impl Replaced {
     fn settle(self) {
         match self {
             Self::Nothing => {}
@@ -326,22 +326,22 @@ impl Side {
         }
     }
 
-    /// Records an edge and passes the wakers of all waiters to `tell`.
-    pub(crate) fn edge(&self, tells: Tells, tell: impl FnMut(StoredWaker)) {
-        let more = if tells == Tells::More { EAGER } else { 0 };
+    /// Records an edge and passes the wakers of all waiters to `each`.
+    pub(crate) fn edge(&self, kind: EdgeKind, each: impl FnMut(StoredWaker)) {
+        let more = if kind == EdgeKind::More { EAGER } else { 0 };
         let before = self.change(|word| (word & !(WAITERS | DRAINED)).wrapping_add(EDGE) | more);
         if before & WAITERS != 0 {
-            self.take_waiters(tell);
+            self.take_waiters(each);
         }
     }
 
-    /// Makes all operations fail and passes the wakers of all waiters to `tell`. Returns `false` if
+    /// Makes all operations fail and passes the wakers of all waiters to `each`. Returns `false` if
     /// the side had this fault already.
-    pub(crate) fn fail(&self, fault: Fault, tell: impl FnMut(StoredWaker)) -> bool {
+    pub(crate) fn fail(&self, fault: Fault, each: impl FnMut(StoredWaker)) -> bool {
         let bit = fault.bit();
         let before = self.change(|word| (word & !WAITERS).wrapping_add(EDGE) | bit);
         if before & WAITERS != 0 {
-            self.take_waiters(tell);
+            self.take_waiters(each);
         }
         before & bit == 0
     }
@@ -361,12 +361,12 @@ impl Side {
         }
     }
 
-    fn take_waiters(&self, mut tell: impl FnMut(StoredWaker)) {
+    fn take_waiters(&self, mut each: impl FnMut(StoredWaker)) {
         let mut waiters = self.waiters.lock();
         let first = waiters.first.take();
         let more = std::mem::take(&mut waiters.more);
         drop(waiters);
-        first.into_iter().chain(more).for_each(|(_, waker)| tell(waker));
+        first.into_iter().chain(more).for_each(|(_, waker)| each(waker));
     }
 
     /// Puts `waker` on the list, unless the word has changed since `seen`.
@@ -381,9 +381,9 @@ impl Side {
         if self.word.compare_exchange(seen.0, seen.0 | WAITERS, AcqRel, Acquire).is_err() {
             return Wait::Changed; // O1
         }
-        let displaced = waiters.put(ticket, &mut waker);
+        let replaced = waiters.put(ticket, &mut waker);
         drop(waiters);
-        displaced.settle();
+        replaced.settle();
         Wait::Parked
     }
 
@@ -436,11 +436,11 @@ impl PollDesc {
         self.write.forget_waiters();
     }
 
-    /// Makes all operations of both sides fail and passes the wakers of all waiters to `tell`.
+    /// Makes all operations of both sides fail and passes the wakers of all waiters to `each`.
     /// Returns `false` if the read side had this fault already.
-    pub(crate) fn fail(&self, fault: Fault, mut tell: impl FnMut(StoredWaker)) -> bool {
-        let new = self.read.fail(fault, &mut tell);
-        self.write.fail(fault, tell);
+    pub(crate) fn fail(&self, fault: Fault, mut each: impl FnMut(StoredWaker)) -> bool {
+        let new = self.read.fail(fault, &mut each);
+        self.write.fail(fault, each);
         new
     }
 }

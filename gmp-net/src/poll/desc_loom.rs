@@ -2,7 +2,7 @@
 //!
 //! The waiter is a spawned thread. The main thread checks the result after all threads have ended.
 
-use super::{Fault, Side, Tells, Ticket, Trust, Wait};
+use super::{EdgeKind, Fault, Side, Ticket, Trust, Wait};
 use ::loom::sync::Arc;
 use ::loom::thread;
 use gmp_rt::prim::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use std::task::{Wake, Waker};
 
 /// The types of the models are loom's. Otherwise the models would prove nothing.
 #[test]
-fn loom_canary() {
+fn loom_canary_race_is_reported() {
     let _: fn(usize) -> ::loom::sync::atomic::AtomicUsize = AtomicUsize::new;
 }
 
@@ -50,7 +50,7 @@ impl Socket {
     /// Adds a message and reports the edge, as `Poller::poll` does.
     fn arrive(&self) {
         self.data.fetch_add(1, Ordering::Relaxed);
-        self.side.edge(Tells::Data, StoredWaker::wake);
+        self.side.edge(EdgeKind::Data, StoredWaker::wake);
     }
 
     /// `Fd::poll_io` with an operation that takes one message.
@@ -89,7 +89,7 @@ fn woken(counted: &Counted) -> usize {
 
 /// Data arrives between the try and the wait.
 #[test]
-fn loom_edge_against_wait() {
+fn loom_edge_vs_wait() {
     ::loom::model(|| {
         let socket = Socket::new();
         let (count, waker) = counted();
@@ -103,7 +103,7 @@ fn loom_edge_against_wait() {
 
 /// Data arrives while a read takes the last message: the next read must not see a drained socket.
 #[test]
-fn loom_edge_against_drained() {
+fn loom_edge_vs_drained() {
     ::loom::model(|| {
         let socket = Socket::new();
         socket.arrive();
@@ -122,7 +122,7 @@ fn loom_edge_against_drained() {
 
 /// The socket is closed between the try and the wait.
 #[test]
-fn loom_close_against_wait() {
+fn loom_close_vs_wait() {
     ::loom::model(|| {
         let socket = Socket::new();
         let (count, waker) = counted();
@@ -137,7 +137,7 @@ fn loom_close_against_wait() {
 /// A deadline passes while data arrives and a reader waits. The edge does not hide the expired
 /// deadline. After the deadline is cleared, reads work again.
 #[test]
-fn loom_deadline_against_edge_and_wait() {
+fn loom_deadline_vs_edge_and_wait() {
     ::loom::model(|| {
         let socket = Socket::new();
         let (count, waker) = counted();

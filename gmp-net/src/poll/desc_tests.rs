@@ -26,25 +26,25 @@ fn side(trust: Trust) -> Side {
 }
 
 #[test]
-fn an_edge_wakes_all_once() {
+fn an_edge_wakes_each_waiter_once() {
     let side = side(Trust::Short);
     let all: Vec<_> = (0..5).map(|_| counted()).collect();
     for (_, waker) in &all {
         assert_eq!(side.wait(side.look(), &mut Ticket::NONE.clone(), waker), Wait::Parked);
     }
     assert!(side.has_waiters());
-    side.edge(Tells::Data, StoredWaker::wake);
-    side.edge(Tells::Data, StoredWaker::wake);
+    side.edge(EdgeKind::Data, StoredWaker::wake);
+    side.edge(EdgeKind::Data, StoredWaker::wake);
     assert!(!side.has_waiters());
     assert!(all.iter().all(|(count, _)| count.0.load(Ordering::Relaxed) == 1));
 }
 
 #[test]
-fn a_wait_as_of_an_old_look_is_refused() {
+fn a_wait_is_refused_if_an_edge_came_after_its_check() {
     let side = side(Trust::Short);
     let (_, waker) = counted();
     let seen = side.look();
-    side.edge(Tells::Data, |_| unreachable!());
+    side.edge(EdgeKind::Data, |_| unreachable!());
     assert_eq!(side.wait(seen, &mut Ticket::NONE.clone(), &waker), Wait::Changed);
 }
 
@@ -56,7 +56,7 @@ fn a_dropped_waiter_is_not_woken() {
     let _ = side.wait(side.look(), &mut ticket, &a);
     let _ = side.wait(side.look(), &mut Ticket::NONE.clone(), &b);
     side.leave(ticket);
-    side.edge(Tells::Data, StoredWaker::wake);
+    side.edge(EdgeKind::Data, StoredWaker::wake);
     assert_eq!((left.0.load(Ordering::Relaxed), stays.0.load(Ordering::Relaxed)), (0, 1));
 }
 
@@ -75,7 +75,7 @@ fn tasks_without_a_ticket_do_not_wake_each_other_for_ever() {
     let counts = || all.iter().map(|(count, _)| count.0.load(Ordering::Relaxed));
     let sweeps = side.waiters.lock().swept.map_or(0, |swept| swept.elapsed().as_secs() + 1);
     assert!(counts().all(|n| n as u64 <= sweeps), "{:?}", counts().collect::<Vec<_>>());
-    side.edge(Tells::Data, StoredWaker::wake);
+    side.edge(EdgeKind::Data, StoredWaker::wake);
     assert!(counts().all(|n| n >= 1));
 }
 
@@ -85,16 +85,13 @@ fn a_sweep_removes_tasks_without_a_ticket_and_keeps_the_others() {
     let now = Instant::now();
     let (_, keeps) = counted();
     let mut ticket = Ticket::NONE;
-    assert!(matches!(
-        waiters.put(&mut ticket, &mut StorableWaker::new(&keeps)),
-        Displaced::Nothing
-    ));
+    assert!(matches!(waiters.put(&mut ticket, &mut StorableWaker::new(&keeps)), Replaced::Nothing));
     let all: Vec<_> = (0..3 * POLLERS).map(|_| counted()).collect();
     let mut put = |n: usize, at: Instant| {
-        let displaced = waiters.put_poller(&mut StorableWaker::new(&all[n].1), || at);
-        let swept = match displaced {
-            Displaced::Others(swept) => swept.len(),
-            Displaced::Nothing | Displaced::Own(_) => 0,
+        let replaced = waiters.put_poller(&mut StorableWaker::new(&all[n].1), || at);
+        let swept = match replaced {
+            Replaced::Others(swept) => swept.len(),
+            Replaced::Nothing | Replaced::Own(_) => 0,
         };
         (swept, waiters.iter_mut().count())
     };
@@ -113,7 +110,7 @@ fn a_sweep_removes_tasks_without_a_ticket_and_keeps_the_others() {
 }
 
 #[test]
-fn a_descriptor_that_is_given_back_keeps_no_waker() {
+fn a_returned_descriptor_keeps_no_waker() {
     let desc = PollDesc::new();
     desc.reset(Trust::WouldBlock);
     let (count, waker) = counted();
@@ -130,15 +127,15 @@ fn drained_lasts_until_the_next_edge() {
     let side = side(Trust::Short);
     side.drained(side.look());
     assert!(side.look().is_drained());
-    side.edge(Tells::Data, |_| {});
+    side.edge(EdgeKind::Data, |_| {});
     assert!(!side.look().is_drained());
-    side.edge(Tells::More, |_| {});
+    side.edge(EdgeKind::More, |_| {});
     side.drained(side.look());
     assert!(!side.look().is_drained(), "a hang-up may be behind it");
 }
 
 #[test]
-fn faults_and_how_they_end() {
+fn a_deadline_can_be_revived_and_a_close_cannot() {
     let side = side(Trust::WouldBlock);
     assert!(side.fail(Fault::Expired, |_| {}));
     assert_eq!(side.look().fault(), Some(Fault::Expired));

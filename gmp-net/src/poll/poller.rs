@@ -100,11 +100,11 @@ impl Netpoll for Poller {
         self.os.wait(delay, limit, |edge| {
             // The key of `polling` itself has no descriptor.
             let Some(desc) = self.descs.get(edge.key) else { return };
-            if let Some(tells) = edge.read {
-                desc.read.edge(tells, |waker| ready.push(waker));
+            if let Some(kind) = edge.read {
+                desc.read.edge(kind, |waker| ready.push(waker));
             }
-            if let Some(tells) = edge.write {
-                desc.write.edge(tells, |waker| ready.push(waker));
+            if let Some(kind) = edge.write {
+                desc.write.edge(kind, |waker| ready.push(waker));
             }
         })
     }

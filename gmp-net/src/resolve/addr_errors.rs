@@ -56,7 +56,7 @@ impl fmt::Display for AddrErrors {
 // No `source`: the text includes all errors, and `iter` returns them.
 impl error::Error for AddrErrors {}
 
-/// The errors so far, of addresses that are tried in order or concurrently.
+/// The errors of addresses that are tried in order or concurrently.
 #[derive(Debug, Default)]
 pub(crate) struct Failures(Vec<(SocketAddr, io::Error)>);
 
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn one_answer_is_given_as_it_is() {
+    fn an_error_that_all_addresses_share_is_returned_as_it_is() {
         assert_eq!(of([os(111)]).raw_os_error(), Some(111));
         assert_eq!(of([os(111), os(111), os(111)]).raw_os_error(), Some(111));
         let ours = of([crate::Closed.into()]);

@@ -64,7 +64,7 @@ mod tests {
     use std::io::ErrorKind;
 
     #[test]
-    fn names_and_numbers() {
+    fn resolve_takes_names_and_addresses_and_refuses_missing_ports() {
         gmp_rt::block_on(async {
             let local = resolve("localhost:8080").await.unwrap();
             assert!(local.iter().all(|a| a.ip().is_loopback() && a.port() == 8080), "{local:?}");
@@ -81,7 +81,7 @@ mod tests {
 
     /// With one P, another goroutine runs during the call.
     #[test]
-    fn others_go_on_meanwhile() {
+    fn goroutines_run_during_a_lookup() {
         let runtime = gmp_rt::runtime::Builder::new().max_procs(1).build().unwrap();
         let handle = runtime.spawn(async {
             let other = gmp_rt::spawn(async { 1 });

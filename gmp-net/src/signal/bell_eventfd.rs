@@ -27,7 +27,7 @@ impl Bell {
         let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }
 
-    /// Called when a listener has received a signal. Does nothing.
+    /// Does nothing when a listener has received a signal.
     #[expect(clippy::unused_self, reason = "the same call on all systems")]
     pub(super) fn heard(&self) {}
 }

@@ -84,11 +84,11 @@ thread_local! {
 /// The place of a run of an entry function in the chain of its signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// The kernel, or a handler that was installed later, has called it.
+    /// The kernel or a later handler called the entry function.
     First,
-    /// It was called through another layer.
+    /// Another layer called it.
     Later,
-    /// It was called through this layer.
+    /// This layer runs for the same signal already: the chain is a loop.
     Again,
 }
 

@@ -94,7 +94,8 @@ impl Listening {
         Self::begin_with(kind, |_| None)
     }
 
-    /// [`begin`](Self::begin) for the next `ctrl_c()`: receives a signal that was kept for it.
+    /// Begins as [`begin`](Self::begin), for the next `ctrl_c()`: receives a signal that was kept
+    /// for it.
     pub(super) fn begin_kept(kind: SignalKind) -> io::Result<(Self, u64)> {
         Self::begin_with(kind, |installed| installed.kept.take())
     }
@@ -282,7 +283,7 @@ fn layer_of(action: &libc::sigaction) -> Option<usize> {
     (0..LAYERS).find(|layer| entry(*layer) == action.sa_sigaction)
 }
 
-/// The entry function of a layer. I2.
+/// Handles a signal: the entry function of a layer. I2.
 extern "C" fn on_signal<const LAYER: usize>(
     signal: libc::c_int,
     info: *mut libc::siginfo_t,
@@ -291,7 +292,7 @@ extern "C" fn on_signal<const LAYER: usize>(
     handle(LAYER, signal, info, context);
 }
 
-/// The handler. I2.
+/// Counts the signal and calls the earlier handler. I2.
 fn handle(
     layer: usize,
     signal: libc::c_int,

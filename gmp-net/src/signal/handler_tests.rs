@@ -87,7 +87,7 @@ extern "C" fn later(signal: libc::c_int, info: *mut libc::siginfo_t, context: *m
 }
 
 #[test]
-fn listeners_come_and_go_below_a_later_handler() {
+fn listeners_below_a_later_handler_get_signals() {
     static FIRST_CALLS: AtomicUsize = AtomicUsize::new(0);
     extern "C" fn first(_: libc::c_int) {
         FIRST_CALLS.fetch_add(1, SeqCst);
@@ -122,7 +122,7 @@ fn listeners_come_and_go_below_a_later_handler() {
 }
 
 #[test]
-fn a_later_handler_that_gives_way_leaves_the_listener() {
+fn a_later_handler_that_is_removed_leaves_the_listener() {
     extern "C" fn other(_: libc::c_int) {}
     let kind = kind(6);
     let (listening, before) = Listening::begin(kind).unwrap();
@@ -193,7 +193,7 @@ fn no_handler_of_the_chain_misses_or_repeats_a_signal_while_listeners_come_and_g
 
 /// It calls itself through the listener, once.
 #[test]
-fn a_handler_that_is_installed_twice_ends() {
+fn a_handler_that_is_installed_twice_is_not_called_for_ever() {
     static CALLS: AtomicUsize = AtomicUsize::new(0);
     static REPLACED: Mutex<Option<Handler>> = Mutex::new(None);
     extern "C" fn twice(

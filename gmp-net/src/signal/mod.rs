@@ -197,7 +197,7 @@ impl Signal {
         .await
     }
 
-    /// [`recv`](Self::recv) for a hand-written future.
+    /// Polls for a signal, as [`recv`](Self::recv), for a hand-written future.
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<()>> {
         self.poll_with(&mut Ticket::POLL.clone(), cx)
     }
@@ -210,12 +210,12 @@ impl Signal {
 
     fn poll_with(&mut self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Poll<Option<()>> {
         let (seen, index) = (self.seen, self.index);
-        let told =
+        let polled =
             self.bell.poll_io(Direction::Read, ticket, cx, |_| match handler::count(index) {
                 count if count == seen => Err(ErrorKind::WouldBlock.into()),
                 count => Ok((count, Left::Maybe)),
             });
-        match told {
+        match polled {
             Poll::Ready(Ok(count)) => {
                 self.seen = count;
                 if let Ok(bell) = handler::bell() {

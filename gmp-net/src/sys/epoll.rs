@@ -16,7 +16,7 @@
 //! and a later registration of the same file under the same number would fail.
 
 use super::{EVENTS, Edge, end_if_lost, is_lost};
-use crate::poll::desc::{Tells, Trust};
+use crate::poll::desc::{EdgeKind, Trust};
 use gmp_rt::prim::Ordering::Relaxed;
 use gmp_rt::prim::fixed::{AtomicBool, Mutex};
 use gmp_rt::task::park::{Delay, PollerWake, lost_descriptor};
@@ -106,12 +106,12 @@ impl Os {
         }
     }
 
-    /// Waits for events and passes each one to `tell`.
+    /// Waits for events and calls `each` with every one.
     pub(crate) fn wait(
         &self,
         delay: Delay,
         limit: usize,
-        mut tell: impl FnMut(Edge),
+        mut each: impl FnMut(Edge),
     ) -> PollerWake {
         let asks = (delay == Delay::Now).then(|| self.asks.try_lock());
         if let Some(None) = asks {
@@ -125,7 +125,7 @@ impl Os {
             if key == BELL {
                 wake = PollerWake::Taken;
             } else {
-                tell(edge(key, flags));
+                each(edge(key, flags));
             }
         }
         wake
@@ -161,7 +161,8 @@ impl Os {
         }
     }
 
-    /// [`wait_once`](Self::wait_once) with a limit in nanoseconds, if the kernel supports it.
+    /// Waits, as [`wait_once`](Self::wait_once), with a limit in nanoseconds, if the kernel
+    /// supports it.
     fn wait_for<'b>(
         &self,
         time: Duration,
@@ -230,9 +231,9 @@ fn edge(key: usize, flags: EventFlags) -> Edge {
     let hung_up = EventFlags::HUP | EventFlags::ERR;
     let side = |data: EventFlags, more: EventFlags| {
         if flags.intersects(more) {
-            Some(Tells::More)
+            Some(EdgeKind::More)
         } else {
-            flags.intersects(data).then_some(Tells::Data)
+            flags.intersects(data).then_some(EdgeKind::Data)
         }
     };
     Edge {

@@ -24,7 +24,7 @@ pub(crate) use self::epoll::Os;
 #[cfg(not(all(target_os = "linux", not(gmp_portable_poll))))]
 pub(crate) use self::portable::Os;
 
-use crate::poll::desc::Tells;
+use crate::poll::desc::EdgeKind;
 use gmp_rt::task::park::lost_descriptor;
 use rustix::io::Errno;
 use rustix::net::SendFlags;
@@ -44,8 +44,8 @@ pub(crate) const MOST_BUFFERS: usize = 1024;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Edge {
     pub(crate) key: usize,
-    pub(crate) read: Option<Tells>,
-    pub(crate) write: Option<Tells>,
+    pub(crate) read: Option<EdgeKind>,
+    pub(crate) write: Option<EdgeKind>,
 }
 
 /// Whether an error says that a descriptor of the poller is closed, or belongs to another file.

@@ -5,7 +5,7 @@
 //! peer's data, so a short read is never trusted.
 
 use super::{EVENTS, Edge, end_if_lost};
-use crate::poll::desc::{Tells, Trust};
+use crate::poll::desc::{EdgeKind, Trust};
 use gmp_rt::prim::fixed::Mutex;
 use gmp_rt::task::park::{Delay, PollerWake};
 use polling::{Event, Events, PollMode, Poller};
@@ -65,12 +65,12 @@ impl Os {
         }
     }
 
-    /// Waits for events and passes each one to `tell`.
+    /// Waits for events and calls `each` with every one.
     pub(crate) fn wait(
         &self,
         delay: Delay,
         _limit: usize,
-        mut tell: impl FnMut(Edge),
+        mut each: impl FnMut(Edge),
     ) -> PollerWake {
         let (events, timeout) = match delay {
             Delay::Now => (self.events.try_lock(), Some(Duration::ZERO)),
@@ -85,8 +85,8 @@ impl Os {
         }
         for event in events.iter() {
             // Hang-ups are reported as readable and writable.
-            let side = |ready: bool| ready.then_some(Tells::More);
-            tell(Edge { key: event.key, read: side(event.readable), write: side(event.writable) });
+            let side = |ready: bool| ready.then_some(EdgeKind::More);
+            each(Edge { key: event.key, read: side(event.readable), write: side(event.writable) });
         }
         PollerWake::Taken
     }

@@ -146,7 +146,7 @@ mod tests {
     use super::in_turn;
 
     #[test]
-    fn families_take_turns() {
+    fn addresses_of_both_families_alternate() {
         let of =
             |names: &[&str]| names.iter().map(|name| name.parse().unwrap()).collect::<Vec<_>>();
         let mixed = of(&["[::1]:1", "[::2]:1", "[::3]:1", "1.1.1.1:1", "2.2.2.2:1"]);

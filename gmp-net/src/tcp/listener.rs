@@ -125,7 +125,7 @@ impl TcpListener {
         self.fd.get().ttl()
     }
 
-    /// Called by `close`. Frees the port at once, even if the descriptor still has owners.
+    /// Frees the port at a `close` at once, even if the descriptor still has owners.
     fn closed(&self) {
         // Only Linux supports this for listeners. Elsewhere the port is free when the descriptor is
         // closed.

@@ -70,7 +70,8 @@ impl TcpStream {
         connect::any(addr::all(addr).await?).await
     }
 
-    /// [`connect`](Self::connect) with a time limit, for the resolution of a name as well.
+    /// Connects, as [`connect`](Self::connect), with a time limit, for the resolution of a name as
+    /// well.
     ///
     /// # Errors
     ///

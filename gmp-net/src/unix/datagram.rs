@@ -156,7 +156,7 @@ impl UnixDatagram {
         self.fd.get().take_error()
     }
 
-    /// Called by `close`. Stops the socket from receiving, even if the descriptor still has owners.
+    /// Stops the socket from receiving at a `close`, even if the descriptor still has owners.
     fn closed(&self) {
         let _ = self.shutdown(Shutdown::Both);
     }

@@ -84,7 +84,7 @@ impl UnixListener {
         self.fd.get().local_addr()
     }
 
-    /// Called by `close`. Refuses further connections, even if the descriptor still has owners.
+    /// Refuses further connections after a `close`, even if the descriptor still has owners.
     fn closed(&self) {
         let _ = rustix::net::shutdown(&self.fd, rustix::net::Shutdown::Both);
     }

@@ -92,7 +92,7 @@ pub fn is_enabled() -> bool {
     hook::is_on()
 }
 
-/// The child of a fork has the locks of the tracer as they were, and not its thread.
+/// Returns an error in a fork: its copy of the tracer has no thread.
 fn check_fork() -> io::Result<()> {
     match TRACER.forks() == fork::forks() {
         true => Ok(()),

@@ -77,8 +77,8 @@ fn mark(cx: &Context<'_>) -> bool {
                 if before != Yield::Global {
                     local.refusals.set(0);
                 }
-                let overtime = local.p().preempt_requested();
-                local.yielding.set(if overtime { Yield::Global } else { Yield::Local });
+                let preempt = local.p().preempt_requested();
+                local.yielding.set(if preempt { Yield::Global } else { Yield::Local });
             }
             true
         }

@@ -170,7 +170,7 @@ fn a_cell_comes_from_the_fullest_slab() {
 }
 
 #[test]
-fn a_page_in_use_serves_before_an_empty_one() {
+fn cells_come_from_a_page_in_use_before_an_empty_one() {
     // Cells of this size touch one page each.
     let mut heap = Heap::new(256);
     let cells = heap.take(1000);
@@ -190,7 +190,7 @@ fn a_page_in_use_serves_before_an_empty_one() {
 }
 
 #[test]
-fn given_back_pages_read_as_free_cells_and_serve_again() {
+fn pages_given_back_to_the_os_hold_free_cells_that_are_used_again() {
     let mut heap = Heap::new(BYTES);
     let mut cells = heap.take(1000);
     let kept = [cells.remove(0)];
@@ -210,7 +210,7 @@ fn given_back_pages_read_as_free_cells_and_serve_again() {
 }
 
 #[test]
-fn random_takes_and_gives_keep_the_books() {
+fn random_takes_and_gives_keep_the_counts_right() {
     for bytes in [80, BYTES, 3072, 20480] {
         let mut heap = Heap::new(bytes);
         let (mut out, mut addresses) = (Vec::new(), BTreeSet::new());
@@ -244,7 +244,7 @@ fn random_takes_and_gives_keep_the_books() {
 /// The OS refuses to take back locked pages. The class then keeps them, and does not ask again.
 #[cfg(target_os = "linux")]
 #[test]
-fn pages_that_the_os_refuses_stay_usable() {
+fn pages_that_the_os_does_not_take_back_stay_usable() {
     let mut heap = Heap::new(BYTES);
     let mut cells = heap.take(1000);
     let kept = [cells.remove(0)];

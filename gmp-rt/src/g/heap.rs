@@ -364,7 +364,8 @@ pub(crate) fn for_each(mut f: impl FnMut(&GSight)) {
     });
 }
 
-/// [`for_each`] slab by slab, until `f` returns `Break`. `f` gets the goroutines of a slab.
+/// Visits all goroutines, as [`for_each`], slab by slab, until `f` returns `Break`. `f` gets the
+/// goroutines of a slab.
 pub(crate) fn try_for_each_slab(
     mut f: impl FnMut(&[GSight]) -> ControlFlow<()>,
 ) -> ControlFlow<()> {

@@ -231,7 +231,7 @@ pub enum JoinError {
 pub struct JoinPanic {
     /// Boxed, so that a join that returns an output moves few words.
     ended: Box<Ended>,
-    /// A mutex only makes it `Sync`.
+    /// In a mutex, because the payload is not `Sync`.
     payload: Mutex<Box<dyn Any + Send>>,
     message: Box<str>,
 }

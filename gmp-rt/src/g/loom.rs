@@ -46,7 +46,7 @@ use std::task::{Context, Poll, Waker};
 
 /// Without this, a shim that fell back to std would make every model pass.
 #[test]
-fn loom_canary_types_are_looms() {
+fn loom_canary_atomics_are_those_of_loom() {
     let _: fn(usize) -> ::loom::sync::atomic::AtomicUsize = AtomicUsize::new;
 }
 

@@ -199,7 +199,7 @@ impl Status {
         }
     }
 
-    /// Runnable → running. Only for the thread that took the goroutine off a queue.
+    /// Makes a runnable goroutine running. Only for the thread that took the goroutine off a queue.
     #[inline]
     pub(crate) fn to_running(&self) -> ToRunning {
         // An addition, not a CAS loop: only this thread may change the phase, and other threads may
@@ -211,7 +211,7 @@ impl Status {
         if before & CANCELLED == 0 { ToRunning::Run } else { ToRunning::Cancelled }
     }
 
-    /// Running → waiting, or back to runnable if the goroutine was woken during the poll.
+    /// Makes a running goroutine waiting, or runnable if it was woken during the poll.
     #[inline]
     pub(crate) fn after_pending(&self) -> AfterPoll {
         self.after_poll(|now| match (now & NOTIFIED, now & FROM_OUTSIDE) {
@@ -221,7 +221,7 @@ impl Status {
         })
     }
 
-    /// Running → runnable, for a goroutine that yields: its wake-up and its requeue in one step.
+    /// Makes a running goroutine that yields runnable: its wake-up and its requeue in one step.
     #[inline]
     pub(crate) fn after_yield(&self) -> AfterPoll {
         self.after_poll(|_| AfterPoll::Requeue)
@@ -245,14 +245,14 @@ impl Status {
         }
     }
 
-    /// Waiting → runnable. For a running goroutine sets `NOTIFIED`, which its M reads after the
-    /// poll. Only then `cause` is called.
+    /// Makes a waiting goroutine runnable. For a running goroutine sets `NOTIFIED`, which its M
+    /// reads after the poll. Only then `cause` is called.
     #[inline]
     pub(crate) fn wake(&self, cause: impl Fn() -> Cause) -> Wake {
         self.wake_with(0, cause)
     }
 
-    /// [`wake`](Self::wake) by value: drops the waker's reference in the same step.
+    /// Wakes, as [`wake`](Self::wake), by value: drops the waker's reference in the same step.
     ///
     /// Returns `Err` if the goroutine is dead. Then the caller still has the reference.
     #[inline]
@@ -306,7 +306,8 @@ impl Status {
         self.0.load(Relaxed) & JOIN_INTEREST != 0
     }
 
-    /// Running → dead. Only for the M that ran the goroutine, after the future is dropped.
+    /// Makes a running goroutine dead. Only for the M that ran the goroutine, after the future is
+    /// dropped.
     #[inline]
     pub(crate) fn complete(&self, output: Output) -> AfterDone {
         let mut now = self.0.load(Relaxed);

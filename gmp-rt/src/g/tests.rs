@@ -58,14 +58,14 @@ fn run(gp: GRef) -> Option<GRef> {
 }
 
 #[test]
-fn ids_share_a_word() {
+fn the_ids_of_goroutine_and_runtime_share_a_word() {
     let ids = Ids::new((1 << 52) - 1, 4095);
     assert_eq!((ids.goid(), ids.runtime()), ((1 << 52) - 1, 4095));
     assert_eq!(Ids::MAX_RUNTIMES, 4096);
 }
 
 #[test]
-fn origin_with_and_without_a_name() {
+fn an_origin_has_a_site_and_may_have_a_name() {
     let site = Location::caller();
     let plain = Origin::site_only(site);
     assert_eq!((plain.site(), plain.name()), (site, None));
@@ -74,7 +74,7 @@ fn origin_with_and_without_a_name() {
 }
 
 #[test]
-fn a_goroutine_from_birth_to_death() {
+fn a_goroutine_runs_to_its_end_and_gives_its_output() {
     let Newborn { gp, handle } = spawn(11, async { 5 });
     assert_eq!((gp.goid(), gp.parent(), gp.runtime()), (11, 7, RUNTIME));
     assert!(!handle.is_finished());
@@ -84,7 +84,7 @@ fn a_goroutine_from_birth_to_death() {
 }
 
 #[test]
-fn waits_are_stamped_and_forgotten() {
+fn a_wait_has_its_reason_and_time_until_the_next_poll() {
     let mut polls = 0;
     let Newborn { gp, handle } = spawn(
         12,
@@ -159,7 +159,7 @@ fn a_wake_submits_once() {
 }
 
 #[test]
-fn walkers_see_the_living_only() {
+fn a_walk_visits_live_goroutines_only() {
     let seen = || {
         let mut goids = Vec::new();
         heap::for_each(|g| {
@@ -200,7 +200,7 @@ fn cells_are_reused_from_a_cache() {
 }
 
 #[test]
-fn dropping_a_handle_reports_nothing_and_frees() {
+fn a_dropped_handle_frees_the_goroutine_and_its_output() {
     let Newborn { gp, handle } = spawn(16, async { String::from("dropped") });
     drop(handle);
     assert!(run(gp).is_none());

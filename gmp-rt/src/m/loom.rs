@@ -8,7 +8,7 @@ use ::loom::thread;
 
 /// A wake-up is never lost, and the waker's earlier writes are visible after the sleep.
 #[test]
-fn loom_wake_against_sleep() {
+fn loom_wake_vs_sleep() {
     ::loom::model(|| {
         let note = Arc::new(Note::for_this_thread());
         let data = Arc::new(AtomicUsize::new(0));
@@ -29,7 +29,7 @@ fn loom_wake_against_sleep() {
 ///
 /// Three preemptions reach every state of the one flag. More would take minutes.
 #[test]
-fn loom_two_wakers() {
+fn loom_wake_vs_wake_of_a_sleeper() {
     let mut model = ::loom::model::Builder::new();
     model.preemption_bound = Some(3);
     model.check(|| {
@@ -50,7 +50,7 @@ fn loom_two_wakers() {
 
 /// The thread is unparked for another reason: the note does not count that as a wake-up.
 #[test]
-fn loom_stray_unpark() {
+fn loom_stray_unpark_vs_sleep() {
     ::loom::model(|| {
         let note = Arc::new(Note::for_this_thread());
         let data = Arc::new(AtomicUsize::new(0));
@@ -107,7 +107,7 @@ impl Netpoll for BellOnly {
 /// The owner sleeps in the netpoller. A wake-up before, during or after ends the sleep, and the
 /// waker's writes are visible. Without the wake-up of the poller this model hangs.
 #[test]
-fn loom_wake_against_sleep_in() {
+fn loom_wake_vs_sleep_in() {
     ::loom::model(|| {
         let data = Arc::new(AtomicUsize::new(0));
         let note = Arc::new(Note::for_this_thread());

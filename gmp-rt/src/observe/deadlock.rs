@@ -209,7 +209,7 @@ mod tests {
     use crate::g::Ids;
     use crate::sched::Config;
 
-    /// One goroutine is counted that no walk finds, so every search is in vain.
+    /// One goroutine is counted that no walk finds, so no search ends with a report.
     #[test]
     fn a_search_is_due_once_in_each_rest_after_a_second() {
         let config = Config { on_deadlock: OnDeadlock::Report, ..Config::default() };

@@ -6,7 +6,8 @@ use crate::sched::Sched;
 
 /// A snapshot of a runtime's counters.
 ///
-/// It is taken while the runtime runs, so the numbers need not be consistent.
+/// It is taken while the runtime runs, so the numbers need not be consistent. Totals count from the
+/// start of the runtime.
 ///
 /// # Examples
 ///
@@ -51,39 +52,38 @@ pub struct Metrics {
     pub local_queues: usize,
     /// Pending timers.
     pub timers: usize,
-    /// Goroutines spawned so far.
+    /// Goroutines spawned.
     pub spawned: u64,
-    /// Goroutines finished so far.
+    /// Goroutines finished.
     pub finished: u64,
-    /// Polls so far.
+    /// Polls of goroutines.
     pub polls: u64,
-    /// Successful steals so far: times that a P without work took goroutines from another P. Due
-    /// timers of another P do not count.
+    /// Successful steals: times that a P without work took goroutines from another P. Due timers of
+    /// another P do not count.
     pub steals: u64,
-    /// Goroutines moved by steals so far.
+    /// Goroutines moved by steals.
     pub stolen: u64,
-    /// Threads so far that were woken, or started, and given an idle P. An attempt without an idle
-    /// P or without a thread does not count.
+    /// Threads that were woken, or started, and given an idle P. An attempt without an idle P or
+    /// without a thread does not count.
     pub wakes: u64,
-    /// Times so far that a thread put its P on the idle list for lack of work. A P that was handed
-    /// off before does not count.
+    /// Times that a thread put its P on the idle list for lack of work. A P that was handed off
+    /// before does not count.
     pub parks: u64,
-    /// Times a local queue overflowed so far.
+    /// Times a local queue overflowed.
     pub overflows: u64,
-    /// Hand-offs so far: times that the thread of a running goroutine lost its P or gave it away.
-    /// It loses the P in a long blocking call, marked or not, and while it computes. It gives the P
-    /// away in `block_on`, in `spawn_blocking`, and where it waits for the end of a runtime. The
-    /// thread may get a P again before another thread has run on its P. A P that becomes inactive
-    /// because `max_procs` or `active_procs` became smaller does not count.
+    /// Hand-offs: times that the thread of a running goroutine lost its P or gave it away. It loses
+    /// the P in a long blocking call, marked or not, and while it computes. It gives the P away in
+    /// `block_on`, in `spawn_blocking`, and where it waits for the end of a runtime. The thread may
+    /// get a P again before another thread has run on its P. A P that becomes inactive because
+    /// `max_procs` or `active_procs` became smaller does not count.
     pub handoffs: u64,
-    /// Hand-offs so far that were stalls: other goroutines waited for the P of a goroutine that
-    /// blocked its thread in an unmarked call, or computed for a time slice (see
+    /// Hand-offs that were stalls: other goroutines waited for the P of a goroutine that blocked
+    /// its thread in an unmarked call, or computed for a time slice (see
     /// [`on_stall`](crate::runtime::on_stall)).
     pub stalls: u64,
-    /// Timers fired so far, on any thread. Timers that the end of the runtime wakes early do not
-    /// count.
+    /// Timers fired, on any thread. Timers that the end of the runtime wakes early do not count.
     pub timers_fired: u64,
-    /// Polls of the network so far, blocking and non-blocking.
+    /// Polls of the network, blocking and non-blocking.
     pub netpolls: u64,
     /// Bytes of goroutine memory that the process holds, for all its runtimes. Memory that is kept
     /// for new goroutines counts. Memory that went back to the OS does not.

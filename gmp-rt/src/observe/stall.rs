@@ -57,31 +57,32 @@ impl Stall {
         Self { goid, name, site: g.map(|g| g.site()), kind, duration }
     }
 
-    /// The goroutine's id.
+    /// Returns the id of the goroutine.
     #[must_use]
     pub fn goid(&self) -> u64 {
         self.goid
     }
 
-    /// The goroutine's name, if it has one.
+    /// Returns the name of the goroutine, if it has one.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// The place where it was spawned. `None` if the goroutine ended before the report.
+    /// Returns the place where the goroutine was spawned, or `None` if the goroutine ended before
+    /// the report.
     #[must_use]
     pub fn spawned_at(&self) -> Option<&'static Location<'static>> {
         self.site
     }
 
-    /// What its thread did.
+    /// Returns what its thread did.
     #[must_use]
     pub fn kind(&self) -> StallKind {
         self.kind
     }
 
-    /// The duration of the stall until the report.
+    /// Returns the duration of the stall until the report.
     #[must_use]
     pub fn duration(&self) -> Duration {
         self.duration

@@ -35,7 +35,7 @@ fn assert_each_once(mut seen: Vec<usize>, n: usize) {
 
 /// Put and get race with a thief: every goroutine comes out exactly once.
 #[test]
-fn loom_put_get_against_thief() {
+fn loom_put_and_get_vs_thief() {
     ::loom::model(|| {
         let q = Arc::new(RunQ::new());
         let me = owner(&q);
@@ -53,7 +53,7 @@ fn loom_put_get_against_thief() {
 
 /// Two thieves and the owner take the same goroutines.
 #[test]
-fn loom_two_thieves() {
+fn loom_thief_vs_thief_and_owner() {
     ::loom::model(|| {
         let q = Arc::new(RunQ::new());
         let me = owner(&q);
@@ -73,7 +73,7 @@ fn loom_two_thieves() {
 /// The ring wraps while a thief copies: the owner does not write a slot again before the thief that
 /// read it has committed.
 #[test]
-fn loom_wrap_against_thief() {
+fn loom_wrap_vs_thief() {
     ::loom::model(|| {
         let q = Arc::new(RunQ::new());
         let me = owner(&q);
@@ -95,7 +95,7 @@ fn loom_wrap_against_thief() {
 
 /// Overflow takes half while a thief takes half.
 #[test]
-fn loom_overflow_against_thief() {
+fn loom_overflow_vs_thief() {
     ::loom::model(|| {
         let q = Arc::new(RunQ::new());
         let me = owner(&q);
@@ -114,7 +114,7 @@ fn loom_overflow_against_thief() {
 
 /// The owner takes newcomers while a thief steals: every goroutine comes out exactly once.
 #[test]
-fn loom_newcomers_against_thief() {
+fn loom_newcomers_vs_thief() {
     ::loom::model(|| {
         let q = Arc::new(RunQ::new());
         let me = owner(&q);
@@ -133,7 +133,7 @@ fn loom_newcomers_against_thief() {
 
 /// Either the owner or a thief takes `runnext`, not both and not neither.
 #[test]
-fn loom_runnext_against_thief() {
+fn loom_runnext_vs_thief() {
     ::loom::model(|| {
         let q = Arc::new(RunQ::new());
         let me = owner(&q);
@@ -151,7 +151,7 @@ fn loom_runnext_against_thief() {
 /// A blocking call ends while sysmon hands off the P. If the hand-off stays in effect, the M
 /// notices it at the end of the call.
 #[test]
-fn loom_call_ends_against_hand_off() {
+fn loom_end_of_call_vs_hand_off() {
     ::loom::model(|| {
         let (p, key) = (OwnedP::new(0), StatusKey::new());
         p.set_status(PStatus::Running, &key);
@@ -172,7 +172,7 @@ fn loom_call_ends_against_hand_off() {
 /// A thief that sees the P handed off in a call finds what the M queued before the call. No other
 /// thread would run it.
 #[test]
-fn loom_queued_before_a_call() {
+fn loom_put_before_a_call_vs_thief() {
     ::loom::model(|| {
         let q = Arc::new(RunQ::new());
         let p = Arc::new((StatusWord::spare(), BlockingCalls::default()));
@@ -197,7 +197,7 @@ fn loom_queued_before_a_call() {
 
 /// The M hands off its own P while sysmon does: one of the two succeeds.
 #[test]
-fn loom_handed_off_once() {
+fn loom_hand_off_vs_hand_off() {
     ::loom::model(|| {
         let status = Arc::new(StatusWord::spare());
         status.set(PStatus::Running);
@@ -210,7 +210,7 @@ fn loom_handed_off_once() {
 
 /// A thread that sees a P handed off also sees the goroutines that its M has queued.
 #[test]
-fn loom_queue_of_a_handed_off_p_is_visible() {
+fn loom_hand_off_vs_thief() {
     ::loom::model(|| {
         let q = Arc::new(RunQ::new());
         let status = Arc::new(StatusWord::spare());

@@ -8,7 +8,7 @@ impl SeatId {
     /// No place: the thread cannot be paused.
     pub(crate) const NONE: Self = Self(u32::MAX);
 
-    /// The place `at`.
+    /// Returns the id of the place `at`.
     #[cfg_attr(gmp_loom, expect(dead_code, reason = "no thread of a model is paused"))]
     pub(crate) fn new(at: usize) -> Self {
         u32::try_from(at).map_or(Self::NONE, Self)

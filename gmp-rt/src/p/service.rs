@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_comes_after_61_polls_at_the_latest() {
+    fn a_check_comes_after_61_polls_at_the_latest() {
         let (service, mut now) = (Service::default(), 1);
         settle(&service, &mut now, 50);
         let _ = service.begin(now);
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn time_without_work_does_not_count() {
+    fn time_without_work_brings_no_service() {
         let (service, mut now) = (Service::default(), 1);
         settle(&service, &mut now, 100);
         let _ = service.begin(now);

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// `TestSchedLocalQueue`: put i goroutines, get i, in order, for every i.
 #[test]
-fn first_in_first_out() {
+fn the_ring_gives_goroutines_in_their_order() {
     let q = RunQ::new();
     let me = owner(&q);
     for n in 0..=RUNQ_CAP {
@@ -24,7 +24,7 @@ fn first_in_first_out() {
 }
 
 #[test]
-fn a_full_ring_says_so_and_gives_its_older_half() {
+fn a_full_ring_refuses_a_goroutine_and_gives_its_older_half() {
     let q = RunQ::new();
     let me = owner(&q);
     (1..=RUNQ_CAP).for_each(|i| me.put_tail(fake(i)).unwrap());
@@ -37,7 +37,7 @@ fn a_full_ring_says_so_and_gives_its_older_half() {
 }
 
 #[test]
-fn runnext_goes_first_and_kicks_the_one_before() {
+fn runnext_runs_before_the_ring_and_displaces_the_former_one() {
     let q = RunQ::new();
     let me = owner(&q);
     me.put_tail(fake(1)).unwrap();
@@ -53,7 +53,7 @@ fn runnext_goes_first_and_kicks_the_one_before() {
 /// `TestSchedLocalQueueSteal`: a thief gets the older half, rounded up; each goroutine comes out
 /// exactly once.
 #[test]
-fn a_thief_takes_half() {
+fn a_thief_takes_the_older_half_rounded_up() {
     for n in 1..=RUNQ_CAP {
         let (victim, thief) = (RunQ::new(), RunQ::new());
         let (v, t) = (owner(&victim), owner(&thief));
@@ -95,7 +95,7 @@ fn a_thief_takes_newcomers_before_the_ring_and_as_newcomers() {
 
 /// Real threads: one owner and three thieves, a million goroutines; each comes out once.
 #[test]
-fn thieves_and_owner_share_exactly() {
+fn thieves_and_the_owner_take_each_goroutine_once() {
     const N: usize = 300_000;
     let (q, done) = (RunQ::new(), AtomicBool::new(false));
     let seen: Vec<Vec<usize>> = std::thread::scope(|scope| {

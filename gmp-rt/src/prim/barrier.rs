@@ -57,7 +57,8 @@ impl Heavy {
     }
 }
 
-/// [`heavy`] for a caller that has its own way to proceed without `membarrier`.
+/// Runs the barrier, as [`heavy`], for a caller that has its own way to proceed without
+/// `membarrier`.
 pub(crate) fn try_heavy() -> Heavy {
     // The child of a `fork` may have to register again.
     let is_done = *REGISTERED && (run().is_ok() || register().and_then(|()| run()).is_ok());
@@ -81,7 +82,7 @@ mod tests {
 
     /// Dekker's protocol: at least one of two threads sees the write of the other.
     #[test]
-    fn one_of_two_threads_sees_the_other() {
+    fn one_of_two_threads_sees_the_write_of_the_other() {
         const ROUNDS: usize = 2_000;
         let [x, y, saw_x, saw_y] = [const { AtomicUsize::new(0) }; 4];
         let start = Barrier::new(2);

@@ -88,7 +88,7 @@ impl Condvar {
         self.0.wait(&mut guard.guard);
     }
 
-    /// [`wait`](Self::wait), at most until `deadline`.
+    /// Waits, as [`wait`](Self::wait), at most until `deadline`.
     pub fn wait_until<T>(
         &self,
         guard: &mut MutexGuard<'_, T>,

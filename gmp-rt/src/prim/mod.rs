@@ -205,7 +205,7 @@ impl Default for RawLock {
 /// Attempts to take a lock before a waiter sleeps or parks.
 pub const LOCK_TRIES: u32 = tuning::LOCK_TRIES;
 
-/// Waits a moment between two such attempts.
+/// Waits between two such attempts.
 #[inline]
 pub fn lock_pause() {
     (0..tuning::LOCK_PAUSES).for_each(|_| spin_loop());

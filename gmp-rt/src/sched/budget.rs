@@ -76,22 +76,22 @@ pub(crate) fn poll_deciding<R>(poll: impl FnOnce() -> R) -> R {
     struct EndAllowance<'a> {
         local: &'a Local,
         allowance: u32,
-        was_overtime: bool,
+        was_requested: bool,
     }
     impl Drop for EndAllowance<'_> {
         fn drop(&mut self) {
             self.local.allowance.set(self.allowance);
-            if self.was_overtime {
+            if self.was_requested {
                 self.local.p().request_preempt();
             }
         }
     }
     local::with(|local| {
         let Some(local) = local else { return thread_budget::poll_deciding(poll) };
-        let was_overtime = local.p().preempt_requested();
+        let was_requested = local.p().preempt_requested();
         let allowance = local.allowance.replace(SERVICE_OPS);
-        let _restore = EndAllowance { local, allowance, was_overtime };
-        if was_overtime {
+        let _restore = EndAllowance { local, allowance, was_requested };
+        if was_requested {
             local.p().begin_slice();
         }
         poll()

@@ -43,8 +43,8 @@ pub(super) fn watch() -> io::Result<()> {
     Ok(())
 }
 
-/// The first code that runs in the child. It may do only what a signal handler may do: it writes
-/// atomics, and reads a thread-local without a destructor.
+/// Runs first in the child. It may do only what a signal handler may do: it writes atomics, and
+/// reads a thread-local without a destructor.
 extern "C" fn begin_child() {
     fork::count();
     // The thread of the tracer does not exist here.

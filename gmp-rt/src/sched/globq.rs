@@ -214,7 +214,7 @@ impl GlobQ {
         })
     }
 
-    /// Takes the M that came first, also from behind goroutines.
+    /// Takes the returning M that has waited longest, even if goroutines are queued before it.
     pub(crate) fn take_any_returning(&self) -> Option<ReturningM> {
         if self.len() == 0 {
             return None;
@@ -252,7 +252,7 @@ mod tests {
     /// Singles and batches of any size leave in arrival order, and at most an eighth more than
     /// requested.
     #[test]
-    fn in_order_whatever_the_sizes() {
+    fn goroutines_leave_in_arrival_order_for_all_batch_sizes() {
         let (queue, rand) = (GlobQ::new(), Rand::new(7));
         let (mut put, mut got) = (Vec::new(), Vec::new());
         for _ in 0..2_000 {

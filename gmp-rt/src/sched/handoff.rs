@@ -186,8 +186,8 @@ pub(crate) fn syscall_block<R>(f: impl FnOnce() -> R) -> R {
     syscall_block_then(WayBack::Wait, f)
 }
 
-/// The same for a call after which the goroutine need not wait for a P: it computes no more, or has
-/// a time limit.
+/// Runs a call after which the goroutine need not wait for a P: it computes no more, or has a time
+/// limit.
 pub(crate) fn syscall_block_and_pass<R>(f: impl FnOnce() -> R) -> R {
     syscall_block_then(WayBack::Pass, f)
 }

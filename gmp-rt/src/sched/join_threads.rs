@@ -110,7 +110,8 @@ pub(super) fn join_until(handles: Vec<JoinHandle<()>>, deadline: Option<Instant>
     }
 }
 
-/// [`join_until`] if the OS refuses the helper thread: waits for the end of the main functions.
+/// Waits without a helper thread, if the OS refuses one: until each main function has returned or
+/// the deadline has passed. Returns the names of the threads that remain.
 fn wait_finished(handles: &[JoinHandle<()>], deadline: Option<Instant>) -> Vec<String> {
     loop {
         let names: Vec<_> = unfinished(handles).collect();

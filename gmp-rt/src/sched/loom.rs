@@ -511,7 +511,8 @@ fn loom_hand_off_vs_end_of_poll() {
     });
 }
 
-/// Sysmon hands off the P of a goroutine that blocks its thread until one runs that it queued.
+/// A goroutine blocks its thread until another goroutine, which it queued, has run. Sysmon hands
+/// off its P.
 #[test]
 fn loom_hand_off_vs_blocked_poll() {
     model(1, || {

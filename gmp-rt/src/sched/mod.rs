@@ -171,7 +171,7 @@ impl Sched {
         self.idle.with(|lists| self.live_of(lists))
     }
 
-    /// [`live`](Self::live) for a thread that holds the lock of the idle lists.
+    /// Returns [`live`](Self::live), for a thread that holds the lock of the idle lists.
     pub(super) fn live_of(&self, lists: &IdleLists) -> u64 {
         let finished = self.live.finished() + lists.ps.finished();
         self.spawned_of(lists) - finished

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_holds_one() {
+    fn a_slot_holds_one_p() {
         let slot = PSlot::default();
         assert!(slot.get().is_none() && slot.take().is_none());
         assert!(slot.put(OwnedP::new(7)).is_none());

@@ -11,7 +11,7 @@ use ::loom::thread;
 /// The M that sleeps returns, whichever thread consumes the wake-up. Without the second wake-up it
 /// does not.
 #[test]
-fn loom_asker_takes_the_ring() {
+fn loom_non_blocking_poll_vs_wake_of_the_poller() {
     let mut model = ::loom::model::Builder::new();
     model.preemption_bound = Some(3);
     model.check(|| {

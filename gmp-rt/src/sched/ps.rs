@@ -89,7 +89,7 @@ struct Holder {
     p: Option<Arc<P>>,
     /// The ticks of former holders, while they had the number.
     past: Ticks,
-    /// The ticks of the present holder when it got the number.
+    /// The tick counts of the present holder when it got the number.
     start: Ticks,
 }
 
@@ -128,7 +128,7 @@ impl Holder {
 /// All P objects of a runtime. Behind the lock of the idle lists. See the [module](self).
 #[derive(Debug, Default)]
 pub(crate) struct PTable {
-    /// By number.
+    /// The holder of each number.
     holders: Vec<Holder>,
     /// In no order. Each P knows its place.
     handed_off: Vec<Arc<P>>,
@@ -309,8 +309,9 @@ impl PsView {
     #[inline]
     pub(crate) fn is_fresh(&self, sched: &Sched) -> bool {
         let versions = &sched.ps.versions[..sched.ps.len.load(Acquire)]; // O1
+        // O1
         versions.len() == self.versions.len()
-            && versions.iter().zip(&self.versions).all(|(new, seen)| new.load(Acquire) == *seen) // O1
+            && versions.iter().zip(&self.versions).all(|(new, seen)| new.load(Acquire) == *seen)
     }
 
     /// Copies the holders, by number. Returns the previous ones, to be dropped without a lock.

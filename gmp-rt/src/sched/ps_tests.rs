@@ -147,7 +147,7 @@ fn a_thief_finds_work_on_a_p_that_became_active_after_its_last_search() {
     [owner, next, thief].iter().for_each(end_poll);
 }
 
-/// Sysmon gets each handed-off P once, and can tell a later hand-off from an earlier one.
+/// Sysmon gets each handed-off P once, with its number of hand-offs.
 #[test]
 fn sysmon_gets_each_handed_off_p_once() {
     let sched = sched(1);

@@ -1,5 +1,5 @@
 //! Rules that users of Go's scheduler know, without threads: the test is the M, and the clock of
-//! its thread stands still. `tests/rules.md` lists all rules.
+//! its thread does not advance. `tests/rules.md` lists all rules.
 
 use super::super::Config;
 use super::super::goid;
@@ -38,7 +38,7 @@ struct Bench {
     others: Vec<OwnedP>,
     /// The M in the pool.
     sleeper: Arc<M>,
-    /// How often it was woken, as far as [`wakes`](Self::wakes) has seen.
+    /// The number of wake-ups at the last call of [`wakes`](Self::wakes).
     wakes: Cell<u64>,
 }
 

@@ -17,7 +17,7 @@ use crate::tracer::hook;
 use std::sync::Arc;
 use std::task::Context;
 
-/// The main function of a thread (Go: `mstart`).
+/// Runs a worker thread until it exits (Go: `mstart`).
 pub(super) fn m_main(sched: Arc<Sched>, id: MId, grant: Grant) {
     // No user code runs between polls. A panic here is a bug of gmp, and the P would be lost.
     let _bomb = AbortOnUnwind("scheduling");

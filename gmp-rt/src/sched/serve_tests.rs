@@ -51,7 +51,7 @@ fn ids(mut list: GList) -> Vec<u64> {
 }
 
 /// An M with a P, in a scheduler of two Ps that has no threads. The other P counts as busy, and the
-/// clock stands still.
+/// clock does not advance.
 struct Bench {
     local: Local,
     other: OwnedP,

@@ -133,8 +133,8 @@ impl Sched {
         walks
     }
 
-    /// Makes the caller walk over all goroutines that are counted as spawned. Returns `false` if
-    /// another thread has seen as many, and walks over them or has done so.
+    /// Claims the walk over all goroutines spawned up to now. Returns `false` if another thread has
+    /// claimed a walk that covers them.
     fn claim_reap(&self) -> bool {
         let spawned = self.idle.with(|lists| self.spawned_of(lists));
         self.live.claim_reap(spawned)

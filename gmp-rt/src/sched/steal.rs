@@ -157,7 +157,7 @@ mod tests {
 
     /// Go's `TestStealOrder`: each P is visited exactly once, for every number of Ps.
     #[test]
-    fn steal_order_visits_each_once() {
+    fn a_steal_order_visits_each_p_once() {
         let rand = Rand::new(7);
         for n in 0..100 {
             for _ in 0..20 {

@@ -10,7 +10,7 @@ use crate::prim::barrier;
 use crate::tracer::session::Scheduler;
 use crate::tracer::{LeaveReason, Loss, PollExit, Rest, Right, TracedG, hook};
 
-/// The scheduler, for the tracer.
+/// Shows the tracer all goroutines and Ps.
 #[derive(Debug)]
 pub(crate) struct Traced;
 

@@ -52,7 +52,7 @@ impl Sched {
         self.idle.with(|lists| self.wake_sysmon_from(lists));
     }
 
-    /// [`wake_sysmon`](Self::wake_sysmon) with the lists locked.
+    /// Wakes, as [`wake_sysmon`](Self::wake_sysmon), with the lists locked.
     pub(super) fn wake_sysmon_from(&self, lists: &mut IdleLists) {
         self.idle.deep_sleep.wake_now(&mut lists.sysmon);
     }

@@ -192,7 +192,7 @@ fn goroutines_and_returning_ms_get_a_p_in_the_order_of_the_global_queue() {
 }
 
 #[test]
-fn a_p_that_is_handed_over_takes_its_queue_along() {
+fn a_p_that_is_handed_over_keeps_its_queue() {
     let sched = sched(1);
     let mut local = None;
     let m = returning(&sched, 1, || local = Some(m_with_p(&sched, 0)));
@@ -271,7 +271,7 @@ fn a_returning_m_gets_a_busy_p_after_the_goroutines_on_its_ring() {
 }
 
 #[test]
-fn an_idle_p_goes_to_a_returning_m_if_no_thread_is_to_be_had() {
+fn an_idle_p_goes_to_a_returning_m_if_no_thread_can_start() {
     for queued in [0, 1] {
         let sched = sched(1);
         let mut local = None;

@@ -79,7 +79,7 @@ impl<'a> Worker<'a> {
         self.any_work_except(None)
     }
 
-    /// The same without the queue of `own`.
+    /// Whether a queue other than that of `own` has work.
     pub(super) fn any_work_except(&mut self, own: Option<&P>) -> bool {
         let sched = &self.local.sched;
         if sched.has_queued() {

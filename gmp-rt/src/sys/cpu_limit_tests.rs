@@ -112,7 +112,7 @@ const V2_MOUNT: (&str, &str) =
     ("proc/self/mountinfo", "30 24 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw\n");
 
 #[test]
-fn gos_table_of_roundings() {
+fn a_quota_is_rounded_up_as_in_go() {
     let procs = |quota: f64| combine(64, Some(quota / 100_000.0));
     let table = [(50_000., 2), (100_000., 2), (150_000., 2), (200_001., 3), (299_999., 3)];
     for (quota, expected) in table {
@@ -124,7 +124,7 @@ fn gos_table_of_roundings() {
 }
 
 #[test]
-fn v2_with_the_tightest_limit_above() {
+fn the_tightest_limit_of_the_ancestors_counts_in_version_2() {
     let fake = Fake::new(
         "v2",
         &[
@@ -139,14 +139,14 @@ fn v2_with_the_tightest_limit_above() {
 }
 
 #[test]
-fn v2_without_a_limit_and_without_files() {
+fn missing_limits_and_files_are_no_quota() {
     let fake = Fake::new("none", &[("proc/self/cgroup", "0::/x\n"), V2_MOUNT]);
     assert_eq!(quota(&fake.0), None);
     assert_eq!(quota(Path::new("/nowhere")), None);
 }
 
 #[test]
-fn v1_wins_and_the_mount_may_show_a_part() {
+fn version_1_precedes_version_2_also_on_a_partial_mount() {
     let fake = Fake::new(
         "v1",
         &[

@@ -104,7 +104,7 @@ fn sigaction(new: Option<&libc::sigaction>) -> Option<libc::sigaction> {
     }
 }
 
-/// The handler. I2.
+/// Handles the signal of an overflow. I2.
 extern "C" fn on_signal(
     signal: libc::c_int,
     info: *mut libc::siginfo_t,
@@ -188,7 +188,7 @@ mod tests {
     use super::{decimal, guard};
 
     #[test]
-    fn numbers_are_decimal() {
+    fn numbers_are_written_in_decimal() {
         let mut digits = [0; 20];
         assert_eq!(decimal(0, &mut digits), "0");
         assert_eq!(decimal(907, &mut digits), "907");

@@ -40,7 +40,7 @@ pub fn poll_one(fd: BorrowedFd<'_>, wanted: Wanted, wait: &Timespec) -> Result<b
     }
 }
 
-/// [`poll_one`] by `select`.
+/// Polls, as [`poll_one`], by `select`.
 fn select_one(fd: BorrowedFd<'_>, wanted: Wanted, wait: &Timespec) -> Result<bool, Errno> {
     let fd = fd.as_raw_fd();
     let mut set = vec![FdSetElement::default(); fd_set_num_elements(1, fd + 1)];

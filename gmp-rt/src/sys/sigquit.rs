@@ -45,21 +45,21 @@ pub(crate) fn watch(act: fn()) -> io::Result<()> {
     if disposition()? == Disposition::Theirs || WATCH.get().is_some() {
         return Ok(());
     }
-    let (told, thread) = UnixStream::pair()?;
+    let (times_read, thread) = UnixStream::pair()?;
     thread.set_nonblocking(true)?;
     let watcher = thread::Builder::new().name("gmp-sigquit".to_owned());
     if WATCH.set(SigquitWatch { thread, process: process::id() }).is_ok() {
-        watcher.spawn(move || wait(&told, act))?;
+        watcher.spawn(move || wait(&times_read, act))?;
         install()?;
     }
     Ok(())
 }
 
-/// The body of the dedicated thread.
-fn wait(told: &UnixStream, act: fn()) {
+/// Acts on each SIGQUIT, on a thread of its own.
+fn wait(times_read: &UnixStream, act: fn()) {
     let _own = OwnThread::enter();
     let mut first = None;
-    while let Some(sent) = next(told) {
+    while let Some(sent) = next(times_read) {
         if !matches!(disposition(), Ok(Disposition::Ours)) {
             continue;
         }
@@ -104,10 +104,10 @@ fn answer(first: &mut Option<Duration>, sent: Duration) -> Answer {
 }
 
 /// Waits for a signal and returns its time. Returns `None` if the socket fails.
-fn next(mut told: &UnixStream) -> Option<Duration> {
+fn next(mut times_read: &UnixStream) -> Option<Duration> {
     let mut nanos = [0; 8];
     // The handler writes all bytes of a time or none.
-    told.read_exact(&mut nanos).ok()?;
+    times_read.read_exact(&mut nanos).ok()?;
     Some(Duration::from_nanos(u64::from_ne_bytes(nanos)))
 }
 
@@ -177,7 +177,7 @@ fn install() -> io::Result<()> {
     if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The handler. I2.
+/// Handles SIGQUIT: informs the thread. I2.
 extern "C" fn on_quit(signal: libc::c_int) {
     let Some(watch) = WATCH.get() else { return };
     if watch.process == process::id() {
@@ -229,12 +229,15 @@ mod tests {
 
     #[test]
     fn times_pass_through_the_socket_until_it_closes() {
-        let (told, mut thread) = UnixStream::pair().unwrap();
+        let (times_read, mut thread) = UnixStream::pair().unwrap();
         let times = [Duration::from_nanos(1), now()];
         for time in times {
             thread.write_all(&(time.as_nanos() as u64).to_ne_bytes()).unwrap();
         }
         drop(thread);
-        assert_eq!([next(&told), next(&told), next(&told)], [Some(times[0]), Some(times[1]), None]);
+        assert_eq!(
+            [next(&times_read), next(&times_read), next(&times_read)],
+            [Some(times[0]), Some(times[1]), None]
+        );
     }
 }

@@ -107,7 +107,7 @@ fn ours() -> libc::sighandler_t {
     on_signal as *const () as libc::sighandler_t
 }
 
-/// The handler. I2.
+/// Handles the signal. I2.
 extern "C" fn on_signal(
     signal: libc::c_int,
     info: *mut libc::siginfo_t,

@@ -188,14 +188,14 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn names_with_parentheses() {
+    fn thread_names_may_have_parentheses() {
         assert_eq!(is_asleep("7 (a) b) c) S 1 2"), Some(true));
         assert_eq!(is_asleep("7 (x) R 1"), Some(false));
         assert_eq!(is_asleep("7 (x) D 1"), Some(true));
     }
 
     #[test]
-    fn the_clock_of_a_thread_moves() {
+    fn the_cpu_clock_of_a_running_thread_advances() {
         let before = cpu(this_thread()).unwrap();
         let start = std::time::Instant::now();
         while start.elapsed().as_millis() < 5 {}
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn why_a_thread_sleeps() {
+    fn sleeps_for_locks_and_in_calls_are_distinguished() {
         await_sleep(ThreadSleep::Call, std::thread::sleep);
         await_sleep(ThreadSleep::Lock, std::thread::park_timeout);
         for lock in [libc::SYS_futex, libc::SYS_futex_waitv] {

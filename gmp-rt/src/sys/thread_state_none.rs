@@ -3,7 +3,7 @@
 
 /// Whether and why a thread sleeps in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(dead_code, reason = "what other systems tell")]
+#[expect(dead_code, reason = "other systems report these")]
 pub(crate) enum ThreadSleep {
     No,
     Call,

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn goes_off_after_its_time() {
+    fn an_alarm_expires_after_its_time() {
         let (alarm, start) = (alarm(), Instant::now());
         alarm.set(Duration::from_millis(5));
         alarm.wait();
@@ -74,14 +74,14 @@ mod tests {
     }
 
     #[test]
-    fn none_at_all_is_now() {
+    fn an_alarm_of_zero_expires_at_once() {
         let alarm = alarm();
         alarm.set(Duration::ZERO);
         alarm.wait();
     }
 
     #[test]
-    fn cleared_it_does_not_go_off_even_if_it_just_did() {
+    fn a_cleared_alarm_does_not_expire_even_if_it_just_did() {
         let alarm = alarm();
         alarm.set(Duration::ZERO);
         std::thread::sleep(Duration::from_millis(1));

@@ -54,8 +54,8 @@ impl ThreadActivity {
     }
 
     /// Checks the thread. `sleep` returns whether it sleeps; `None` if the OS does not say, as
-    /// without free descriptors or without `/proc`. A clock that stands still then counts as a
-    /// sleep for a lock, which has to last longer than a sleep in a call.
+    /// without free descriptors or without `/proc`. A clock that does not advance then counts
+    /// as a sleep for a lock, which has to last longer than a sleep in a call.
     pub(super) fn check(
         &mut self,
         now: u64,
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn one_sleep_is_measured_from_the_look_before_it() {
+    fn a_sleep_is_measured_from_the_check_before_it() {
         let mut thread = ThreadActivity::new(10, 5);
         assert_eq!(thread.check(10, 5, || Some(ThreadSleep::Call)), asleep(ThreadSleep::Call, 0));
         assert!(thread.is_in_call());
@@ -108,7 +108,7 @@ mod tests {
             thread.check(110, 5, || Some(ThreadSleep::Call)),
             asleep(ThreadSleep::Call, 100)
         );
-        // The thread has run for a moment: this is another sleep.
+        // The thread has run: this is another sleep.
         assert_eq!(thread.check(210, 6, unasked), Activity::Awake { cpu: 1 });
         assert!(!thread.is_in_call());
         assert_eq!(

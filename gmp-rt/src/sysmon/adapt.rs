@@ -5,7 +5,7 @@
 //! cache, locks are contended, and thieves steal work that takes less time than the steal. The
 //! runtime cannot see this in a goroutine, but it can try. If steals, moves of goroutines or
 //! contended locks are frequent, sysmon runs half of the Ps for three milliseconds and compares the
-//! throughput. If it was clearly higher, fewer Ps stay active for a time ([`WIDTH_REST`]). Then
+//! throughput. If it was clearly higher, fewer Ps stay active for a time ([`ADAPT_REST`]). Then
 //! sysmon tries more Ps again.
 //!
 //! The throughput of a program also changes by itself. So the worst measurement with fewer Ps must
@@ -21,8 +21,8 @@
 
 use crate::p::Counters;
 use crate::tuning::{
-    SYSMON_MAX_NAP, WIDTH_DONE, WIDTH_GAIN, WIDTH_MOVED, WIDTH_REST, WIDTH_REST_MAX, WIDTH_WASTE,
-    WIDTH_WINDOWS,
+    ADAPT_DONE, ADAPT_GAIN, ADAPT_MOVED, ADAPT_REST, ADAPT_REST_MAX, ADAPT_WASTE, ADAPT_WINDOWS,
+    SYSMON_MAX_NAP,
 };
 use crate::util::clock;
 use std::time::Duration;
@@ -85,7 +85,7 @@ pub(super) struct Sample {
     /// The maximum for the number of active Ps.
     pub(super) limit: usize,
     /// The target for the number of active Ps.
-    pub(super) width: usize,
+    pub(super) active: usize,
     /// The number of running Ps.
     pub(super) running: usize,
     /// Whether a P makes no progress, though its thread computes or is blocked.
@@ -113,8 +113,8 @@ enum Arm {
 /// A comparison of fewer Ps with more Ps.
 #[derive(Clone, Copy, Debug)]
 struct Trial {
-    narrow: usize,
-    wide: usize,
+    fewer: usize,
+    more: usize,
     /// The side before the trial, whose rate is known.
     from: Arm,
     /// The sides that are still to be measured, the present one first.
@@ -126,22 +126,22 @@ struct Trial {
 
 impl Trial {
     /// Starts a trial of half as many Ps, because there is contention.
-    fn of_fewer(width: usize, rate: f64) -> Self {
-        let (narrow, steps) = ((width / 2).max(1), &[Arm::Fewer, Arm::More]);
+    fn of_fewer(active: usize, rate: f64) -> Self {
+        let (fewer, steps) = ((active / 2).max(1), &[Arm::Fewer, Arm::More]);
         let fewer_rate = f64::INFINITY;
-        Self { narrow, wide: width, from: Arm::More, steps, fewer_rate, more_rate: rate }
+        Self { fewer, more: active, from: Arm::More, steps, fewer_rate, more_rate: rate }
     }
 
     /// Starts a trial of twice as many Ps, because fewer were active for a time.
-    fn of_more(width: usize, limit: usize, rate: f64) -> Self {
-        let (wide, steps) = ((width * 2).min(limit), &[Arm::More, Arm::Fewer, Arm::More]);
-        Self { narrow: width, wide, from: Arm::Fewer, steps, fewer_rate: rate, more_rate: 0.0 }
+    fn of_more(active: usize, limit: usize, rate: f64) -> Self {
+        let (more, steps) = ((active * 2).min(limit), &[Arm::More, Arm::Fewer, Arm::More]);
+        Self { fewer: active, more, from: Arm::Fewer, steps, fewer_rate: rate, more_rate: 0.0 }
     }
 
-    fn width(&self, side: Arm) -> usize {
+    fn procs(&self, side: Arm) -> usize {
         match side {
-            Arm::Fewer => self.narrow,
-            Arm::More => self.wide,
+            Arm::Fewer => self.fewer,
+            Arm::More => self.more,
         }
     }
 
@@ -153,7 +153,7 @@ impl Trial {
             Arm::More => self.more_rate = self.more_rate.max(rate),
         }
         self.steps = left;
-        if self.fewer_rate < self.more_rate * WIDTH_GAIN {
+        if self.fewer_rate < self.more_rate * ADAPT_GAIN {
             return Some(Arm::More);
         }
         left.is_empty().then_some(Arm::Fewer)
@@ -192,9 +192,9 @@ impl WindowResult {
     /// `running` Ps caused them.
     fn is_wasteful(&self, running: usize) -> bool {
         let per_p = |count| self.per_ms(count) / running as f64;
-        per_p(self.counts.done()) >= WIDTH_DONE
-            && (per_p(self.counts.steals + self.counts.contended) >= WIDTH_WASTE
-                || self.counts.moved * WIDTH_MOVED > self.counts.polls)
+        per_p(self.counts.done()) >= ADAPT_DONE
+            && (per_p(self.counts.steals + self.counts.contended) >= ADAPT_WASTE
+                || self.counts.moved * ADAPT_MOVED > self.counts.polls)
     }
 }
 
@@ -202,8 +202,8 @@ impl WindowResult {
 #[derive(Debug)]
 pub(super) struct AdaptiveProcs {
     limit: usize,
-    width: usize,
-    phase: TrialState,
+    active: usize,
+    state: TrialState,
     window: Window,
     /// Consecutive windows that gave cause for a trial, and the best rate of them.
     doubts: u32,
@@ -220,39 +220,39 @@ impl AdaptiveProcs {
     pub(super) fn new(limit: usize) -> Self {
         Self {
             limit,
-            width: limit,
-            phase: TrialState::Settled { rate: 0.0 },
+            active: limit,
+            state: TrialState::Settled { rate: 0.0 },
             window: Window::default(),
             doubts: 0,
             doubtful_rate: 0.0,
             rest_until: 0,
-            rest: WIDTH_REST,
+            rest: ADAPT_REST,
             hold_until: 0,
-            hold: WIDTH_REST,
+            hold: ADAPT_REST,
         }
     }
 
     /// Makes a round at the time `now`. Returns the new target for the number of active Ps, if it
     /// changes.
     pub(super) fn round(&mut self, now: u64, sample: &Sample) -> Option<usize> {
-        if (sample.limit, sample.width) != (self.limit, self.width) {
+        if (sample.limit, sample.active) != (self.limit, self.active) {
             // The number was set elsewhere.
             *self = Self::new(sample.limit);
         }
-        let before = sample.width;
-        if sample.stuck && self.width < self.limit {
+        let before = sample.active;
+        if sample.stuck && self.active < self.limit {
             self.give_up(now);
         } else if now.saturating_sub(self.window.since) >= clock::nanos(SYSMON_MAX_NAP) {
             self.end_window(now, sample);
         }
-        (self.width != before).then_some(self.width)
+        (self.active != before).then_some(self.active)
     }
 
     /// Discards all measurements, because no P runs. Returns the maximum if fewer Ps were active.
     pub(super) fn reset(&mut self) -> Option<usize> {
-        let narrow = self.width < self.limit;
+        let is_reduced = self.active < self.limit;
         *self = Self { rest_until: self.rest_until, rest: self.rest, ..Self::new(self.limit) };
-        narrow.then_some(self.limit)
+        is_reduced.then_some(self.limit)
     }
 
     fn end_window(&mut self, now: u64, sample: &Sample) {
@@ -265,11 +265,11 @@ impl AdaptiveProcs {
         if first {
             return;
         }
-        match self.phase {
+        match self.state {
             TrialState::Settled { rate } => self.consider_trial(now, sample, &past, rate),
             TrialState::Trial(trial) => {
                 self.window.best = self.window.best.max(past.rate());
-                if self.window.seen > WIDTH_WINDOWS {
+                if self.window.seen > ADAPT_WINDOWS {
                     self.end_step(now, trial);
                 }
             }
@@ -279,34 +279,34 @@ impl AdaptiveProcs {
     /// Starts a trial if there is cause, or makes all Ps active if the rate is less than half of
     /// `settled`, the rate of the last trial.
     fn consider_trial(&mut self, now: u64, sample: &Sample, past: &WindowResult, settled: f64) {
-        let narrow = self.width < self.limit;
-        if narrow && sample.waiting && past.rate() * 2.0 < settled {
+        let is_reduced = self.active < self.limit;
+        if is_reduced && sample.waiting && past.rate() * 2.0 < settled {
             return self.give_up(now);
         }
-        let (from, rate) = (self.width, past.rate());
+        let (from, rate) = (self.active, past.rate());
         if sample.running > 1 && past.is_wasteful(sample.running) {
             self.doubts += 1;
             self.doubtful_rate = self.doubtful_rate.max(rate);
         } else {
             (self.doubts, self.doubtful_rate) = (0, 0.0);
         }
-        if self.doubts >= WIDTH_WINDOWS && now >= self.rest_until && self.width > 1 {
-            self.go_on(Trial::of_fewer(from, self.doubtful_rate));
-        } else if narrow && now >= self.hold_until {
-            self.go_on(Trial::of_more(from, self.limit, rate));
+        if self.doubts >= ADAPT_WINDOWS && now >= self.rest_until && self.active > 1 {
+            self.run_step(Trial::of_fewer(from, self.doubtful_rate));
+        } else if is_reduced && now >= self.hold_until {
+            self.run_step(Trial::of_more(from, self.limit, rate));
         }
     }
 
     /// Continues with the number of Ps of the next step.
-    fn go_on(&mut self, trial: Trial) {
+    fn run_step(&mut self, trial: Trial) {
         if let Some(step) = trial.steps.first() {
-            self.run_with(trial.width(*step), TrialState::Trial(trial));
+            self.run_with(trial.procs(*step), TrialState::Trial(trial));
         }
     }
 
-    fn run_with(&mut self, width: usize, phase: TrialState) {
-        self.width = width;
-        self.phase = phase;
+    fn run_with(&mut self, active: usize, state: TrialState) {
+        self.active = active;
+        self.state = state;
         (self.doubts, self.doubtful_rate) = (0, 0.0);
         self.window.seen = 0;
         self.window.best = 0.0;
@@ -314,12 +314,12 @@ impl AdaptiveProcs {
 
     /// Ends a step of a trial.
     fn end_step(&mut self, now: u64, mut trial: Trial) {
-        let Some(winner) = trial.end_step(self.window.best) else { return self.go_on(trial) };
+        let Some(winner) = trial.end_step(self.window.best) else { return self.run_step(trial) };
         match (winner, trial.from) {
-            (Arm::Fewer, Arm::More) => (self.rest, self.hold) = (WIDTH_REST, WIDTH_REST),
-            (Arm::Fewer, Arm::Fewer) => self.hold = (2 * self.hold).min(WIDTH_REST_MAX),
-            (Arm::More, Arm::More) => self.rest = (2 * self.rest).min(WIDTH_REST_MAX),
-            (Arm::More, Arm::Fewer) => self.hold = WIDTH_REST,
+            (Arm::Fewer, Arm::More) => (self.rest, self.hold) = (ADAPT_REST, ADAPT_REST),
+            (Arm::Fewer, Arm::Fewer) => self.hold = (2 * self.hold).min(ADAPT_REST_MAX),
+            (Arm::More, Arm::More) => self.rest = (2 * self.rest).min(ADAPT_REST_MAX),
+            (Arm::More, Arm::Fewer) => self.hold = ADAPT_REST,
         }
         self.hold_until = now + clock::nanos(self.hold);
         let rate = match winner {
@@ -330,11 +330,11 @@ impl AdaptiveProcs {
                 trial.more_rate
             }
         };
-        self.settle(trial.width(winner), rate);
+        self.settle(trial.procs(winner), rate);
     }
 
-    fn settle(&mut self, width: usize, rate: f64) {
-        self.run_with(width, TrialState::Settled { rate });
+    fn settle(&mut self, active: usize, rate: f64) {
+        self.run_with(active, TrialState::Settled { rate });
     }
 
     /// Makes all Ps active at once.
@@ -352,7 +352,7 @@ mod tests {
 
     /// A runtime whose throughput for each number of Ps is known.
     struct Fake {
-        width: AdaptiveProcs,
+        adaptive: AdaptiveProcs,
         now: u64,
         sample: Sample,
         wasteful: bool,
@@ -361,20 +361,26 @@ mod tests {
     impl Fake {
         fn new(limit: usize) -> Self {
             let counts = Counts::default();
-            let sample =
-                Sample { counts, limit, width: limit, running: limit, stuck: false, waiting: true };
-            Self { width: AdaptiveProcs::new(limit), now: 1000 * MS, sample, wasteful: true }
+            let sample = Sample {
+                counts,
+                limit,
+                active: limit,
+                running: limit,
+                stuck: false,
+                waiting: true,
+            };
+            Self { adaptive: AdaptiveProcs::new(limit), now: 1000 * MS, sample, wasteful: true }
         }
 
         /// Makes a round a millisecond later, with this amount of work done.
         fn round(&mut self, done: u64) {
             self.now += MS;
             self.sample.counts.polls += done;
-            if self.wasteful && self.sample.width > 1 {
+            if self.wasteful && self.sample.active > 1 {
                 self.sample.counts.contended += 200;
             }
-            if let Some(width) = self.width.round(self.now, &self.sample) {
-                (self.sample.width, self.sample.running) = (width, width);
+            if let Some(active) = self.adaptive.round(self.now, &self.sample) {
+                (self.sample.active, self.sample.running) = (active, active);
             }
         }
 
@@ -382,8 +388,8 @@ mod tests {
         fn run(&mut self, rounds: usize, done: impl Fn(usize) -> u64) -> Vec<usize> {
             let mut with = vec![0; self.sample.limit + 1];
             for _ in 0..rounds {
-                with[self.sample.width] += 1;
-                self.round(done(self.sample.width));
+                with[self.sample.active] += 1;
+                self.round(done(self.sample.active));
             }
             with
         }
@@ -393,7 +399,7 @@ mod tests {
     #[test]
     fn fewer_ps_run_if_they_do_more() {
         let mut fake = Fake::new(4);
-        let with = fake.run(2000, |width| 40_000 / width as u64);
+        let with = fake.run(2000, |active| 40_000 / active as u64);
         assert!(with[1] > 1900 && with[4] < 20, "{with:?}");
     }
 
@@ -401,11 +407,11 @@ mod tests {
     #[test]
     fn all_ps_run_if_they_do_more() {
         let mut fake = Fake::new(2);
-        let with = fake.run(5000, |width| 1000 * width as u64);
+        let with = fake.run(5000, |active| 1000 * active as u64);
         assert!(with[2] > 4950, "{with:?}");
         assert!(with[1] > 0, "it was tried: {with:?}");
         // The trials become rare.
-        let with = fake.run(5000, |width| 1000 * width as u64);
+        let with = fake.run(5000, |active| 1000 * active as u64);
         assert!(with[1] <= 12, "{with:?}");
     }
 
@@ -413,26 +419,26 @@ mod tests {
     #[test]
     fn a_load_that_changes_by_itself_keeps_all_ps() {
         for period in [2, 3, 4, 5, 7, 9, 12] {
-            let (mut fake, mut narrow) = (Fake::new(2), 0);
+            let (mut fake, mut reduced) = (Fake::new(2), 0);
             for round in 0..5000 {
-                narrow += usize::from(fake.sample.width == 1);
+                reduced += usize::from(fake.sample.active == 1);
                 let times = if round / period % 2 == 0 { 1 } else { 3 };
-                fake.round(1000 * fake.sample.width as u64 * times);
+                fake.round(1000 * fake.sample.active as u64 * times);
             }
-            assert!(narrow < 500, "{narrow} of 5000 with a change every {period} ms");
+            assert!(reduced < 500, "{reduced} of 5000 with a change every {period} ms");
         }
     }
 
-    /// What two Ps do in vain is little for 64 Ps.
+    /// Wasted steps that are many for two Ps are few for 64 Ps.
     #[test]
     fn the_cause_for_a_trial_grows_with_the_number_of_running_ps() {
         let mut fake = Fake::new(64);
-        assert_eq!(fake.run(2000, |width| 40_000 / width as u64)[64], 2000);
+        assert_eq!(fake.run(2000, |active| 40_000 / active as u64)[64], 2000);
     }
 
     /// The throughput is the same: no reason for a change.
     #[test]
-    fn no_change_for_nothing() {
+    fn equal_throughput_changes_no_number_of_ps() {
         let with = Fake::new(2).run(2000, |_| 10_000);
         assert!(with[2] > 1950, "{with:?}");
     }
@@ -441,13 +447,13 @@ mod tests {
     fn without_cause_there_is_no_trial() {
         let mut fake = Fake::new(2);
         fake.wasteful = false;
-        assert_eq!(fake.run(2000, |width| 40_000 / width as u64)[1], 0);
+        assert_eq!(fake.run(2000, |active| 40_000 / active as u64)[1], 0);
         // Many operations and no steals: goroutines that compute, with checkpoints.
         fake.wasteful = false;
         for _ in 0..2000 {
             fake.sample.counts.ops += 100_000;
             fake.round(0);
-            assert_eq!(fake.sample.width, 2);
+            assert_eq!(fake.sample.active, 2);
         }
         // Low throughput: long polls.
         fake.wasteful = true;
@@ -455,55 +461,55 @@ mod tests {
     }
 
     #[test]
-    fn a_p_that_stands_still_ends_it_at_once() {
+    fn a_stuck_p_activates_all_ps_at_once() {
         let mut fake = Fake::new(4);
-        fake.run(100, |width| 40_000 / width as u64);
-        assert_eq!(fake.sample.width, 1);
+        fake.run(100, |active| 40_000 / active as u64);
+        assert_eq!(fake.sample.active, 1);
         fake.sample.stuck = true;
         fake.round(0);
-        assert_eq!(fake.sample.width, 4);
+        assert_eq!(fake.sample.active, 4);
         // No trial follows before the ban ends.
         fake.sample.stuck = false;
-        assert_eq!(fake.run(40, |width| 40_000 / width as u64)[4], 40);
+        assert_eq!(fake.run(40, |active| 40_000 / active as u64)[4], 40);
     }
 
     /// The goroutines become CPU-bound.
     #[test]
-    fn half_of_what_got_done_ends_it() {
+    fn half_the_throughput_activates_all_ps() {
         let mut fake = Fake::new(2);
-        fake.run(100, |width| 40_000 / width as u64);
-        assert_eq!(fake.sample.width, 1);
+        fake.run(100, |active| 40_000 / active as u64);
+        assert_eq!(fake.sample.active, 1);
         fake.wasteful = false;
-        fake.run(3, |width| 10_000 * width as u64);
-        assert_eq!(fake.sample.width, 2);
+        fake.run(3, |active| 10_000 * active as u64);
+        assert_eq!(fake.sample.active, 2);
     }
 
     /// Fewer Ps were better and are not any more. The next trial of more Ps shows it.
     #[test]
-    fn the_other_way_round_is_tried_too() {
+    fn a_trial_of_more_ps_activates_them_if_they_do_more() {
         let mut fake = Fake::new(2);
-        fake.run(100, |width| 40_000 / width as u64);
-        assert_eq!(fake.sample.width, 1);
+        fake.run(100, |active| 40_000 / active as u64);
+        assert_eq!(fake.sample.active, 1);
         fake.wasteful = false;
-        fake.run(400, |width| 40_000 * width as u64);
-        assert_eq!(fake.sample.width, 2);
+        fake.run(400, |active| 40_000 * active as u64);
+        assert_eq!(fake.sample.active, 2);
     }
 
     #[test]
-    fn another_number_of_ps_starts_anew() {
+    fn a_change_of_max_procs_restarts_the_adaptation() {
         let mut fake = Fake::new(2);
-        fake.run(100, |width| 40_000 / width as u64);
-        assert_eq!(fake.sample.width, 1);
-        (fake.sample.limit, fake.sample.width) = (8, 8);
+        fake.run(100, |active| 40_000 / active as u64);
+        assert_eq!(fake.sample.active, 1);
+        (fake.sample.limit, fake.sample.active) = (8, 8);
         fake.round(1000);
-        assert_eq!((fake.sample.width, fake.width.limit), (8, 8));
-        assert_eq!(fake.width.reset(), None);
+        assert_eq!((fake.sample.active, fake.adaptive.limit), (8, 8));
+        assert_eq!(fake.adaptive.reset(), None);
     }
 
     #[test]
-    fn rest_ends_it() {
+    fn an_idle_runtime_activates_all_ps() {
         let mut fake = Fake::new(2);
-        fake.run(100, |width| 40_000 / width as u64);
-        assert_eq!(fake.width.reset(), Some(2));
+        fake.run(100, |active| 40_000 / active as u64);
+        assert_eq!(fake.adaptive.reset(), Some(2));
     }
 }

@@ -1,35 +1,45 @@
-//! Sysmon: the thread that keeps the promise that a goroutine that blocks or hogs its thread does
-//! not stop the others (Go: `sysmon`).
+//! Sysmon: the thread that guarantees that a goroutine that blocks its thread or computes does not
+//! stop the others (Go: `sysmon`).
 //!
-//! Sysmon has no P and runs no goroutine. In each round it checks every P that is in the same poll
-//! as in the round before. It
+//! Sysmon has no P and runs no goroutine. It works in rounds. For each P that runs a poll, a round
+//! requests a service if the P has had none for a millisecond ([`P::request_service`]).
 //!
-//! - asks for a yield if a poll lasts for a slice ([`P::request_preempt`]),
-//! - asks for an overdue service ([`P::request_service`]),
-//! - hands off a P whose M is in a marked blocking call, if work waits for the P, or after 10 ms,
-//! - hands off a P whose M is stuck in an unmarked poll, if work waits that no other P can do:
+//! For each P that is in the same poll as in the round before, it
+//!
+//! - requests a yield if the poll lasts for a slice, or for 100 µs while a timer or an event waits
+//!   ([`P::request_preempt`]),
+//! - hands off the P if its M is in a marked blocking call, and work waits for the P or the call
+//!   lasts for 10 ms,
+//! - hands off the P if its M is stuck in an unmarked poll, and work waits that no other P can do:
 //!   after 100 µs if the thread sleeps in a system call, after a millisecond if it sleeps for a
 //!   lock, after 5 ms of CPU time if it computes (1 ms if a timer or an event waits, see
-//!   [`CpuBoundPoll`]). It never hands off a P whose thread only waits for a CPU,
-//! - has the thread of a handed-off P paused if it computes ([`handed_off`]),
-//! - wakes a thief for a `runnext` that its M does not reach, or for queued work while a P is idle,
-//! - sends an M to a netpoller that no M has polled for a while, or polls it,
-//! - changes the number of running Ps if that increases throughput ([`self::adapt`]).
+//!   [`CpuBoundPoll`]). Without such work it hands off the P after 10 ms if the thread is blocked.
+//!   It never hands off a P whose thread only waits for a CPU,
+//! - starts a thief for a `runnext` that the M does not reach, if a P is idle.
 //!
-//! On an overloaded machine threads stand still for milliseconds, and a descheduled holder of a
-//! lock (of the allocator, of a queue) delays others. This looks like many blocked threads. So a
-//! sleep counts only if the thread has used no CPU time between two checks. A sleep for a lock does
-//! not count while another M waits for a CPU: that M may hold the lock.
+//! For the runtime as a whole, a round
+//!
+//! - has the threads of handed-off Ps paused if they compute ([`handed_off`]),
+//! - wakes a thief if work is queued while a P is idle,
+//! - wakes an M for a timer that is overdue, or fires it,
+//! - sends an M to a netpoller that no M has polled for a millisecond, or polls it,
+//! - changes the number of active Ps if that increases throughput ([`self::adapt`]), and follows
+//!   the CPU quota.
+//!
+//! On an overloaded machine the OS deschedules threads for milliseconds, and a descheduled holder
+//! of a lock (of the allocator, of a queue) delays others. This looks like many blocked threads. So
+//! a sleep counts only if the thread has used no CPU time between two checks. A sleep for a lock
+//! does not count while another M waits for a CPU: that M may hold the lock.
 //!
 //! While a goroutine runs, sysmon sleeps for 20 µs to 1 ms between rounds, and not much past the
-//! next timer. While no goroutine runs, it sleeps until an M takes a P for more than a moment
-//! ([`self::deep_sleep`]): an idle runtime causes no wake-ups.
+//! next timer. While no goroutine runs, it sleeps until an M has a P for longer than
+//! `SYSMON_WAKE_SOON` ([`self::deep_sleep`]): an idle runtime causes no wake-ups.
 //!
 //! # Differences from Go
 //!
-//! In Go the compiler marks system calls. Here any poll may block without a mark, so sysmon reads
-//! the state of suspect threads from `/proc`. Go preempts a CPU-bound goroutine by a signal. Here
-//! its P goes to another thread, and the goroutine computes on without a P
+//! Go's `syscall` package marks system calls. Here any poll may block without a mark, so sysmon
+//! reads the state of suspect threads from `/proc`. Go preempts a CPU-bound goroutine by a signal.
+//! Here its P goes to another thread, and the goroutine computes on without a P
 //! ([`crate::sched::pause`]).
 
 mod activity;
@@ -58,8 +68,8 @@ use crate::sys::own_threads::OwnThread;
 use crate::sys::thread_state::{self, ThreadSleep};
 use crate::throw::AbortOnUnwind;
 use crate::tuning::{
-    COMPUTING_AFTER, PROGRESS_CPU, SLICE, SLOW_CHECK, SYSMON_BUSY_NAP, SYSMON_MAX_NAP, SYSMON_NAP,
-    WIDTH_PROCS,
+    ADAPT_PROCS, COMPUTING_AFTER, PROGRESS_CPU, SLICE, SLOW_CHECK, SYSMON_BUSY_NAP, SYSMON_MAX_NAP,
+    SYSMON_NAP,
 };
 use crate::util::clock;
 use std::sync::Arc;
@@ -103,7 +113,7 @@ struct Marks {
 
 impl Marks {
     /// Whether `p` is in the same poll for long.
-    fn is_still(&self, p: &P, now: u64) -> bool {
+    fn is_in_long_poll(&self, p: &P, now: u64) -> bool {
         let long = now - self.poll_since >= clock::nanos(SYSMON_NAP);
         long && self.polls == p.counters.polls.get()
     }
@@ -120,7 +130,7 @@ pub(super) enum Round {
     Quiet,
 }
 
-/// The main function of the thread.
+/// Runs sysmon, on its own thread.
 pub(super) fn sysmon_main(sched: Arc<Sched>) {
     // User code that sysmon calls is contained, so a panic here is gmp's own. Without sysmon the
     // runtime would hang when a goroutine blocks its thread.
@@ -179,7 +189,7 @@ pub(super) struct Sysmon {
     idle_after: Duration,
     /// Until then all naps are short, because a poll that blocked is often followed by another.
     watch_until: u64,
-    width: AdaptiveProcs,
+    adaptive: AdaptiveProcs,
     late_reaps: LateReaps,
 }
 
@@ -195,7 +205,7 @@ impl Sysmon {
             procs_read: clock::now(),
             idle_after: SYSMON_NAP,
             watch_until: 0,
-            width: AdaptiveProcs::new(sched.max_procs()),
+            adaptive: AdaptiveProcs::new(sched.max_procs()),
             late_reaps: LateReaps::default(),
             sched,
         }
@@ -211,8 +221,8 @@ impl Sysmon {
     /// Sleeps until an M takes a P, or until the time `until`. Returns `false` at once if an M has
     /// just taken one, if work is queued, or if no M will wake for the next timer or event.
     pub(super) fn sleep_deep(&mut self, until: u64) -> bool {
-        if let Some(width) = self.width.reset() {
-            self.sched.set_active_procs(width);
+        if let Some(active) = self.adaptive.reset() {
+            self.sched.set_active_procs(active);
         }
         self.forget_returned();
         let before = clock::now();
@@ -318,7 +328,7 @@ impl Sysmon {
         if !sched.config.adaptive {
             return;
         }
-        if sched.max_procs() > WIDTH_PROCS {
+        if sched.max_procs() > ADAPT_PROCS {
             // The maximum may have been raised while this thread set a lower number.
             if sched.procs() < sched.max_procs() {
                 sched.set_active_procs(sched.max_procs());
@@ -326,23 +336,23 @@ impl Sysmon {
             return;
         }
         self.count();
-        let (limit, width, waiting) = (sched.max_procs(), sched.procs(), self.any_work());
+        let (limit, active, waiting) = (sched.max_procs(), sched.procs(), self.any_work());
         let mut running = 0;
         let mut stuck = false;
         for number in 0..self.ps.len() {
             let Some(p) = self.ps.get(number).cloned() else { continue };
             let is_running = p.status() == PStatus::Running;
             running += usize::from(is_running);
-            if width == limit || !is_running {
+            if active == limit || !is_running {
                 // Out of date in the next round.
                 self.seen[number].cpu = None;
             } else {
                 stuck |= self.is_stuck(number, &p, now);
             }
         }
-        let sample = Sample { counts: self.counts, limit, width, running, stuck, waiting };
-        if let Some(width) = self.width.round(now, &sample) {
-            sched.set_active_procs(width);
+        let sample = Sample { counts: self.counts, limit, active, running, stuck, waiting };
+        if let Some(active) = self.adaptive.round(now, &sample) {
+            sched.set_active_procs(active);
         }
     }
 
@@ -362,7 +372,7 @@ impl Sysmon {
         let lying = self.has_stale_work(number);
         let seen = &mut self.seen[number];
         // Between polls the P may belong to a thread that is not awake yet.
-        let in_poll = p.goid() != 0 && seen.marks.is_still(p, now);
+        let in_poll = p.goid() != 0 && seen.marks.is_in_long_poll(p, now);
         if !lying && !in_poll {
             seen.cpu = None;
             return false;
@@ -542,7 +552,7 @@ impl Sysmon {
         Round::Acted
     }
 
-    /// Whether a goroutine that a timer, an event or an outside thread woke waits, and a P may be
+    /// Whether a goroutine waits that a timer, an event or an external thread woke, and a P may be
     /// handed off early for it: see [`CpuBoundPoll`].
     fn is_urgent(&self, now: u64) -> bool {
         let waits = self.sched.next_timer() <= now

@@ -7,7 +7,7 @@ use std::task::Waker;
 /// If `is_past` is true for a timer, the timer is out of the wheel and need not be removed. Another
 /// thread fires concurrently, late or exactly at the deadline, and may have fired before.
 #[test]
-fn loom_what_is_past_is_gone() {
+fn loom_fire_vs_check_for_the_past() {
     for fired_at in [5, 9] {
         loom::model(move || {
             let timers = Arc::new(Timers::new(0));
@@ -34,7 +34,7 @@ fn loom_what_is_past_is_gone() {
 
 /// The same for a timer that is moved, also into the past.
 #[test]
-fn loom_what_is_moved_is_not_past() {
+fn loom_fire_vs_reset_into_the_past() {
     loom::model(|| {
         let timers = Arc::new(Timers::new(0));
         let (key, _) = timers.insert(0, 20, Waker::noop()).unwrap();

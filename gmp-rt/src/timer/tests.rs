@@ -27,7 +27,7 @@ fn the_end_wakes_all_and_refuses_new_timers() {
 
 /// `past` advances when all due timers are out of the wheel, not after the first batch.
 #[test]
-fn the_past_begins_when_all_are_out() {
+fn a_deadline_is_past_when_all_its_timers_are_out() {
     struct Looks(Arc<Timers>, Arc<AtomicUsize>);
     impl Wake for Looks {
         fn wake(self: Arc<Self>) {

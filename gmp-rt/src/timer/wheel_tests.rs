@@ -62,7 +62,7 @@ fn a_timer_fires_at_its_nanosecond() {
 }
 
 #[test]
-fn far_and_overdue_timers() {
+fn far_and_overdue_timers_fire() {
     let mut bench = Bench::new();
     bench.insert(1 << 40, 5, 1);
     let far = bench.insert(1 << 40, u64::MAX, 2);
@@ -74,7 +74,7 @@ fn far_and_overdue_timers() {
 }
 
 #[test]
-fn a_removed_timer_is_gone_and_its_key_stale() {
+fn a_removed_timer_does_not_fire_and_its_key_is_stale() {
     let mut bench = Bench::new();
     let key = bench.insert(0, 100, 1);
     assert!(bench.wheel.remove(key).is_some());
@@ -148,7 +148,7 @@ fn a_burst_gives_its_memory_back() {
 
 /// Random adds, removals, moves and jumps in time, compared with a list.
 #[test]
-fn agrees_with_a_sorted_list() {
+fn random_operations_agree_with_a_sorted_list() {
     for seed in 0..50 {
         let rand = Rand::new(seed);
         let mut bench = Bench::new();

@@ -1,4 +1,4 @@
-//! What the hooks tell about goroutines and Ps.
+//! The facts that the hooks report about goroutines and Ps.
 
 use crate::wait_reason::{self, WaitReason};
 use std::panic::Location;

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
-/// What a stack is made of.
+/// Identifies a stack: why the goroutine left its thread, and where it was spawned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StackKey {
     pub(super) reason: Option<LeaveReason>,

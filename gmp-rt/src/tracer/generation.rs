@@ -1,7 +1,7 @@
 //! Generations: parts of a trace that can be read without what is before them.
 //!
-//! All threads move to the next generation one after the other, so two generations are open for a
-//! moment: [`OpenGeneration`]. When the last thread has moved, the older one is a [`Generation`].
+//! All threads move to the next generation one after the other, so two generations may be open at
+//! a time: [`OpenGeneration`]. When the last thread has moved, the older one is a [`Generation`].
 
 use super::fact::{self, TEXTS};
 use super::frame::{Pcs, StackKey, StackMap, cut, put_stack};
@@ -17,7 +17,7 @@ pub(super) struct Batch {
     pub(super) data: Vec<u8>,
 }
 
-/// The moment at which a generation began.
+/// The time at which a generation began, by two clocks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
     /// Nanoseconds of the clock of the events.

@@ -1,4 +1,4 @@
-//! What the scheduler calls.
+//! The hooks by which the scheduler reports to the tracer.
 //!
 //! While no trace runs, a hook costs one relaxed load of a static and a branch. The facts are in
 //! closures that run only if a trace runs, under the lock of a stream: they only read.
@@ -74,7 +74,7 @@ fn write<R>(f: impl FnOnce(&mut Writer<'_>) -> R) -> Option<R> {
     }
 }
 
-/// A goroutine was spawned on this thread, and no queue has it yet.
+/// Reports that a goroutine was spawned on this thread. No queue has it yet.
 #[inline(always)]
 pub(crate) fn created<'a>(fact: impl FnOnce() -> (TracedG<'a>, Option<Right>)) {
     if is_on() {
@@ -85,7 +85,7 @@ pub(crate) fn created<'a>(fact: impl FnOnce() -> (TracedG<'a>, Option<Right>)) {
     }
 }
 
-/// A goroutine that waited is runnable, and no queue has it yet.
+/// Reports that a goroutine that waited is runnable. No queue has it yet.
 #[inline(always)]
 pub(crate) fn unblocked<'a>(fact: impl FnOnce() -> TracedG<'a>) {
     if is_on() {
@@ -93,7 +93,7 @@ pub(crate) fn unblocked<'a>(fact: impl FnOnce() -> TracedG<'a>) {
     }
 }
 
-/// This thread has taken a goroutine from a queue, and runs it.
+/// Reports that this thread has taken a goroutine from a queue, and runs it.
 #[inline(always)]
 pub(crate) fn started<'a>(fact: impl FnOnce() -> (TracedG<'a>, Option<Right>)) {
     if is_on() {
@@ -104,7 +104,8 @@ pub(crate) fn started<'a>(fact: impl FnOnce() -> (TracedG<'a>, Option<Right>)) {
     }
 }
 
-/// A goroutine leaves this thread: runs `leave`, after which other threads may have it.
+/// Reports that a goroutine leaves this thread. Runs `leave`, after which other threads may have
+/// it.
 ///
 /// The stream stays locked meanwhile, so `leave` may only change the status word.
 #[inline(always)]
@@ -141,9 +142,9 @@ fn leaving_now<'a, R>(
     }
 }
 
-/// The goroutine on this thread is about to end: its id, and whether it then wakes a goroutine that
-/// joins it. That wake-up is its last event. Otherwise its end is written before another thread can
-/// know of it.
+/// Reports that the goroutine on this thread is about to end: its id, and whether it then wakes a
+/// goroutine that joins it. That wake-up is its last event. Otherwise its end is written before
+/// another thread can know of it.
 #[inline(always)]
 pub(crate) fn ending(fact: impl FnOnce() -> (u64, bool)) {
     if is_on() {
@@ -154,7 +155,7 @@ pub(crate) fn ending(fact: impl FnOnce() -> (u64, bool)) {
     }
 }
 
-/// The goroutine `id`, which ran on this thread, has ended.
+/// Reports that the goroutine `id`, which ran on this thread, has ended.
 #[inline(always)]
 pub(crate) fn ended(id: u64) {
     if is_on() {
@@ -162,7 +163,7 @@ pub(crate) fn ended(id: u64) {
     }
 }
 
-/// This thread has got a P.
+/// Reports that this thread has got a P.
 #[inline(always)]
 pub(crate) fn got_p(fact: impl FnOnce() -> Option<Right>) {
     if is_on() {
@@ -170,7 +171,7 @@ pub(crate) fn got_p(fact: impl FnOnce() -> Option<Right>) {
     }
 }
 
-/// This thread gives up its P between two polls.
+/// Reports that this thread gives up its P between two polls.
 #[inline(always)]
 pub(crate) fn lost_p() {
     if is_on() {
@@ -178,7 +179,7 @@ pub(crate) fn lost_p() {
     }
 }
 
-/// A marked call begins on this thread.
+/// Reports that a marked call begins on this thread.
 #[inline(always)]
 pub(crate) fn call_begun(fact: impl FnOnce() -> Option<Right>) {
     if is_on() {
@@ -186,7 +187,7 @@ pub(crate) fn call_begun(fact: impl FnOnce() -> Option<Right>) {
     }
 }
 
-/// A marked call has ended on this thread.
+/// Reports that a marked call has ended on this thread.
 #[inline(always)]
 pub(crate) fn call_ended() {
     if is_on() {
@@ -194,8 +195,8 @@ pub(crate) fn call_ended() {
     }
 }
 
-/// The P of the OS thread `thread` was handed off inside a poll. Called before another thread can
-/// have a P in its place.
+/// Reports that the P of the OS thread `thread` was handed off inside a poll. Called before another
+/// thread can have a P in its place.
 #[inline(always)]
 pub(crate) fn handed_off(fact: impl FnOnce() -> (u32, Loss)) {
     if is_on() {
@@ -219,7 +220,7 @@ fn handed_off_now(fact: impl FnOnce() -> (u32, Loss)) {
     });
 }
 
-/// The number of Ps has changed: `procs` is the sum over all runtimes.
+/// Reports that the number of Ps has changed: `procs` is the sum over all runtimes.
 #[inline(always)]
 pub(crate) fn procs_changed(procs: impl FnOnce() -> u64) {
     if is_on() {

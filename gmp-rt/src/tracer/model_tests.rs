@@ -218,7 +218,7 @@ impl Actor {
             }
         }
         self.hook(|writer| writer.call_ends());
-        self.regain(worker);
+        self.reactivate(worker);
     }
 
     /// Takes the P of `victim`, which may be this thread.
@@ -245,7 +245,7 @@ impl Actor {
         lists.idle.push(number);
     }
 
-    fn regain(&self, worker: usize) -> bool {
+    fn reactivate(&self, worker: usize) -> bool {
         let mut lists = self.model.lists.lock().unwrap();
         if !lists.handed_off[worker] {
             return true;
@@ -339,7 +339,7 @@ impl Actor {
 
     fn work(mut self, worker: usize) {
         while !self.model.stop.load(Relaxed) {
-            if !self.regain(worker) || self.chance(5) {
+            if !self.reactivate(worker) || self.chance(5) {
                 self.park(worker);
             }
             if self.right().is_none() {
@@ -373,7 +373,7 @@ impl Actor {
         self.model.tracer.end_stream(&self.stream);
     }
 
-    /// An outside thread, which ends after a while. Others get its number.
+    /// Runs an external thread, which ends after 200 steps. Later threads get its number.
     fn visit(self) {
         for _ in 0..200 {
             if self.chance(50) {

@@ -141,7 +141,7 @@ impl TraceOutput {
     }
 }
 
-/// The error of a trace whose events come faster than they are written.
+/// Returns the error of a trace whose events come faster than they are written.
 pub(super) fn too_slow() -> io::Error {
     let text = format!(
         "the trace has ended: more than {} MiB wait for its writer; \

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_right_in_use_gives_an_extra() {
+    fn a_p_in_use_gets_an_extra_id() {
         let mut procs = Procs::default();
         let a = procs.take(right(0));
         let b = procs.take(right(0));

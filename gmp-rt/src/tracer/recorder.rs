@@ -112,7 +112,7 @@ impl Moved {
         }
     }
 
-    /// Moves a status that the generations before do not have.
+    /// Copies a status that no kept generation has.
     fn take(&mut self, thread: u64, event: u8, args: &[u64]) {
         match event {
             op::GO_STATUS | op::GO_STATUS_STACK => {

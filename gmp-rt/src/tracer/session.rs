@@ -99,7 +99,7 @@ impl Session {
         self.file.as_ref().is_some_and(|file| !file.has_failed)
     }
 
-    /// The lengths at which a generation ends, and at which it is lost.
+    /// Returns the lengths at which a generation ends, and at which it is lost.
     fn limits(&self) -> (usize, usize) {
         let (soft, hard) = (GENERATION_BYTES, MAX_UNWRITTEN);
         match &self.ring {
@@ -263,7 +263,7 @@ impl Tracer {
         Ok(())
     }
 
-    /// The thread of the tracer.
+    /// Runs the thread of the tracer.
     fn serve(&self, epoch: u64) {
         loop {
             let deadline = Instant::now() + GENERATION;

@@ -216,7 +216,8 @@ impl Writer<'_> {
         collector.get(self.state.generation).map_or(0, |open| open.string(text))
     }
 
-    /// [`string`](Self::string) for a text that comes again and again.
+    /// Returns the number of a string, as [`string`](Self::string), for a text that comes again and
+    /// again.
     pub(super) fn label(&mut self, text: &str) -> u64 {
         if let Some(id) = self.state.labels.get(text) {
             return *id;

@@ -29,7 +29,7 @@ impl Write for Slow {
 }
 
 #[test]
-fn a_slow_writer_ends_the_output_with_an_error_and_holds_up_nobody() {
+fn a_slow_writer_ends_the_output_with_an_error_and_delays_no_goroutine() {
     let (go_on, permission) = channel();
     let written = Arc::new(Mutex::new(0));
     let output = TraceOutput::start(Slow(permission, written.clone())).unwrap();
@@ -206,7 +206,7 @@ fn missed_events_are_written_with_the_next_fact() {
 
 /// The file takes statuses of unknown goroutines in its first generation only.
 #[test]
-fn a_late_newcomer_appears_by_its_creation() {
+fn a_goroutine_missed_by_the_first_generation_is_written_as_created() {
     let summary = traced("newcomer", |tracer| {
         let first = tracer.generation.load(Relaxed);
         tracer.request_flip();

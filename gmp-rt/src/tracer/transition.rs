@@ -18,7 +18,7 @@ pub(super) struct Leaving {
 }
 
 impl Writer<'_> {
-    /// The thread has the P of `right`, or none that the scheduler knows.
+    /// Records that the thread has the P of `right`, or none that the scheduler knows.
     pub(super) fn gets_p(&mut self, right: Option<Right>) {
         if self.state.proc.as_ref().is_some_and(|proc| proc.is_extra)
             && self.state.running.is_none()
@@ -32,7 +32,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The thread has no P any more.
+    /// Records that the thread has no P any more.
     pub(super) fn loses_p(&mut self) {
         if self.state.running.is_some() {
             self.stop_running();
@@ -121,7 +121,7 @@ impl Writer<'_> {
         result
     }
 
-    /// A goroutine was spawned, and no queue has it yet.
+    /// Records that a goroutine was spawned. No queue has it yet.
     pub(super) fn created(&mut self, g: &TracedG<'_>, right: Option<Right>) {
         // A walk may have met it already.
         if self.tracer.goroutines.with(g.id, |shard| shard.contains_key(&g.id)) {
@@ -163,7 +163,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A goroutine that waited is runnable, and no queue has it yet.
+    /// Records that a goroutine that waited is runnable. No queue has it yet.
     pub(super) fn unblocked(&mut self, g: &TracedG<'_>) {
         let seq = self.update(g, TracedStatus::Waiting, |record| {
             let waited = record.status == TracedStatus::Waiting;
@@ -183,7 +183,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A goroutine runs on the thread.
+    /// Records that a goroutine runs on the thread.
     pub(super) fn started(&mut self, g: &TracedG<'_>, right: Option<Right>) {
         if let Some(running) = self.state.running {
             if running.id == g.id {
@@ -214,7 +214,7 @@ impl Writer<'_> {
         }
         let procs = self.tracer.procs_to_announce.load(Relaxed);
         if procs > 0 {
-            // Relaxed, and no exchange: that two threads tell it does no harm.
+            // Relaxed, and no exchange: two events of the same change do no harm.
             self.tracer.procs_to_announce.store(0, Relaxed);
             self.event(op::PROCS_CHANGE, &[procs, 0]);
         }
@@ -274,8 +274,8 @@ impl Writer<'_> {
         self.state.running = None;
     }
 
-    /// A goroutine is about to leave the thread: it waits from now on, if another thread asks.
-    /// `None` if the file cannot know it.
+    /// Records that a goroutine is about to leave the thread: it waits from now on, if another
+    /// thread asks. `None` if the file cannot know it.
     pub(super) fn leaving(
         &mut self,
         g: &TracedG<'_>,
@@ -290,7 +290,7 @@ impl Writer<'_> {
         Some(Leaving { reason })
     }
 
-    /// The goroutine has left.
+    /// Records that the goroutine has left.
     pub(super) fn left(&mut self, leaving: &Leaving, exit: PollExit) {
         let reason = match (exit, leaving.reason) {
             // It was woken while it ran.
@@ -310,8 +310,9 @@ impl Writer<'_> {
         self.is_left();
     }
 
-    /// The goroutine `id` of the thread is about to end. If `is_joined`, it wakes a goroutine then,
-    /// which may end the trace: its end is written between this wake-up and the queue.
+    /// Records that the goroutine `id` of the thread is about to end. If `is_joined`, it wakes a
+    /// goroutine then, which may end the trace: its end is written between this wake-up and the
+    /// queue.
     pub(super) fn ending(&mut self, id: u64, is_joined: bool) {
         if is_joined && self.state.running.is_some_and(|running| running.id == id) {
             self.state.is_ending = true;
@@ -320,7 +321,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The goroutine `id` of the thread has ended.
+    /// Records that the goroutine `id` of the thread has ended.
     pub(super) fn ended(&mut self, id: u64) {
         let is_known = self.tracer.goroutines.with(id, |shard| shard.contains_key(&id));
         if !is_known {
@@ -344,7 +345,7 @@ impl Writer<'_> {
         self.drop_extra();
     }
 
-    /// A marked call begins.
+    /// Records that a marked call begins.
     pub(super) fn call_begins(&mut self, right: Option<Right>) {
         if self.state.running.is_some() {
             self.run(right);
@@ -363,8 +364,8 @@ impl Writer<'_> {
         self.state.in_call = true;
     }
 
-    /// The marked call has ended. If the P is gone, the way back is written later: when the thread
-    /// has a P again, or when it has an event that needs one.
+    /// Records that the marked call has ended. If the P is gone, the way back is written later:
+    /// when the thread has a P again, or when it has an event that needs one.
     pub(super) fn call_ends(&mut self) {
         self.state.is_marked = false;
         if self.state.in_call && self.state.proc.is_some() {
@@ -372,7 +373,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The thread gives up its P inside a poll, because it will wait.
+    /// Records that the thread gives up its P inside a poll, because it will wait.
     pub(super) fn hands_off(&mut self) {
         if self.state.running.is_some() && self.state.proc.is_some() {
             if !self.state.in_call {
@@ -383,7 +384,7 @@ impl Writer<'_> {
         self.drop_p();
     }
 
-    /// This thread takes the P of the thread of `victim`.
+    /// Records that this thread takes the P of the thread of `victim`.
     pub(super) fn takes_p_of(&mut self, victim: &mut Writer<'_>, loss: Loss) {
         // Both write in the same generation. While their locks are held, at most one more begins.
         while self.state.generation != victim.state.generation {
@@ -406,7 +407,7 @@ impl Writer<'_> {
         self.tracer.procs.lock().give(proc);
     }
 
-    /// A walk has met a goroutine that does not run.
+    /// Records that a walk has met a goroutine that does not run.
     pub(super) fn seen_by_walk(&mut self, g: &TracedG<'_>, rest: Rest) {
         let rest = match rest {
             Rest::Runnable => TracedStatus::Runnable,
@@ -415,7 +416,7 @@ impl Writer<'_> {
         self.update(g, rest, |_| ());
     }
 
-    /// The thread has been in a poll of `g` since before the trace began.
+    /// Records that the thread has been in a poll of `g` since before the trace began.
     pub(super) fn adopts(&mut self, g: &TracedG<'_>, right: Option<Right>) {
         if self.state.running.is_none() && self.state.proc.is_none() {
             self.started(g, right);

@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_go_there_and_back() {
+    fn numbers_are_read_as_they_were_written() {
         let mut out = Vec::new();
         let numbers = [0, 1, 127, 128, 300, u64::from(u32::MAX), u64::MAX];
         numbers.iter().for_each(|n| put_uint(&mut out, *n));

@@ -54,13 +54,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn far_moments_clamp() {
+    fn far_times_are_clamped() {
         assert_eq!(after(Duration::MAX), FOREVER);
         assert!(after(Duration::ZERO) >= 1);
     }
 
     #[test]
-    fn moments_and_instants_agree() {
+    fn timestamps_and_instants_agree() {
         let at = Instant::now() + Duration::from_secs(3);
         assert_eq!(instant(of(at)), Some(at));
     }

@@ -40,7 +40,7 @@ impl<T> Future for BroadcastClosed<'_, T> {
         });
         match ended {
             Poll::Pending => {
-                let shared = ptr::from_ref(this.waiter.home().0);
+                let shared = ptr::from_ref(this.waiter.list().0);
                 note_wait(cx, WaitReason::BroadcastClosed, shared.addr());
                 return Poll::Pending;
             }

@@ -11,7 +11,7 @@ mod closed;
 mod error;
 mod recv;
 mod ring;
-#[expect(unsafe_code, reason = "is the home of waiters, at two queues")]
+#[expect(unsafe_code, reason = "implements `WaitList` for two queues")]
 mod shared;
 
 pub use self::closed::BroadcastClosed;

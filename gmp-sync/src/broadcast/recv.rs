@@ -54,7 +54,7 @@ where
             // Now the value is in the ring, or the channel is closed.
             Poll::Ready(Ended::Fired) => waiter.as_mut().reset(),
             Poll::Pending => {
-                let shared = ptr::from_ref::<BroadcastShared<T>>(&waiter.home().0);
+                let shared = ptr::from_ref::<BroadcastShared<T>>(&waiter.list().0);
                 note_wait(cx, WaitReason::BroadcastReceive, shared.addr());
                 return Poll::Pending;
             }

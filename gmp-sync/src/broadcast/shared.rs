@@ -1,9 +1,9 @@
-//! The state that the ends of a broadcast channel share, and its two queues as [`Home`]s of
+//! The state that the ends of a broadcast channel share, and its two queues as [`WaitList`]s of
 //! waiters. One lock guards all of it. No code of the user runs under it.
 
 use super::ring::{Kept, Ring};
 use crate::wait::queue::Queue;
-use crate::wait::waiter::{Abandoned, Home};
+use crate::wait::waiter::{Abandoned, WaitList};
 use crate::wait::wakers::Wakers;
 use gmp_rt::prim::Mutex;
 use std::ops::Deref;
@@ -86,11 +86,11 @@ pub(super) struct Receiving<S>(pub(super) S);
 /// The queue of senders that wait until no receiver is left.
 pub(super) struct BroadcastClosing<S>(pub(super) S);
 
-macro_rules! home {
-    ($Home:ident, $queue:ident) => {
+macro_rules! wait_list {
+    ($Name:ident, $queue:ident) => {
         // SAFETY: one lock, and always the same queue behind it. `S` is a reference or an `Arc`, so
         // the state is not moved while it lives.
-        unsafe impl<T, S: Deref<Target = BroadcastShared<T>>> Home for $Home<S> {
+        unsafe impl<T, S: Deref<Target = BroadcastShared<T>>> WaitList for $Name<S> {
             type State = BroadcastState<T>;
             type Data = ();
 
@@ -110,5 +110,5 @@ macro_rules! home {
     };
 }
 
-home!(Receiving, receiving);
-home!(BroadcastClosing, closing);
+wait_list!(Receiving, receiving);
+wait_list!(BroadcastClosing, closing);

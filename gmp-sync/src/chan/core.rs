@@ -23,8 +23,8 @@
 //! # Values that come back
 //!
 //! A receiver that is dropped with a value gives it back, before all other values. Several such
-//! receivers may be dropped in any order. So each handover has a sequence number (`turn` in the
-//! code). Returned values are at the front of the buffer, ordered by their sequence numbers.
+//! receivers may be dropped in any order. So each handover has a sequence number (`seq`). Returned
+//! values are at the front of the buffer, ordered by their sequence numbers.
 //!
 //! # Invariants
 //!
@@ -63,7 +63,7 @@ pub(crate) struct Core<T> {
     pub(super) recvq: Queue<ChanWaiter<T>>,
     pub(super) sendq: Queue<ChanWaiter<T>>,
     /// Number of handovers: the last sequence number.
-    pub(super) turns: u64,
+    pub(super) last_seq: u64,
     pub(super) phase: ChanPhase,
     /// Receivers that wait for a sender with a permit for them.
     pub(super) promised: Queue<ChanWaiter<T>>,
@@ -131,7 +131,7 @@ impl<T> Core<T> {
         Self {
             buf: VecDeque::new(),
             returned: VecDeque::new(),
-            turns: 0,
+            last_seq: 0,
             cap,
             reserved: 0,
             recvq: Queue::default(),
@@ -178,8 +178,8 @@ impl<T> Core<T> {
 
     /// Gives a value to a receiver that waits for a permit (I1), or appends it to the buffer.
     #[inline]
-    fn store(&mut self, value: T, turn: u64) -> Fired {
-        match self.give_promised(value, turn) {
+    fn store(&mut self, value: T, seq: u64) -> Fired {
+        match self.give_by_permit(value, seq) {
             Ok(fired) => {
                 self.leave_promise();
                 fired
@@ -193,9 +193,9 @@ impl<T> Core<T> {
     }
 
     #[inline]
-    pub(super) fn next_turn(&mut self) -> u64 {
-        self.turns += 1;
-        self.turns
+    pub(super) fn next_seq(&mut self) -> u64 {
+        self.last_seq += 1;
+        self.last_seq
     }
 
     pub(super) fn len(&self) -> usize {
@@ -218,10 +218,10 @@ impl<T> Core<T> {
 
     /// Gives a value to the first receiver that waits for a permit.
     #[inline]
-    pub(super) fn give_promised(&mut self, value: T, turn: u64) -> Result<Fired, T> {
+    pub(super) fn give_by_permit(&mut self, value: T, seq: u64) -> Result<Fired, T> {
         let mut value = Some(value);
         let hit = self.promised.fire_front(|wait| {
-            wait.receive(value.take(), turn);
+            wait.receive(value.take(), seq);
             wait.select_waker()
         });
         match (hit, value) {
@@ -232,14 +232,14 @@ impl<T> Core<T> {
 
     /// Gives a value to the first receiver that waits for any sender.
     #[inline]
-    fn give(&mut self, value: T, turn: u64) -> Result<Fired, T> {
+    fn give(&mut self, value: T, seq: u64) -> Result<Fired, T> {
         if self.recvq.is_empty() {
             return Err(value);
         }
         let mut value = Some(value);
         let hit = self.recvq.fire_first(|wait| {
             wait.win().map(|()| {
-                wait.receive(value.take(), turn);
+                wait.receive(value.take(), seq);
                 wait.select_waker()
             })
         });
@@ -254,21 +254,21 @@ impl<T> Core<T> {
     // Inlined always: otherwise the copy of `recv` for foreign wakers makes it a call for all.
     #[inline(always)]
     fn take_from_sender(&mut self, later: OnLater) -> Option<(Payload<T>, Fired)> {
-        let ((parcel, waker), fired) = self.sendq.fire_first(|wait| {
+        let ((payload, waker), fired) = self.sendq.fire_first(|wait| {
             match later {
                 OnLater::Stop if wait.is_later() => return Verdict::Stop,
                 OnLater::Skip if wait.is_later() => return Verdict::Skip,
                 _ => {}
             }
             wait.win().map(|()| {
-                let parcel = wait.take();
-                if matches!(parcel, Payload::Later) {
-                    wait.parcel = Payload::Summons;
+                let payload = wait.take();
+                if matches!(payload, Payload::Later) {
+                    wait.payload = Payload::Summons;
                 }
-                (parcel, wait.select_waker())
+                (payload, wait.select_waker())
             })
         })?;
-        Some((parcel, fired.or(waker)))
+        Some((payload, fired.or(waker)))
     }
 
     /// Receives, if a value is there and no sender or sink waits for its slot.
@@ -407,10 +407,10 @@ impl<T> Core<T> {
         if self.phase == ChanPhase::Closed {
             return Push::Closed(value);
         }
-        let turn = self.next_turn();
-        match self.give(value, turn) {
+        let seq = self.next_seq();
+        match self.give(value, seq) {
             Ok(fired) => Push::Done(fired),
-            Err(value) if self.has_room() => Push::Done(self.store(value, turn)),
+            Err(value) if self.has_room() => Push::Done(self.store(value, seq)),
             Err(value) => Push::Full(value),
         }
     }
@@ -419,8 +419,8 @@ impl<T> Core<T> {
     pub(super) fn try_push(&mut self, value: T) -> Push<T> {
         match self.push(value) {
             Push::Full(value) if self.has_room_for_stream() => {
-                let turn = self.next_turn();
-                Push::Done(self.store(value, turn))
+                let seq = self.next_seq();
+                Push::Done(self.store(value, seq))
             }
             pushed => pushed,
         }
@@ -439,28 +439,28 @@ impl<T> Core<T> {
         if self.phase == ChanPhase::Closed {
             return Err(value);
         }
-        let turn = self.next_turn();
-        Ok(self.give(value, turn).unwrap_or_else(|value| self.store(value, turn)))
+        let seq = self.next_seq();
+        Ok(self.give(value, seq).unwrap_or_else(|value| self.store(value, seq)))
     }
 
     /// Passes on the value of a dropped receive: it goes to the next receiver, before all other
     /// values. Returns the value if no receiver is left, to be dropped after the lock is released.
-    pub(super) fn put_back(&mut self, value: T, turn: u64) -> (Fired, Option<T>) {
+    pub(super) fn put_back(&mut self, value: T, seq: u64) -> (Fired, Option<T>) {
         if self.receivers == 0 {
             return (Fired::NONE, Some(value));
         }
-        let value = match self.give(value, turn) {
+        let value = match self.give(value, seq) {
             Ok(fired) => return (fired, None),
             Err(value) => value,
         };
-        match self.give_promised(value, turn) {
+        match self.give_by_permit(value, seq) {
             Ok(fired) => {
                 self.leave_promise();
                 (fired, None)
             }
             Err(value) => {
-                let place = self.returned.partition_point(|other| *other < turn);
-                self.returned.insert(place, turn);
+                let place = self.returned.partition_point(|other| *other < seq);
+                self.returned.insert(place, seq);
                 self.buf.insert(place, value);
                 self.ring_streams();
                 (Fired::NONE, None)
@@ -487,8 +487,8 @@ impl<T> Core<T> {
                 };
                 won.map(|()| {
                     // A value stays in its node: the sender gets it back.
-                    if !matches!(wait.parcel, Payload::Value(_)) {
-                        wait.parcel = Payload::Closed;
+                    if !matches!(wait.payload, Payload::Value(_)) {
+                        wait.payload = Payload::Closed;
                     }
                     wait.select_waker()
                 })

@@ -31,18 +31,18 @@ fn rendezvous(cap: usize) {
 }
 
 #[test]
-fn loom_rendezvous() {
+fn loom_send_vs_recv_without_a_buffer() {
     rendezvous(0);
 }
 
 #[test]
-fn loom_buffered() {
+fn loom_send_vs_recv_with_a_buffer() {
     rendezvous(1);
 }
 
 /// A close against a send and a receive: the value is received, or returned to the sender.
 #[test]
-fn loom_close() {
+fn loom_close_vs_send_and_recv() {
     ::loom::model(|| {
         let (tx, rx): (Sender<u32>, Receiver<u32>) = chan(0);
         let closer = tx.clone();
@@ -56,7 +56,7 @@ fn loom_close() {
 
 /// A close against a send without a receive: the value is returned to the sender.
 #[test]
-fn loom_close_ends_a_send() {
+fn loom_close_vs_send() {
     ::loom::model(|| {
         let (tx, rx) = chan(0);
         let sender = thread::spawn(move || block_on(tx.send(7)).is_err());
@@ -67,7 +67,7 @@ fn loom_close_ends_a_send() {
 
 /// A receive that is dropped at any time: the value goes to the next one.
 #[test]
-fn loom_dropped_receive() {
+fn loom_dropped_recv_vs_send() {
     ::loom::model(|| {
         let (tx, rx) = chan(0);
         let sender = thread::spawn(move || block_on(tx.send(7)).is_ok());
@@ -82,7 +82,7 @@ fn loom_dropped_receive() {
 
 /// A send that is dropped at any time: its value is received, or not sent.
 #[test]
-fn loom_dropped_send() {
+fn loom_dropped_send_vs_recv() {
     ::loom::model(|| {
         let (tx, rx) = chan(0);
         let receiver = thread::spawn(move || block_on(rx.recv()));
@@ -96,7 +96,7 @@ fn loom_dropped_send() {
 
 /// The last sender is dropped while a receive begins.
 #[test]
-fn loom_last_sender_gone() {
+fn loom_drop_of_the_last_sender_vs_recv() {
     ::loom::model(|| {
         let (tx, rx) = chan::<u32>(0);
         let t = thread::spawn(move || drop(tx));

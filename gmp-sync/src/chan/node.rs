@@ -7,9 +7,9 @@ use std::ptr::NonNull;
 
 /// The data that a wait keeps in its node.
 pub(crate) struct ChanWaiter<T> {
-    pub(super) parcel: Payload<T>,
+    pub(super) payload: Payload<T>,
     /// Sequence number of the handover of its value.
-    pub(super) turn: u64,
+    pub(super) seq: u64,
     claim: Option<SelectTicket>,
     pub(super) place: NodePlace,
 }
@@ -47,10 +47,10 @@ struct SelectTicket {
 unsafe impl Send for SelectTicket {}
 
 impl<T> ChanWaiter<T> {
-    /// Creates a wait with `parcel` that belongs to no select.
+    /// Creates a wait with `payload` that belongs to no select.
     #[inline(always)]
-    pub(crate) fn new(parcel: Payload<T>) -> Self {
-        Self { parcel, turn: 0, claim: None, place: NodePlace::Common }
+    pub(crate) fn new(payload: Payload<T>) -> Self {
+        Self { payload, seq: 0, claim: None, place: NodePlace::Common }
     }
 
     /// Makes it case `index` of the select that owns `claim`.
@@ -65,24 +65,24 @@ impl<T> ChanWaiter<T> {
     /// Whether it is a sender that does not have its value yet.
     #[inline]
     pub(super) fn is_later(&self) -> bool {
-        matches!(self.parcel, Payload::Later)
+        matches!(self.payload, Payload::Later)
     }
 
     /// Takes the payload.
     #[inline]
     pub(crate) fn take(&mut self) -> Payload<T> {
-        std::mem::replace(&mut self.parcel, Payload::Nothing)
+        std::mem::replace(&mut self.payload, Payload::Nothing)
     }
 
-    pub(crate) fn put(&mut self, parcel: Payload<T>) {
-        self.parcel = parcel;
+    pub(crate) fn put(&mut self, payload: Payload<T>) {
+        self.payload = payload;
     }
 
     /// Stores a value that is handed over.
     #[inline]
-    pub(super) fn receive(&mut self, value: Option<T>, turn: u64) {
-        self.parcel = value.map_or(Payload::Nothing, Payload::Value);
-        self.turn = turn;
+    pub(super) fn receive(&mut self, value: Option<T>, seq: u64) {
+        self.payload = value.map_or(Payload::Nothing, Payload::Value);
+        self.seq = seq;
     }
 
     fn claim(&self) -> Option<&Claim> {

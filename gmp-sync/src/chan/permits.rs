@@ -141,8 +141,8 @@ impl<T> Core<T> {
         if self.phase == ChanPhase::Closed {
             return Err(value);
         }
-        let turn = self.next_turn();
-        self.give_promised(value, turn).or_else(|value| {
+        let seq = self.next_seq();
+        self.give_by_permit(value, seq).or_else(|value| {
             self.reserved -= 1;
             self.force(value)
         })
@@ -159,7 +159,7 @@ impl<T> Core<T> {
     /// Releases a receiver or a slot that no sender comes for (P1).
     fn release(&mut self) -> Wakers {
         let again = self.promised.fire_front(|wait| {
-            wait.parcel = Payload::Again;
+            wait.payload = Payload::Again;
             wait.select_waker()
         });
         if let Some((waker, fired)) = again {

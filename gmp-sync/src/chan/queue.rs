@@ -194,8 +194,8 @@ impl<T> Core<T> {
                 }
             }
             NodeState::Fired => {
-                if let (Payload::Value(value), turn) = node.own(|wait| (wait.take(), wait.turn)) {
-                    let (fired, value) = self.put_back(value, turn);
+                if let (Payload::Value(value), seq) = node.own(|wait| (wait.take(), wait.seq)) {
+                    let (fired, value) = self.put_back(value, seq);
                     left.wakers = fired.into();
                     left.value = value;
                 }
@@ -220,9 +220,9 @@ impl<T> Core<T> {
             // SAFETY: guaranteed by the caller.
             NodeState::Queued => left.waker = unsafe { self.sendq.remove(node) },
             NodeState::Fired => {
-                let summons = node.as_mut().own(|wait| matches!(wait.parcel, Payload::Summons));
+                let summons = node.as_mut().own(|wait| matches!(wait.payload, Payload::Summons));
                 if summons {
-                    node.own(|wait| wait.parcel = Payload::Nothing);
+                    node.own(|wait| wait.payload = Payload::Nothing);
                     left.wakers = self.decline();
                 }
             }

@@ -216,9 +216,9 @@ fn take_fired<T>(mut node: Pin<&mut Node<ChanWaiter<T>>>) -> Option<Result<T, Re
     if node.state() != NodeState::Fired {
         return None;
     }
-    let parcel = node.as_mut().own(ChanWaiter::take);
+    let payload = node.as_mut().own(ChanWaiter::take);
     node.reset();
-    match parcel {
+    match payload {
         Payload::Value(value) => Some(Ok(value)),
         Payload::Again => None,
         _ => Some(Err(RecvError)),

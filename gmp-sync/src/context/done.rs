@@ -3,7 +3,7 @@
 use super::error::ContextError;
 use super::scope::{Scope, ScopeState};
 use crate::wait::queue::Queue;
-use crate::wait::waiter::{Abandoned, Home, Waiter};
+use crate::wait::waiter::{Abandoned, WaitList, Waiter};
 use crate::wait::wakers::Wakers;
 use gmp_rt::task::park::{WaitReason, note_wait};
 use pin_project_lite::pin_project;
@@ -34,7 +34,7 @@ impl Deref for ScopeRef<'_> {
 
 // SAFETY: one lock and one queue behind it, both of the scope. The scope is not moved, and lives as
 // long as the reference.
-unsafe impl Home for ScopeRef<'_> {
+unsafe impl WaitList for ScopeRef<'_> {
     type State = ScopeState;
     type Data = ();
 
@@ -77,19 +77,19 @@ impl Future for Done<'_> {
             note_wait(cx, WaitReason::ContextDone, 0);
             return Poll::Pending;
         };
-        if waiter.home().err().is_none() {
+        if waiter.list().err().is_none() {
             let ended = waiter.as_mut().poll_wait(cx, |state, ()| match state.is_live() {
                 true => ControlFlow::Continue(()),
                 false => ControlFlow::Break(()),
             });
             if ended.is_pending() {
-                let scope = ptr::from_ref::<Scope>(waiter.home());
+                let scope = ptr::from_ref::<Scope>(waiter.list());
                 note_wait(cx, WaitReason::ContextDone, scope.addr());
                 return Poll::Pending;
             }
         }
         // No check whether the time slice is over, unlike in other futures: an error always means
         // done, and no goroutine waits for the same end in a loop.
-        Poll::Ready(waiter.home().err().expect("not live, so ended"))
+        Poll::Ready(waiter.list().err().expect("not live, so ended"))
     }
 }

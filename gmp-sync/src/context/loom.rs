@@ -22,7 +22,7 @@ fn counter() -> (Arc<AtomicUsize>, impl FnOnce() + Send) {
 
 /// A wait ends, whenever the cancel happens. Dropping another wait meanwhile does not change that.
 #[test]
-fn loom_cancel_against_done() {
+fn loom_cancel_vs_done() {
     ::loom::model(|| {
         let (ctx, canceller) = Context::background().with_cancel();
         let canceling = thread::spawn(move || canceller.cancel());
@@ -38,7 +38,7 @@ fn loom_cancel_against_done() {
 /// A thread that sees the end sees the writes before it, and a pending wait is ready (Go:
 /// `TestContextErrDoneRace`).
 #[test]
-fn loom_err_implies_done() {
+fn loom_cancel_vs_err_and_done() {
     ::loom::model(|| {
         let (ctx, canceller) = Context::background().with_cancel();
         let before = Arc::new(AtomicUsize::new(0));
@@ -63,7 +63,7 @@ fn loom_err_implies_done() {
 
 /// A child that is created while its parent is cancelled ends, and leaves no entry in the parent.
 #[test]
-fn loom_cancel_against_new_child() {
+fn loom_cancel_vs_new_child() {
     ::loom::model(|| {
         let parent = Scope::new(None, None);
         let canceling = {
@@ -79,7 +79,7 @@ fn loom_cancel_against_new_child() {
 
 /// Two threads cancel the same parent: when either call returns, the child has ended.
 #[test]
-fn loom_two_cancels() {
+fn loom_cancel_vs_cancel() {
     ::loom::model(|| {
         let parent = Scope::new(None, None);
         let child = Scope::new(Some(parent.clone()), None);
@@ -99,7 +99,7 @@ fn loom_two_cancels() {
 /// Parent and child are cancelled concurrently: the first reason stays, and the parent keeps no
 /// entry.
 #[test]
-fn loom_parent_and_child_cancelled() {
+fn loom_cancel_of_parent_vs_cancel_of_child() {
     ::loom::model(|| {
         let parent = Scope::new(None, None);
         let child = Scope::new(Some(parent.clone()), None);
@@ -121,7 +121,7 @@ fn loom_parent_and_child_cancelled() {
 
 /// A call is either made or stopped.
 #[test]
-fn loom_cancel_against_stop() {
+fn loom_cancel_vs_stop() {
     ::loom::model(|| {
         let scope = Scope::new(None, None);
         let (count, call) = counter();
@@ -138,7 +138,7 @@ fn loom_cancel_against_stop() {
 
 /// A call that is added while the context is cancelled is made once.
 #[test]
-fn loom_cancel_against_new_call() {
+fn loom_cancel_vs_new_call() {
     ::loom::model(|| {
         let scope = Scope::new(None, None);
         let (count, call) = counter();
@@ -156,7 +156,7 @@ fn loom_cancel_against_new_call() {
 
 /// The last reference to a child is dropped while its parent is cancelled: its call is made once.
 #[test]
-fn loom_cancel_against_dropped_child() {
+fn loom_cancel_vs_dropped_child() {
     ::loom::model(|| {
         let parent = Scope::new(None, None);
         let child = Scope::new(Some(parent.clone()), None);

@@ -6,7 +6,7 @@
 
 mod after_done;
 mod canceller;
-#[expect(unsafe_code, reason = "is the home of waiters")]
+#[expect(unsafe_code, reason = "implements `WaitList`")]
 pub(crate) mod done;
 mod error;
 mod scope;

@@ -82,9 +82,9 @@ struct Fuse {
 /// How a timer refers to its scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hold {
-    /// The end of a scope that all owners have dropped has no effect.
+    /// The timer has no effect if all owners have dropped the scope.
     Weak,
-    /// Calls have to be made when it ends, even if all owners have dropped it.
+    /// The timer keeps the scope: its `after_func` calls must be made.
     Strong,
 }
 
@@ -115,7 +115,7 @@ impl ScopeEnd {
 
 /// Work for the time when all scopes have ended and no lock is held.
 #[derive(Default)]
-#[must_use = "somebody waits for this"]
+#[must_use = "its wakers and calls are lost otherwise"]
 struct Aftermath {
     wakers: Wakers,
     calls: Vec<ScopeCall>,
@@ -317,7 +317,7 @@ impl Scope {
     ///
     /// With a strong timer, scope and timer refer to each other until the deadline, the end of the
     /// scope, or the stop of the last call.
-    fn tend_fuse(self: &Arc<Self>) {
+    fn update_hold(self: &Arc<Self>) {
         loop {
             let (fuse, wanted) = self.with(|state| {
                 let wanted = if state.calls.is_empty() { Hold::Weak } else { Hold::Strong };
@@ -341,7 +341,7 @@ impl Scope {
             Life::Live => Ok(state.calls.insert(call)),
             _ => Err(call),
         })?;
-        self.tend_fuse();
+        self.update_hold();
         Ok(key)
     }
 
@@ -354,7 +354,7 @@ impl Scope {
             }
             call
         })?;
-        self.tend_fuse();
+        self.update_hold();
         Some(call)
     }
 

@@ -20,7 +20,7 @@ fn dependants(ctx: &Context) -> Dependants {
 
 /// `TestParentFinishesChild`.
 #[test]
-fn a_parent_finishes_its_children() {
+fn a_cancelled_parent_ends_its_children() {
     let (parent, canceller) = Context::background().with_cancel();
     let (cancel_child, _c) = parent.with_cancel();
     let value_child = parent.with_value("value");
@@ -37,7 +37,7 @@ fn a_parent_finishes_its_children() {
 
 /// `TestChildFinishesFirst`.
 #[test]
-fn a_child_finishes_first() {
+fn a_cancelled_child_leaves_its_parent() {
     let (cancelable, _c) = Context::background().with_cancel();
     for parent in [Context::background(), cancelable] {
         let (child, canceller) = parent.with_cancel();
@@ -52,7 +52,7 @@ fn a_child_finishes_first() {
 
 /// `TestCancelRemoves`.
 #[test]
-fn cancel_removes() {
+fn cancel_and_stop_remove_entries_of_the_parent() {
     let (ctx, _c) = Context::background().with_cancel();
     assert_eq!(dependants(&ctx), NONE);
     let (_child, canceller) = ctx.with_cancel();
@@ -73,7 +73,7 @@ fn cancel_removes() {
 
 /// A lost cancel, which Go's vet warns about, leaks nothing.
 #[test]
-fn dropping_removes() {
+fn drops_remove_entries_of_the_parent() {
     let (ctx, _c) = Context::background().with_cancel();
     let (child, canceller) = ctx.with_timeout(LONG);
     let grandchild = child.with_cancel();
@@ -90,7 +90,7 @@ fn dropping_removes() {
 
 /// The timer ends with its context.
 #[test]
-fn the_timer_goes_with_the_context() {
+fn a_context_without_owners_keeps_no_timer() {
     let (ctx, canceller) = Context::background().with_timeout(LONG);
     let weak = Arc::downgrade(scope(&ctx));
     let (first, second) = (ctx.after_func(|| ()), ctx.after_func(|| ()));
@@ -111,7 +111,7 @@ fn the_timer_goes_with_the_context() {
 
 /// Neither the end nor the drop of a deep tree overflows the stack.
 #[test]
-fn deep_trees() {
+fn deep_trees_end_and_drop_without_a_stack_overflow() {
     const DEEP: usize = 100_000;
     let small = std::thread::Builder::new().stack_size(128 * 1024);
     let thread = small.spawn(|| {
@@ -135,7 +135,7 @@ fn deep_trees() {
 
 /// A wait that is dropped at any time leaves the queue empty, and other waits end.
 #[test]
-fn a_wait_dropped_at_every_moment() {
+fn a_wait_that_is_dropped_at_any_time_leaves_the_queue() {
     let mut cx = std::task::Context::from_waker(Waker::noop());
     for polls_before in 0..3 {
         for polls_after in 0..3 {
@@ -194,7 +194,7 @@ fn a_call_outlives_its_context() {
 
 /// A stopped call is not confused with a later one that has the same key.
 #[test]
-fn stop_twice() {
+fn a_second_stop_leaves_a_later_call_alone() {
     let (ctx, canceller) = Context::background().with_cancel();
     let called = Arc::new(AtomicUsize::new(0));
     let first = ctx.after_func(|| unreachable!());

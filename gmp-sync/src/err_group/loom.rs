@@ -1,8 +1,8 @@
 //! A model of the group's places: a place that a dropped wait was given goes to the next one.
 
 use super::ErrGroup;
-use super::homes::Starting;
 use super::state::ErrGroupState;
+use super::wait_lists::Starting;
 use crate::wait::waiter::Waiter;
 use ::loom::future::block_on;
 use ::loom::thread;
@@ -17,7 +17,7 @@ fn enter(state: &mut ErrGroupState<()>) -> ControlFlow<()> {
 /// The only place is given back while a wait for it is dropped: the next wait gets it. When that
 /// member leaves, none is active.
 #[test]
-fn loom_place_of_a_dropped_start() {
+fn loom_leave_vs_dropped_start() {
     ::loom::model(|| {
         let group = ErrGroup::<()>::new();
         group.set_limit(1);

@@ -10,16 +10,16 @@
 //! apply here too: the panic would be delayed and far from its stack.
 
 mod error;
-#[expect(unsafe_code, reason = "is the home of waiters, at two queues")]
-mod homes;
 mod member;
 mod state;
+#[expect(unsafe_code, reason = "implements `WaitList` for two queues")]
+mod wait_lists;
 
 pub use self::error::GroupError;
 
-use self::homes::{Starting, Waiting};
 use self::member::Seat;
 use self::state::ErrGroupState;
+use self::wait_lists::{Starting, Waiting};
 use crate::context::{Canceller, Cause, Context};
 use crate::wait::waiter::{Ended, Waiter};
 use gmp_rt::prim::Mutex;
@@ -293,7 +293,7 @@ impl<E> Future for ErrGroupWait<E> {
             0 => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         });
-        let shared = &waiter.home().0;
+        let shared = &waiter.list().0;
         if ended.is_pending() {
             note_wait(cx, WaitReason::WaitGroupWait, Arc::as_ptr(shared).addr());
             return Poll::Pending;
@@ -340,7 +340,7 @@ where
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         });
-        let shared = &this.waiter.home().0;
+        let shared = &this.waiter.list().0;
         match ended {
             Poll::Pending => {
                 note_wait(cx, WaitReason::SemAcquire, Arc::as_ptr(shared).addr());

@@ -6,7 +6,7 @@ use std::task::{Context, Waker};
 
 /// The start is dropped before it is polled, while it waits, and after it was given a place.
 #[test]
-fn a_start_dropped_at_every_moment() {
+fn a_start_that_is_dropped_at_any_time_passes_its_place_on() {
     let mut cx = Context::from_waker(Waker::noop());
     for polls in 0..3 {
         for given in [true, false] {
@@ -36,7 +36,7 @@ fn a_start_dropped_at_every_moment() {
 
 /// A wait that is dropped at any time does not affect another wait.
 #[test]
-fn a_wait_dropped_at_every_moment() {
+fn a_wait_that_is_dropped_at_any_time_affects_no_other_wait() {
     let mut cx = Context::from_waker(Waker::noop());
     for polls in 0..3 {
         for ended in [true, false] {

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::{Poll, Wake, Waker};
 
-/// The reported ends of a set.
+/// Members that have ended and were not joined yet, in the order of their ends.
 #[derive(Debug, Default)]
 pub(super) struct MemberEnds(Mutex<Reported>);
 

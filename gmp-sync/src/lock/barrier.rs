@@ -5,7 +5,7 @@
 
 use crate::const_fn::const_fn;
 use crate::wait::queue::Queue;
-use crate::wait::waiter::{Abandoned, Ended, Home, Waiter};
+use crate::wait::waiter::{Abandoned, Ended, WaitList, Waiter};
 use crate::wait::wakers::Wakers;
 use gmp_rt::prim::Mutex;
 use gmp_rt::task::park::{WaitReason, note_wait, poll_proceed};
@@ -102,7 +102,7 @@ impl fmt::Debug for Barrier {
 }
 
 // SAFETY: one lock, one queue behind it.
-unsafe impl Home for Barrier {
+unsafe impl WaitList for Barrier {
     type State = BarrierState;
     type Data = ();
 
@@ -158,7 +158,7 @@ impl Future for BarrierWait<'_> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<BarrierWaitResult> {
         let mut waiter = self.project().waiter;
         ready!(poll_proceed(cx));
-        let barrier: &Barrier = waiter.home();
+        let barrier: &Barrier = waiter.list();
         let role = match waiter.as_mut().poll_wait(cx, |state, ()| barrier.come(state)) {
             Poll::Pending => {
                 note_wait(cx, WaitReason::BarrierWait, ptr::from_ref(barrier).addr());

@@ -10,7 +10,7 @@ use crate::lock::mutex::Mutex;
 use crate::lock::mutex_guard::MutexGuard;
 use crate::lock::raw_mutex::RawLock;
 use crate::wait::queue::Queue;
-use crate::wait::waiter::{Abandoned, Home, Waiter};
+use crate::wait::waiter::{Abandoned, WaitList, Waiter};
 use crate::wait::wakers::Wakers;
 use gmp_rt::prim::Mutex as Lock;
 use gmp_rt::task::park::{WaitReason, note_wait};
@@ -168,7 +168,7 @@ impl fmt::Debug for Cond {
 }
 
 // SAFETY: one lock, one queue behind it.
-unsafe impl Home for Cond {
+unsafe impl WaitList for Cond {
     type State = Queue<Signal>;
     type Data = Signal;
 
@@ -215,7 +215,7 @@ impl<'a, T: ?Sized> Future for CondWait<'a, T> {
         let mut this = self.project();
         let waits = |_: &mut Queue<Signal>, _: &mut Signal| ControlFlow::<()>::Continue(());
         if this.waiter.as_mut().poll_wait(cx, waits).is_pending() {
-            note_wait(cx, WaitReason::CondWait, ptr::from_ref(*this.waiter.home()).addr());
+            note_wait(cx, WaitReason::CondWait, ptr::from_ref(*this.waiter.list()).addr());
             // Unlocked after the wait has joined the queue, so that it misses no signal.
             *this.guard = None;
             return Poll::Pending;

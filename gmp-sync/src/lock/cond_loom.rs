@@ -35,7 +35,7 @@ fn model(f: impl Fn() + Sync + Send + 'static) {
 
 /// No signal is lost between the check and the wait.
 #[test]
-fn loom_signal_against_wait() {
+fn loom_signal_vs_wait() {
     model(|| {
         let shared = shared();
         let other = shared.clone();
@@ -47,7 +47,7 @@ fn loom_signal_against_wait() {
 
 /// A wait that is dropped after a possible signal passes the signal on.
 #[test]
-fn loom_dropped_wait() {
+fn loom_signal_vs_dropped_wait() {
     model(|| {
         let shared = shared();
         let mut cx = Context::from_waker(Waker::noop());
@@ -71,7 +71,7 @@ fn loom_dropped_wait() {
 
 /// The same with the mutex locked: the wait has seen the signal and waits for the mutex.
 #[test]
-fn loom_dropped_on_its_way_to_the_mutex() {
+fn loom_signal_vs_wait_dropped_before_it_has_the_mutex() {
     model(|| {
         let shared = shared();
         let mut cx = Context::from_waker(Waker::noop());
@@ -92,7 +92,7 @@ fn loom_dropped_on_its_way_to_the_mutex() {
 
 /// A broadcast wakes each waiter.
 #[test]
-fn loom_broadcast() {
+fn loom_broadcast_vs_wait() {
     model(|| {
         let shared = shared();
         let other = shared.clone();

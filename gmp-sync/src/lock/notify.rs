@@ -16,7 +16,7 @@
 
 use crate::const_fn::const_fn;
 use crate::wait::queue::{NodeState, Queue};
-use crate::wait::waiter::{Abandoned, End, Ended, Home, Waiter};
+use crate::wait::waiter::{Abandoned, End, Ended, WaitList, Waiter};
 use crate::wait::wakers::Wakers;
 use futures::future::FusedFuture;
 use gmp_rt::prim::{AtomicUsize, Mutex, Ordering};
@@ -91,6 +91,7 @@ use std::task::{Context, Poll, Waker, ready};
 ///     assert_eq!(job, "job");
 /// });
 /// ```
+#[doc(alias("Event", "event_listener"))]
 pub struct Notify {
     /// Calls of `notify_waiters`. Changed under the lock. It may wrap: no `Notified` lives that
     /// long.
@@ -272,7 +273,7 @@ impl fmt::Debug for Notify {
 }
 
 // SAFETY: one lock, one queue behind it.
-unsafe impl Home for Notify {
+unsafe impl WaitList for Notify {
     type State = NotifyState;
     type Data = Wait;
 
@@ -306,7 +307,7 @@ enum NotifyPhase {
 pin_project! {
     /// The common part of the two futures.
     #[derive(Debug)]
-    struct NotifiedBy<P: Home> {
+    struct NotifiedBy<P: WaitList> {
         #[pin]
         waiter: Waiter<P>,
         phase: NotifyPhase,
@@ -315,7 +316,7 @@ pin_project! {
 
 impl<P> NotifiedBy<P>
 where
-    P: Home<State = NotifyState, Data = Wait> + Deref<Target = Notify>,
+    P: WaitList<State = NotifyState, Data = Wait> + Deref<Target = Notify>,
 {
     fn new(notify: P) -> Self {
         let wait = Wait { round: notify.round_now(), by: By::All };
@@ -326,10 +327,10 @@ where
         ready!(poll_proceed(cx));
         let mut this = self.project();
         if *this.phase == NotifyPhase::Waits {
-            let home = ptr::from_ref(&**this.waiter.home());
+            let notify = ptr::from_ref(&**this.waiter.list());
             let polled = Self::poll_waiter(this.waiter.as_mut(), cx);
             if polled.is_pending() {
-                note_wait(cx, WaitReason::NotifyWait, home.addr());
+                note_wait(cx, WaitReason::NotifyWait, notify.addr());
                 return Poll::Pending;
             }
         }
@@ -339,7 +340,7 @@ where
 
     fn poll_waiter(mut waiter: Pin<&mut Waiter<P>>, cx: &Context<'_>) -> Poll<()> {
         let waker = &mut StorableWaker::new(cx.waker());
-        let take = |home: &P, state: &mut NotifyState, wait: &mut Wait| home.take(state, wait);
+        let take = |list: &P, state: &mut NotifyState, wait: &mut Wait| list.take(state, wait);
         let polled = waiter.as_mut().poll_wait_at(End::Back, waker, take);
         polled.map(|ended| {
             if ended == Ended::Fired {

@@ -1,7 +1,7 @@
 //! Models of `Notify`: notifications against waits that are created, enabled and dropped.
 
 use super::{Notify, NotifyPermit};
-use crate::wait::waiter::Home;
+use crate::wait::waiter::WaitList;
 use ::loom::future::block_on;
 use ::loom::sync::Arc;
 use ::loom::sync::atomic::{AtomicBool, Ordering};

@@ -45,7 +45,7 @@
 use crate::const_fn::const_fn;
 use crate::tuning::STARVING_AFTER;
 use crate::wait::queue::{Fired, NodeState, Queue};
-use crate::wait::waiter::{Abandoned, End, Home, Waiter};
+use crate::wait::waiter::{Abandoned, End, WaitList, Waiter};
 use crate::wait::wakers::Wakers;
 use gmp_rt::prim::fixed::OnceLock;
 use gmp_rt::prim::{self, AtomicU32, Mutex, Ordering};
@@ -316,12 +316,12 @@ unsafe impl AsRaw for &RawMutex {
     }
 }
 
-/// A raw mutex as the [`Home`] of waiters.
+/// A raw mutex as the [`WaitList`] of waiters.
 #[derive(Debug)]
 pub(crate) struct At<P>(P);
 
 // SAFETY: one lock, one queue behind it, not moved (contract of `AsRaw`).
-unsafe impl<P: AsRaw> Home for At<P> {
+unsafe impl<P: AsRaw> WaitList for At<P> {
     type State = Queue<MutexWait>;
     type Data = MutexWait;
 
@@ -442,7 +442,7 @@ impl<P: AsRaw> RawLock<P> {
             waiter.as_mut().reset();
             woken = Woken::Mine;
             end = End::Front;
-            if gave == MutexGrant::Lock || waiter.home().0.raw().spin(&mut woken).is_break() {
+            if gave == MutexGrant::Lock || waiter.list().0.raw().spin(&mut woken).is_break() {
                 return Poll::Ready(());
             }
         }

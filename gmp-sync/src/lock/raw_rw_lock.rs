@@ -35,7 +35,7 @@
 use crate::const_fn::const_fn;
 use crate::lock::raw_mutex::{AsRaw, RawLock, RawMutex};
 use crate::wait::queue::{Fired, Queue};
-use crate::wait::waiter::{Abandoned, Home, Waiter};
+use crate::wait::waiter::{Abandoned, WaitList, Waiter};
 use crate::wait::wakers::Wakers;
 use gmp_rt::prim::{AtomicUsize, Mutex, Ordering};
 use gmp_rt::task::park::poll_proceed;
@@ -269,12 +269,12 @@ pub(crate) unsafe trait AsRawRw: Clone {
     fn raw(&self) -> &RawRwLock;
 }
 
-/// The lock as the [`Home`] of blocked readers.
+/// The lock as the [`WaitList`] of blocked readers.
 #[derive(Debug)]
 struct Readers<P>(P);
 
 // SAFETY: one lock, one queue behind it, not moved (contract of `AsRawRw`).
-unsafe impl<P: AsRawRw> Home for Readers<P> {
+unsafe impl<P: AsRawRw> WaitList for Readers<P> {
     type State = RwLockState;
     type Data = ();
 
@@ -301,12 +301,12 @@ unsafe impl<P: AsRawRw> Home for Readers<P> {
     }
 }
 
-/// The lock as the [`Home`] of the writer that holds the writers' mutex.
+/// The lock as the [`WaitList`] of the writer that holds the writers' mutex.
 #[derive(Debug)]
 struct Leaving<P>(P);
 
 // SAFETY: one lock, one queue behind it, not moved (contract of `AsRawRw`).
-unsafe impl<P: AsRawRw> Home for Leaving<P> {
+unsafe impl<P: AsRawRw> WaitList for Leaving<P> {
     type State = RwLockState;
     type Data = ();
 
@@ -383,7 +383,7 @@ pin_project! {
             if let Some(mut waiter) = this.leaving.as_pin_mut() {
                 waiter.as_mut().give_up();
                 // I2: the writer has announced itself, and may have the lock already.
-                waiter.home().0.raw().write_unlock();
+                waiter.list().0.raw().write_unlock();
             }
         }
     }

@@ -39,7 +39,7 @@ fn model(bound: usize, f: impl Fn() + Sync + Send + 'static) {
 
 /// Two readers and a writer: the writer is exclusive, and all of them get the lock.
 #[test]
-fn loom_readers_and_a_writer() {
+fn loom_write_vs_two_reads() {
     model(2, || {
         let lock = watched();
         let threads: Vec<_> = (0..2)
@@ -56,7 +56,7 @@ fn loom_readers_and_a_writer() {
 
 /// `try_read` and `try_write` see earlier writes, and leave the lock as they found it.
 #[test]
-fn loom_tries() {
+fn loom_try_read_and_try_write_vs_writer() {
     model(3, || {
         let lock = watched();
         let other = lock.clone();
@@ -74,7 +74,7 @@ fn loom_tries() {
 
 /// A writer that cancels at any time, and a reader behind it.
 #[test]
-fn loom_dropped_writer() {
+fn loom_dropped_write_vs_read() {
     model(2, || {
         let lock = watched();
         let (dropped, reader) = (lock.clone(), lock.clone());
@@ -95,7 +95,7 @@ fn loom_dropped_writer() {
 
 /// A reader is given the lock and dropped without another poll: the next writer gets the lock.
 #[test]
-fn loom_dropped_reader() {
+fn loom_dropped_read_vs_write() {
     model(3, || {
         let lock = watched();
         let writer = lock.try_write().unwrap();
@@ -113,7 +113,7 @@ fn loom_dropped_reader() {
 
 /// A writer becomes a reader: its write is seen, and the next writer waits for it.
 #[test]
-fn loom_downgrade() {
+fn loom_downgrade_vs_write() {
     model(2, || {
         let lock = watched();
         let (reader, next) = (lock.clone(), lock.clone());

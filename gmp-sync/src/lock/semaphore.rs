@@ -29,7 +29,7 @@
 use crate::const_fn::const_fn;
 use crate::lock::permit::{OwnedSemaphorePermit, SemaphorePermit};
 use crate::wait::queue::{NodeState, Queue, Verdict};
-use crate::wait::waiter::{Abandoned, End, Ended, Home, Waiter};
+use crate::wait::waiter::{Abandoned, End, Ended, WaitList, Waiter};
 use crate::wait::wakers::Wakers;
 use gmp_rt::prim::{AtomicUsize, Mutex, Ordering};
 use gmp_rt::task::park::{StorableWaker, WaitReason, note_wait, poll_proceed};
@@ -353,7 +353,7 @@ impl Semaphore {
 }
 
 // SAFETY: one lock, one queue behind it.
-unsafe impl Home for Semaphore {
+unsafe impl WaitList for Semaphore {
     type State = SemaphoreState;
     type Data = usize;
 
@@ -387,12 +387,12 @@ impl fmt::Debug for Semaphore {
 #[inline]
 fn poll_acquire<P>(mut waiter: Pin<&mut Waiter<P>>, cx: &Context<'_>) -> Poll<usize>
 where
-    P: Home<State = SemaphoreState, Data = usize> + Deref<Target = Semaphore>,
+    P: WaitList<State = SemaphoreState, Data = usize> + Deref<Target = Semaphore>,
 {
     if waiter.state() == NodeState::Idle {
         ready!(poll_proceed(cx));
         let permits = waiter.as_mut().own(|permits| *permits);
-        if waiter.home().try_take(permits) {
+        if waiter.list().try_take(permits) {
             return Poll::Ready(permits);
         }
     }
@@ -402,15 +402,15 @@ where
 #[cold]
 fn poll_slowly<P>(mut waiter: Pin<&mut Waiter<P>>, cx: &Context<'_>) -> Poll<usize>
 where
-    P: Home<State = SemaphoreState, Data = usize> + Deref<Target = Semaphore>,
+    P: WaitList<State = SemaphoreState, Data = usize> + Deref<Target = Semaphore>,
 {
     let waker = &mut StorableWaker::new(cx.waker());
     let ended = waiter
         .as_mut()
-        .poll_wait_at(End::Back, waker, |home, state, need| home.take_or_wait(state, *need));
+        .poll_wait_at(End::Back, waker, |list, state, need| list.take_or_wait(state, *need));
     match ended {
         Poll::Pending => {
-            note_wait(cx, WaitReason::SemAcquire, ptr::from_ref(&**waiter.home()).addr());
+            note_wait(cx, WaitReason::SemAcquire, ptr::from_ref(&**waiter.list()).addr());
             Poll::Pending
         }
         Poll::Ready(Ended::AtOnce(()) | Ended::Fired) => {
@@ -437,7 +437,7 @@ impl<'a> Future for Acquire<'a> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<SemaphorePermit<'a>> {
         let mut waiter = self.project().waiter;
         let permits = ready!(poll_acquire(waiter.as_mut(), cx));
-        Poll::Ready(SemaphorePermit::new(waiter.home(), permits))
+        Poll::Ready(SemaphorePermit::new(waiter.list(), permits))
     }
 }
 
@@ -458,7 +458,7 @@ impl Future for AcquireOwned {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<OwnedSemaphorePermit> {
         let mut waiter = self.project().waiter;
         let permits = ready!(poll_acquire(waiter.as_mut(), cx));
-        Poll::Ready(OwnedSemaphorePermit::new(waiter.home().clone(), permits))
+        Poll::Ready(OwnedSemaphorePermit::new(waiter.list().clone(), permits))
     }
 }
 

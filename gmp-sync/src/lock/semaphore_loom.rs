@@ -53,7 +53,7 @@ fn model(f: impl Fn() + Sync + Send + 'static) {
 
 /// One permit works as a lock.
 #[test]
-fn loom_one_permit() {
+fn loom_acquire_vs_acquire() {
     model(|| {
         let watched = Watched::new(1);
         let other = watched.clone();
@@ -67,7 +67,7 @@ fn loom_one_permit() {
 
 /// A big request at the head is dropped: the request behind it gets its permit.
 #[test]
-fn loom_dropped_head() {
+fn loom_dropped_head_vs_acquire() {
     model(|| {
         let watched = Watched::new(2);
         let (dropped, waiting) = (watched.clone(), watched.clone());
@@ -87,7 +87,7 @@ fn loom_dropped_head() {
 
 /// A dropped request gives out the permit of another thread: the writes of that thread are seen.
 #[test]
-fn loom_given_out_by_a_third() {
+fn loom_release_vs_drop_that_gives_out() {
     model(|| {
         let watched = Watched::new(1);
         let mut cx = Context::from_waker(Waker::noop());
@@ -114,7 +114,7 @@ fn loom_given_out_by_a_third() {
 /// A big request at the head is dropped while its permits are released: the request behind it is
 /// served.
 #[test]
-fn loom_dropped_request() {
+fn loom_release_vs_dropped_head() {
     model(|| {
         let watched = Watched::new(2);
         let (dropped, waiting) = (watched.clone(), watched.clone());
@@ -135,7 +135,7 @@ fn loom_dropped_request() {
 /// A held permit is released and the head of the queue is dropped concurrently with a request for
 /// all permits. That request is served.
 #[test]
-fn loom_permits_from_two_sides() {
+fn loom_release_vs_drop_vs_request_for_all() {
     model(|| {
         let watched = Watched::new(1);
         let mut first = Box::pin(watched.semaphore.acquire(2));

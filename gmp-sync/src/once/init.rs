@@ -7,7 +7,7 @@
 
 use crate::const_fn::const_fn;
 use crate::wait::queue::{NodeState, Queue, Verdict};
-use crate::wait::waiter::{Abandoned, End, Ended, Home, Waiter};
+use crate::wait::waiter::{Abandoned, End, Ended, WaitList, Waiter};
 use crate::wait::wakers::Wakers;
 use gmp_rt::prim::{AtomicBool, Mutex, Ordering};
 use gmp_rt::task::park::{StorableWaker, WaitReason, note_wait, poll_proceed};
@@ -127,7 +127,7 @@ impl Init {
 }
 
 // SAFETY: one lock, one queue behind it.
-unsafe impl Home for Init {
+unsafe impl WaitList for Init {
     type State = InitState;
     type Data = InitWaiter;
 
@@ -193,7 +193,7 @@ impl<'a> Future for Enter<'a> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut waiter = self.project().waiter;
-        let init: &'a Init = waiter.home();
+        let init: &'a Init = waiter.list();
         if waiter.state() == NodeState::Idle {
             ready!(poll_proceed(cx));
             if init.is_done() {

@@ -63,7 +63,7 @@ fn model(f: impl Fn() + Sync + Send + 'static) {
 
 /// Two threads initialise and one reads: it is done once, and all see it.
 #[test]
-fn loom_done_once() {
+fn loom_initialise_vs_initialise_vs_read() {
     model(|| {
         let watched = Watched::new();
         let (other, looker) = (watched.clone(), watched.clone());
@@ -78,7 +78,7 @@ fn loom_done_once() {
 
 /// One thread drops its turn: the next one gets it, and a thread that only waits sees the end.
 #[test]
-fn loom_turn_given_up() {
+fn loom_dropped_turn_vs_waiters() {
     model(|| {
         let watched = Watched::new();
         let (fails, waits) = (watched.clone(), watched.clone());
@@ -96,7 +96,7 @@ fn loom_turn_given_up() {
 
 /// A waiter is given the turn and dropped without another poll: the turn goes to the next one.
 #[test]
-fn loom_dropped_after_it_was_given_the_turn() {
+fn loom_given_turn_dropped_vs_next_waiter() {
     model(|| {
         let watched = Watched::new();
         let turn = watched.init.try_enter().unwrap();

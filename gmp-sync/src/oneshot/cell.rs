@@ -42,7 +42,7 @@ const SENDER_WAITS: u8 = 1 << 4;
 struct EndBits {
     /// Its waker is in its slot.
     waits: u8,
-    /// The other end has ended: it has taken the waker, or never will.
+    /// The other end has sent, was closed or was dropped. It does not use the waker any more.
     ended: u8,
 }
 
@@ -293,7 +293,7 @@ impl<T> Drop for Rx<T> {
     fn drop(&mut self) {
         drop(self.withdraw());
         self.close();
-        // A value that nobody takes is dropped here, and not by the sender.
+        // A value that was not received is dropped here, and not by the sender.
         drop(self.take());
     }
 }

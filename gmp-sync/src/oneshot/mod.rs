@@ -33,7 +33,7 @@ use std::task::{Context, Poll, ready};
 /// gmp::block_on(async {
 ///     let (tx, rx) = oneshot::channel();
 ///     gmp::spawn(async move {
-///         let _ = tx.send(6 * 7); // `Err` would mean that nobody waits any more.
+///         let _ = tx.send(6 * 7); // `Err` if the receiver was dropped.
 ///     });
 ///     assert_eq!(rx.await, Ok(42));
 /// });
@@ -109,7 +109,7 @@ impl<T> Sender<T> {
 
     /// Waits until the receiver is closed or dropped.
     ///
-    /// Use it to stop work whose result nobody waits for.
+    /// Use it to stop work whose result no receiver waits for.
     ///
     /// # Cancel safety
     ///

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// Accesses are exclusive, and each sees the writes of the one before.
 #[test]
-fn loom_turns_at_the_cell() {
+fn loom_try_with_vs_try_with() {
     ::loom::model(|| {
         let cell = Arc::new(TryCell::new(0u32));
         let threads: Vec<_> = (0..2)
@@ -33,7 +33,7 @@ fn pool(shards: usize) -> Arc<PoolShared<u8>> {
 
 /// An item is put while the timer fires: one timer is set if it is left, and never two.
 #[test]
-fn loom_put_against_tick() {
+fn loom_put_vs_tick() {
     ::loom::model(|| {
         let pool = pool(1);
         assert_eq!(pool.aging.want(), Alarm::Wanted);
@@ -58,7 +58,7 @@ fn loom_put_against_tick() {
 
 /// Two threads take from a pool with one item: it is taken once.
 #[test]
-fn loom_items_are_taken_once() {
+fn loom_take_vs_take() {
     ::loom::model(|| {
         let pool = pool(2);
         let _ = pool.put(ShardHome::Outside(0), 1);

@@ -61,7 +61,7 @@ fn an_earlier_time_gives_no_tokens() {
 }
 
 #[test]
-fn reservations_queue_up() {
+fn reservations_are_granted_one_after_the_other() {
     let mut b = bucket(10.0, 2);
     for (n, at) in [(2, 0), (1, 1), (2, 3), (1, 4)] {
         let reserved = b.reserve(0, n);
@@ -86,7 +86,7 @@ fn a_refused_reservation_changes_nothing() {
 
 /// Go: `TestCancelLast`, `TestCancelTooLate`, `TestCancel0Tokens`.
 #[test]
-fn the_last_reservation_gives_all_back() {
+fn a_cancel_of_the_last_reservation_gives_all_tokens_back() {
     let mut b = bucket(10.0, 2);
     let _ = b.reserve(0, 2);
     let last = b.reserve(0, 2);
@@ -105,7 +105,7 @@ fn the_last_reservation_gives_all_back() {
 
 /// Go: `TestCancel1Token`, `TestCancelMulti`: tokens that a later reservation waits for stay taken.
 #[test]
-fn an_earlier_reservation_gives_back_what_no_later_one_relies_on() {
+fn a_cancel_of_an_earlier_reservation_gives_back_what_no_later_one_uses() {
     let mut b = bucket(10.0, 2);
     let _ = b.reserve(0, 2);
     let earlier = b.reserve(0, 2);

@@ -18,7 +18,7 @@ pub use self::wait::RateWait;
 
 use self::bucket::{Bucket, Refused, Reserved};
 use crate::wait::queue::{Queue, Verdict};
-use crate::wait::waiter::{Abandoned, Home};
+use crate::wait::waiter::{Abandoned, WaitList};
 use crate::wait::wakers::Wakers;
 use gmp_rt::prim::{self, Mutex};
 use std::error::Error;
@@ -52,6 +52,7 @@ use std::time::Instant;
 ///     assert!(start.elapsed() >= Duration::from_millis(5) - Duration::from_micros(1));
 /// });
 /// ```
+#[doc(alias("Limiter", "rate"))]
 pub struct RateLimiter {
     state: Mutex<LimiterState>,
 }
@@ -101,7 +102,7 @@ impl LimiterState {
 }
 
 // SAFETY: one lock, one queue behind it.
-unsafe impl Home for RateLimiter {
+unsafe impl WaitList for RateLimiter {
     type State = LimiterState;
     type Data = Parked;
 

@@ -39,7 +39,7 @@ pin_project! {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
             if let RatePhase::Reserved(reserved, _) = this.phase {
-                this.waiter.home().cancel(reserved);
+                this.waiter.list().cancel(reserved);
             }
         }
     }
@@ -81,7 +81,7 @@ impl Future for RateWait<'_> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         ready!(poll_proceed(cx));
-        let limiter = ptr::from_ref::<RateLimiter>(this.waiter.home()).addr();
+        let limiter = ptr::from_ref::<RateLimiter>(this.waiter.list()).addr();
         if let RatePhase::Unreserved = this.phase {
             let polled = poll_reserve(this.waiter.as_mut(), *this.n, *this.deadline, cx);
             match polled {

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_send_wakes_it() {
+    fn a_later_send_wakes_recv_any() {
         for cap in [0, 1] {
             let (senders, receivers) = channels(100, cap);
             block_on(async {
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn without_channels_it_waits() {
+    fn recv_any_without_channels_waits() {
         let receivers: [Receiver<u32>; 0] = [];
         assert!(poll_once(pin!(recv_any(&receivers))).is_pending());
     }

@@ -314,9 +314,9 @@ unsafe impl<T> Arm for RecvCase<'_, T> {
         let Some(mut node) = spot.node().filter(|node| node.state() == NodeState::Fired) else {
             return Outcome::Waiting;
         };
-        let parcel = node.as_mut().own(ChanWaiter::take);
+        let payload = node.as_mut().own(ChanWaiter::take);
         node.reset();
-        *this.output = Some(match parcel {
+        *this.output = Some(match payload {
             Payload::Value(value) => Ok(value),
             Payload::Again => return Outcome::Again,
             _ => Err(RecvError),
@@ -421,12 +421,12 @@ unsafe impl<T> Arm for SendCase<'_, T> {
         else {
             return Outcome::Waiting;
         };
-        let parcel = node.as_mut().own(ChanWaiter::take);
+        let payload = node.as_mut().own(ChanWaiter::take);
         node.reset();
         let chan = &this.sender.chan;
         // SAFETY: locked, guaranteed by the caller.
         let confirm = || unsafe { chan.locked(Core::confirm) };
-        if matches!(parcel, Payload::Summons) && confirm() == Confirm::Withdrawn {
+        if matches!(payload, Payload::Summons) && confirm() == Confirm::Withdrawn {
             *this.entry = Entry::First;
             return Outcome::Again;
         }

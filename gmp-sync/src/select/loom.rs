@@ -55,7 +55,7 @@ fn model(f: impl Fn() + Sync + Send + 'static) {
 
 /// Two channels, two senders, one select: it takes one value and leaves the other.
 #[test]
-fn loom_one_of_two() {
+fn loom_select_vs_two_senders() {
     model(|| {
         let (tx1, rx1) = chan(1);
         let (tx2, rx2) = chan(1);
@@ -77,7 +77,7 @@ fn loom_one_of_two() {
 /// Both sides select, each to send or to receive on the same channel: one sends, the other receives
 /// its value.
 #[test]
-fn loom_both_sides_select() {
+fn loom_select_vs_select() {
     model(|| {
         let (tx, rx) = chan::<u32>(0);
         let (tx2, rx2) = (tx.clone(), rx.clone());
@@ -102,7 +102,7 @@ fn loom_both_sides_select() {
 
 /// A send case against a dropped receive and a plain one: the value is received.
 #[test]
-fn loom_send_case_against_dropped_receive() {
+fn loom_send_case_vs_dropped_recv() {
     model(|| {
         let (tx, rx) = chan::<u32>(0);
         let (_quit, quitting) = chan::<()>(0);
@@ -128,7 +128,7 @@ fn loom_send_case_against_dropped_receive() {
 /// A send case that is dropped at any time, possibly after it was summoned: the receiver gets the
 /// other sender's value.
 #[test]
-fn loom_dropped_send_case() {
+fn loom_dropped_send_case_vs_recv() {
     model(|| {
         let (tx, rx) = chan::<u32>(0);
         let receiver = thread::spawn(move || block_on(rx.recv()));
@@ -146,7 +146,7 @@ fn loom_dropped_send_case() {
     });
 }
 
-/// A future that wakes its select a few times, and is never ready.
+/// Returns a future that wakes its select a few times, and is never ready.
 fn restless() -> impl Future<Output = u32> {
     let mut polls = 0;
     std::future::poll_fn(move |cx| {
@@ -161,7 +161,7 @@ fn restless() -> impl Future<Output = u32> {
 /// The select is away from its channels while it polls a future: it still receives a value that is
 /// sent meanwhile.
 #[test]
-fn loom_away() {
+fn loom_select_that_polls_vs_send() {
     model(|| {
         let (tx, rx) = chan::<u32>(1);
         let sender = thread::spawn(move || tx.try_send(7).unwrap());
@@ -178,7 +178,7 @@ fn loom_away() {
 
 /// A sender that finds the select away and waits itself is still received.
 #[test]
-fn loom_away_keeps_its_place() {
+fn loom_select_that_polls_vs_waiting_send() {
     model(|| {
         let (tx, rx) = chan::<u32>(0);
         let sender = thread::spawn(move || {

@@ -44,7 +44,7 @@ impl Order {
         order
     }
 
-    /// Returns the indices in order.
+    /// Returns the case indices in the drawn order.
     pub(super) fn iter(&self) -> impl Iterator<Item = usize> {
         self.as_slice().iter().map(|index| *index as usize)
     }

@@ -5,7 +5,7 @@
 //! or a new caller joins. A follower that is dropped after it was given the lead passes it on.
 
 use crate::wait::queue::Queue;
-use crate::wait::waiter::{Abandoned, Home};
+use crate::wait::waiter::{Abandoned, WaitList};
 use crate::wait::wakers::Wakers;
 use gmp_rt::prim::Mutex;
 use std::ops::ControlFlow;
@@ -23,7 +23,7 @@ pub(super) struct FlightState<V> {
     phase: FlightPhase<V>,
     /// Followers, including those that have not been polled yet.
     followers: usize,
-    waiting: Queue<Told<V>>,
+    waiting: Queue<FiredWith<V>>,
 }
 
 enum FlightPhase<V> {
@@ -33,7 +33,7 @@ enum FlightPhase<V> {
 }
 
 /// What a follower was fired with.
-pub(super) enum Told<V> {
+pub(super) enum FiredWith<V> {
     Nothing,
     Turn(Turn<V>),
 }
@@ -64,21 +64,26 @@ pub(super) enum Crew {
 }
 
 // SAFETY: one lock, one queue behind it, both as old as the call.
-unsafe impl<K, V> Home for Call<K, V> {
+unsafe impl<K, V> WaitList for Call<K, V> {
     type State = FlightState<V>;
-    type Data = Told<V>;
+    type Data = FiredWith<V>;
 
     fn with<R>(&self, f: impl FnOnce(&mut FlightState<V>) -> R) -> R {
         Call::with(self, f)
     }
 
-    fn queue(state: &mut FlightState<V>) -> &mut Queue<Told<V>> {
+    fn queue(state: &mut FlightState<V>) -> &mut Queue<FiredWith<V>> {
         &mut state.waiting
     }
 
-    fn abandoned(&self, state: &mut FlightState<V>, told: &mut Told<V>, _: Abandoned) -> Wakers {
-        match told {
-            Told::Turn(Turn::Lead) => state.pass_lead(),
+    fn abandoned(
+        &self,
+        state: &mut FlightState<V>,
+        fired_with: &mut FiredWith<V>,
+        _: Abandoned,
+    ) -> Wakers {
+        match fired_with {
+            FiredWith::Turn(Turn::Lead) => state.pass_lead(),
             // All followers have the value already.
             _ => Wakers::None,
         }
@@ -127,7 +132,7 @@ impl<K, V> Call<K, V> {
         let value = Arc::new(value);
         let wakers = self.with(|state| {
             state.phase = FlightPhase::Done(value.clone());
-            state.tell_all(&value)
+            state.wake_all(&value)
         });
         wakers.wake_all();
         Ok(value)
@@ -167,7 +172,7 @@ impl<V> FlightState<V> {
     }
 
     fn pass_lead(&mut self) -> Wakers {
-        match self.waiting.fire_front(|told| *told = Told::Turn(Turn::Lead)) {
+        match self.waiting.fire_front(|fired_with| *fired_with = FiredWith::Turn(Turn::Lead)) {
             Some(((), fired)) => fired.into(),
             None => {
                 self.phase = FlightPhase::Leaderless;
@@ -176,10 +181,12 @@ impl<V> FlightState<V> {
         }
     }
 
-    fn tell_all(&mut self, value: &Arc<V>) -> Wakers {
+    fn wake_all(&mut self, value: &Arc<V>) -> Wakers {
         let mut wakers = Wakers::None;
-        let tell = |told: &mut Told<V>| *told = Told::Turn(Turn::Value(value.clone()));
-        while let Some(((), fired)) = self.waiting.fire_front(tell) {
+        let give_value = |fired_with: &mut FiredWith<V>| {
+            *fired_with = FiredWith::Turn(Turn::Value(value.clone()))
+        };
+        while let Some(((), fired)) = self.waiting.fire_front(give_value) {
             wakers.push(fired);
         }
         wakers

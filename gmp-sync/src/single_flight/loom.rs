@@ -21,7 +21,7 @@ fn is_empty(flights: &Flights) -> bool {
 
 /// A leader is dropped while another caller arrives: that one runs the call, and no call is left.
 #[test]
-fn loom_leader_dropped_against_follower() {
+fn loom_dropped_leader_vs_follower() {
     model(|| {
         let flights = Flights::new();
         let leader = flights.join(1);
@@ -38,7 +38,7 @@ fn loom_leader_dropped_against_follower() {
 
 /// A leader is dropped while the first follower is: the second one runs the call.
 #[test]
-fn loom_leader_and_follower_dropped() {
+fn loom_dropped_leader_vs_dropped_follower() {
     model(|| {
         let flights = Flights::new();
         let leader = flights.join(1);
@@ -58,7 +58,7 @@ fn loom_leader_and_follower_dropped() {
 /// A leader finishes while one follower leaves and a caller arrives: that one gets a value, of this
 /// call or of its own.
 #[test]
-fn loom_landing_against_followers() {
+fn loom_end_of_call_vs_followers() {
     model(|| {
         let flights = Flights::new();
         let leader = flights.join(1);

@@ -14,7 +14,7 @@
 //!
 //! Lock order: the calls, then a call.
 
-#[expect(unsafe_code, reason = "is the home of waiters")]
+#[expect(unsafe_code, reason = "implements `WaitList`")]
 mod call;
 mod calls;
 mod ticket;

@@ -14,7 +14,7 @@ fn is_empty(flights: &Flights) -> bool {
 /// Of four callers, any subset is dropped after any number of polls, in both orders. One of the
 /// others runs the call, and the rest get its value.
 #[test]
-fn callers_dropped_at_every_moment() {
+fn callers_that_are_dropped_at_any_time_leave_the_call_to_the_others() {
     let mut cx = Context::from_waker(Waker::noop());
     for dropped in 0u32..16 {
         for polls in 0..3 {
@@ -63,7 +63,7 @@ fn callers_dropped_at_every_moment() {
 
 /// A forgotten call gives its value to its followers, and does not affect the new one.
 #[test]
-fn forgotten_calls_land() {
+fn a_forgotten_call_gives_its_value_to_its_followers() {
     let flights = Flights::new();
     let old = flights.join("key");
     let follower = flights.join("key");

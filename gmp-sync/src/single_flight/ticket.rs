@@ -1,6 +1,6 @@
 //! `Ticket`: one caller's part in a call, given back however the caller ends.
 
-use super::call::{Call, Crew, Role, Told, Turn};
+use super::call::{Call, Crew, FiredWith, Role, Turn};
 use super::{FlightResult, FlightShared};
 use crate::wait::waiter::{Ended, Waiter};
 use gmp_rt::task::park::{WaitReason, note_wait, poll_proceed};
@@ -56,7 +56,7 @@ impl<K, V: Clone> Ticket<K, V> {
 /// Waits for the value or the lead. The waiter is dropped before the ticket, so that it passes on a
 /// lead that it was given before the ticket checks the call.
 async fn follow<K, V>(call: Arc<Call<K, V>>) -> Turn<V> {
-    let mut waiter = pin!(Waiter::new(call, Told::Nothing));
+    let mut waiter = pin!(Waiter::new(call, FiredWith::Nothing));
     poll_fn(|cx| poll_follow(waiter.as_mut(), cx)).await
 }
 
@@ -67,17 +67,18 @@ fn poll_follow<K, V>(
     ready!(poll_proceed(cx));
     match waiter.as_mut().poll_wait(cx, |state, _| state.look()) {
         Poll::Pending => {
-            let call = Arc::as_ptr(waiter.home());
+            let call = Arc::as_ptr(waiter.list());
             note_wait(cx, WaitReason::WaitGroupWait, call.addr());
             Poll::Pending
         }
         Poll::Ready(Ended::AtOnce(turn)) => Poll::Ready(turn),
         Poll::Ready(Ended::Fired) => {
-            let told = waiter.as_mut().own(|told| std::mem::replace(told, Told::Nothing));
+            let fired_with =
+                waiter.as_mut().own(|data| std::mem::replace(data, FiredWith::Nothing));
             waiter.reset();
-            match told {
-                Told::Turn(turn) => Poll::Ready(turn),
-                Told::Nothing => unreachable!("fired, so told"),
+            match fired_with {
+                FiredWith::Turn(turn) => Poll::Ready(turn),
+                FiredWith::Nothing => unreachable!("it was fired"),
             }
         }
     }

@@ -100,7 +100,7 @@ impl<R> Verdict<R> {
 }
 
 /// A waker to wake after the lock is released.
-#[must_use = "somebody waits for this to be woken, after the lock is released"]
+#[must_use = "a waiter sleeps until this is woken, after the lock is released"]
 #[derive(Debug)]
 pub(crate) struct Fired(Option<StoredWaker>);
 

@@ -1,9 +1,9 @@
 //! A wait in the queue of a primitive that has one lock and one queue, as safe code.
 //!
-//! [`Waiter`] is a [`Node`] together with the [`Home`] that it waits at. It tries the operation and
-//! joins the queue under one lock, so it misses no wake-up. A waiter that is dropped while queued
-//! leaves the queue. If it is dropped after it was fired and before it was polled,
-//! [`Home::abandoned`] passes on what it was given.
+//! [`Waiter`] is a [`Node`] together with the [`WaitList`] that it waits in. It tries the operation
+//! and joins the queue under one lock, so it misses no wake-up. A waiter that is dropped while
+//! queued leaves the queue. If it is dropped after it was fired and before it was polled,
+//! [`WaitList::abandoned`] passes on what it was given.
 
 use crate::wait::queue::{Node, NodeState, Queue};
 use crate::wait::wakers::Wakers;
@@ -15,14 +15,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// What a [`Waiter`] waits at: a lock, and a queue that the lock guards.
+/// What a [`Waiter`] waits in: a lock, and a queue that the lock guards.
 ///
 /// # Safety
 ///
 /// `with` runs its closure under a lock, on the same state each time. The state is not moved or
-/// dropped while a `Waiter` has this home. `queue` returns the same queue of that state each time,
+/// dropped while a `Waiter` has this list. `queue` returns the same queue of that state each time,
 /// and no other lock guards it.
-pub(crate) unsafe trait Home {
+pub(crate) unsafe trait WaitList {
     /// The data that the lock guards.
     type State;
     /// The data that a wait keeps in its node.
@@ -40,41 +40,41 @@ pub(crate) unsafe trait Home {
 }
 
 // SAFETY: a borrowed value is not moved.
-unsafe impl<H: Home + ?Sized> Home for &H {
-    type State = H::State;
-    type Data = H::Data;
+unsafe impl<L: WaitList + ?Sized> WaitList for &L {
+    type State = L::State;
+    type Data = L::Data;
 
     #[inline]
-    fn with<R>(&self, f: impl FnOnce(&mut H::State) -> R) -> R {
+    fn with<R>(&self, f: impl FnOnce(&mut L::State) -> R) -> R {
         (**self).with(f)
     }
 
     #[inline]
-    fn queue(state: &mut H::State) -> &mut Queue<H::Data> {
-        H::queue(state)
+    fn queue(state: &mut L::State) -> &mut Queue<L::Data> {
+        L::queue(state)
     }
 
-    fn abandoned(&self, state: &mut H::State, data: &mut H::Data, how: Abandoned) -> Wakers {
+    fn abandoned(&self, state: &mut L::State, data: &mut L::Data, how: Abandoned) -> Wakers {
         (**self).abandoned(state, data, how)
     }
 }
 
 // SAFETY: a value in an `Arc` is not moved.
-unsafe impl<H: Home + ?Sized> Home for Arc<H> {
-    type State = H::State;
-    type Data = H::Data;
+unsafe impl<L: WaitList + ?Sized> WaitList for Arc<L> {
+    type State = L::State;
+    type Data = L::Data;
 
     #[inline]
-    fn with<R>(&self, f: impl FnOnce(&mut H::State) -> R) -> R {
+    fn with<R>(&self, f: impl FnOnce(&mut L::State) -> R) -> R {
         (**self).with(f)
     }
 
     #[inline]
-    fn queue(state: &mut H::State) -> &mut Queue<H::Data> {
-        H::queue(state)
+    fn queue(state: &mut L::State) -> &mut Queue<L::Data> {
+        L::queue(state)
     }
 
-    fn abandoned(&self, state: &mut H::State, data: &mut H::Data, how: Abandoned) -> Wakers {
+    fn abandoned(&self, state: &mut L::State, data: &mut L::Data, how: Abandoned) -> Wakers {
         (**self).abandoned(state, data, how)
     }
 }
@@ -89,21 +89,21 @@ pub(crate) enum Abandoned {
 }
 
 pin_project! {
-    /// A wait that may have begun.
-    pub(crate) struct Waiter<H: Home> {
-        home: H,
+    /// The wait of one operation: not begun, queued, or fired.
+    pub(crate) struct Waiter<L: WaitList> {
+        list: L,
         #[pin]
-        node: Node<H::Data>,
+        node: Node<L::Data>,
     }
 
-    impl<H: Home> PinnedDrop for Waiter<H> {
+    impl<L: WaitList> PinnedDrop for Waiter<L> {
         fn drop(this: Pin<&mut Self>) {
             this.give_up();
         }
     }
 }
 
-impl<H: Home> fmt::Debug for Waiter<H> {
+impl<L: WaitList> fmt::Debug for Waiter<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Waiter").field("state", &self.node.state()).finish()
     }
@@ -127,15 +127,15 @@ pub(crate) enum Ended<R> {
     Fired,
 }
 
-impl<H: Home> Waiter<H> {
+impl<L: WaitList> Waiter<L> {
     /// Creates a wait that has not begun.
-    pub(crate) fn new(home: H, data: H::Data) -> Self {
-        Self { home, node: Node::new(data) }
+    pub(crate) fn new(list: L, data: L::Data) -> Self {
+        Self { list, node: Node::new(data) }
     }
 
-    /// Returns what it waits at.
-    pub(crate) fn home(&self) -> &H {
-        &self.home
+    /// Returns what it waits in.
+    pub(crate) fn list(&self) -> &L {
+        &self.list
     }
 
     /// Returns the state of the node. `Queued` may be outdated at once.
@@ -150,13 +150,13 @@ impl<H: Home> Waiter<H> {
     pub(crate) fn poll_wait<R>(
         self: Pin<&mut Self>,
         cx: &Context<'_>,
-        attempt: impl FnOnce(&mut H::State, &mut H::Data) -> ControlFlow<R>,
+        attempt: impl FnOnce(&mut L::State, &mut L::Data) -> ControlFlow<R>,
     ) -> Poll<Ended<R>> {
         let mut waker = StorableWaker::new(cx.waker());
         self.poll_wait_at(End::Back, &mut waker, |_, state, data| attempt(state, data))
     }
 
-    /// As [`poll_wait`](Self::poll_wait), but joins the queue at `end` and passes the home to
+    /// As [`poll_wait`](Self::poll_wait), but joins the queue at `end` and passes the list to
     /// `attempt`. A caller that changes shared state before this call creates `waker` before that
     /// change, because cloning a foreign waker may panic.
     #[inline]
@@ -164,24 +164,24 @@ impl<H: Home> Waiter<H> {
         self: Pin<&mut Self>,
         end: End,
         waker: &mut StorableWaker<'_>,
-        attempt: impl FnOnce(&H, &mut H::State, &mut H::Data) -> ControlFlow<R>,
+        attempt: impl FnOnce(&L, &mut L::State, &mut L::Data) -> ControlFlow<R>,
     ) -> Poll<Ended<R>> {
         let mut this = self.project();
         match this.node.state() {
             NodeState::Fired => return Poll::Ready(Ended::Fired),
-            NodeState::Queued => return Self::wait_on(this.home, this.node, waker),
+            NodeState::Queued => return Self::wait_on(this.list, this.node, waker),
             NodeState::Idle => {}
         }
-        let home = &*this.home;
-        home.with(|state| match this.node.as_mut().own(|data| attempt(home, state, data)) {
+        let list = &*this.list;
+        list.with(|state| match this.node.as_mut().own(|data| attempt(list, state, data)) {
             ControlFlow::Break(result) => Poll::Ready(Ended::AtOnce(result)),
             ControlFlow::Continue(()) => {
                 // SAFETY: pinned, because `self` is. `give_up` removes the node from the same queue
-                // under the same lock (contract of `Home`) before it is dropped.
+                // under the same lock (contract of `WaitList`) before it is dropped.
                 unsafe {
                     match end {
-                        End::Back => H::queue(state).push_back(this.node, waker.store()),
-                        End::Front => H::queue(state).push_front(this.node, waker.store()),
+                        End::Back => L::queue(state).push_back(this.node, waker.store()),
+                        End::Front => L::queue(state).push_front(this.node, waker.store()),
                     }
                 }
                 Poll::Pending
@@ -191,15 +191,15 @@ impl<H: Home> Waiter<H> {
 
     /// Continues a queued wait: replaces the waker if it has changed.
     fn wait_on<R>(
-        home: &H,
-        mut node: Pin<&mut Node<H::Data>>,
+        list: &L,
+        mut node: Pin<&mut Node<L::Data>>,
         waker: &mut StorableWaker<'_>,
     ) -> Poll<Ended<R>> {
         // The old waker is dropped after the lock is released.
-        let (poll, _old) = home.with(|state| match node.state() {
+        let (poll, _old) = list.with(|state| match node.state() {
             NodeState::Queued => {
-                // SAFETY: the node is queued, and the home has only one queue.
-                let old = unsafe { H::queue(state).update(node.as_mut(), waker) };
+                // SAFETY: the node is queued, and the list has only one queue.
+                let old = unsafe { L::queue(state).update(node.as_mut(), waker) };
                 (Poll::Pending, old)
             }
             _ => (Poll::Ready(Ended::Fired), None),
@@ -212,7 +212,7 @@ impl<H: Home> Waiter<H> {
     /// # Panics
     ///
     /// If the wait is queued.
-    pub(crate) fn own<R>(self: Pin<&mut Self>, f: impl FnOnce(&mut H::Data) -> R) -> R {
+    pub(crate) fn own<R>(self: Pin<&mut Self>, f: impl FnOnce(&mut L::Data) -> R) -> R {
         self.project().node.own(f)
     }
 
@@ -227,14 +227,14 @@ impl<H: Home> Waiter<H> {
         if this.node.state() == NodeState::Idle {
             return;
         }
-        let (wakers, _old) = this.home.with(|state| {
+        let (wakers, _old) = this.list.with(|state| {
             let how = match this.node.state() {
                 NodeState::Queued => Abandoned::Queued,
                 _ => Abandoned::Fired,
             };
-            // SAFETY: the home has only one queue.
-            let old = unsafe { H::queue(state).remove(this.node.as_mut()) };
-            (this.node.as_mut().own(|data| this.home.abandoned(state, data, how)), old)
+            // SAFETY: the list has only one queue.
+            let old = unsafe { L::queue(state).remove(this.node.as_mut()) };
+            (this.node.as_mut().own(|data| this.list.abandoned(state, data, how)), old)
         });
         this.node.reset();
         wakers.wake_all();

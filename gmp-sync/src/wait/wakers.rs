@@ -8,7 +8,7 @@ use gmp_rt::prim::debug_assert_no_lock_held;
 use gmp_rt::task::park::StoredWaker;
 
 /// Wakers to wake after the lock is released.
-#[must_use = "somebody waits for these to be woken, after the lock is released"]
+#[must_use = "the waiters sleep until these are woken, after the lock is released"]
 #[derive(Debug, Default)]
 #[doc(hidden)]
 pub enum Wakers {

@@ -42,7 +42,7 @@ where
             // Looks again: the version may have changed again since it was fired.
             Poll::Ready(Ended::Fired) => waiter.as_mut().reset(),
             Poll::Pending => {
-                let shared = ptr::from_ref::<WatchShared<T>>(&waiter.home().0);
+                let shared = ptr::from_ref::<WatchShared<T>>(&waiter.list().0);
                 note_wait(cx, WaitReason::WatchChanged, shared.addr());
                 return Poll::Pending;
             }

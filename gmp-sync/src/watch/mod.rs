@@ -9,7 +9,7 @@
 
 mod changed;
 mod closed;
-#[expect(unsafe_code, reason = "is the home of waiters, at two queues")]
+#[expect(unsafe_code, reason = "implements `WaitList` for two queues")]
 mod shared;
 mod turn;
 
@@ -257,7 +257,7 @@ impl<T> fmt::Debug for Sender<T> {
 impl<T> Receiver<T> {
     /// Returns the value. Does not mark it as seen.
     ///
-    /// The snapshot is kept as long as the `Arc`, and holds up nobody.
+    /// The snapshot is kept as long as the `Arc`, and blocks no other end.
     #[doc(alias = "borrow")]
     #[must_use]
     pub fn get(&self) -> Arc<T> {

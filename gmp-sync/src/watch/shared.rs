@@ -1,10 +1,11 @@
-//! The state that the ends of a watch channel share, and its two queues as [`Home`]s of waiters.
+//! The state that the ends of a watch channel share, and its two queues as [`WaitList`]s of
+//! waiters.
 //!
 //! One lock guards the value, its version, the counts of the ends, and both queues. No code of the
 //! user runs under it: values are made, cloned and dropped before or after.
 
 use crate::wait::queue::Queue;
-use crate::wait::waiter::{Abandoned, Home};
+use crate::wait::waiter::{Abandoned, WaitList};
 use crate::wait::wakers::Wakers;
 use gmp_rt::prim::Mutex;
 use std::ops::Deref;
@@ -79,11 +80,11 @@ pub(super) struct Changing<S>(pub(super) S);
 /// The queue of senders that wait until no receiver is left.
 pub(super) struct WatchClosing<S>(pub(super) S);
 
-macro_rules! home {
-    ($Home:ident, $queue:ident) => {
+macro_rules! wait_list {
+    ($Name:ident, $queue:ident) => {
         // SAFETY: one lock, and always the same queue behind it. `S` is a reference or an `Arc`, so
         // the state is not moved while it lives.
-        unsafe impl<T, S: Deref<Target = WatchShared<T>>> Home for $Home<S> {
+        unsafe impl<T, S: Deref<Target = WatchShared<T>>> WaitList for $Name<S> {
             type State = WatchState<T>;
             type Data = ();
 
@@ -102,5 +103,5 @@ macro_rules! home {
     };
 }
 
-home!(Changing, changing);
-home!(WatchClosing, closing);
+wait_list!(Changing, changing);
+wait_list!(WatchClosing, closing);

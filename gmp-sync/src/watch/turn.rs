@@ -16,11 +16,11 @@ pub(super) struct ModifyTurn<'a, T> {
 }
 
 impl<'a, T> ModifyTurn<'a, T> {
-    /// Waits for the turn, and blocks the thread meanwhile.
+    /// Waits until no other modification of the channel runs. Blocks the thread.
     ///
     /// # Panics
     ///
-    /// If this thread has the turn: the closure of a modification modifies the same channel.
+    /// If called inside the closure of a modification of the same channel.
     #[track_caller]
     pub(super) fn take(shared: &'a WatchShared<T>) -> Self {
         let this_thread = thread::current().id();

@@ -12,7 +12,7 @@ use tokio::runtime::Runtime as Tokio;
 const SHORT: Duration = Duration::from_millis(1);
 
 #[test]
-fn goroutines_use_it_and_it_outlives_the_gmp_runtime() {
+fn goroutines_use_a_given_tokio_runtime_which_outlives_gmp() {
     let tokio = Tokio::new().unwrap();
     let id = tokio.handle().id();
     let runtime = Builder::new().tokio_handle(tokio.handle().clone()).build().unwrap();
@@ -72,7 +72,7 @@ fn goroutines_survive_the_end_of_tokio() {
 }
 
 #[test]
-fn the_last_setting_counts() {
+fn the_last_setting_of_the_tokio_runtime_counts() {
     let tokio = Tokio::new().unwrap();
     let handle = tokio.handle();
     let given = Builder::new().tokio().tokio_handle(handle.clone()).build().unwrap();

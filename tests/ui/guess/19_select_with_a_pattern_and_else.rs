@@ -1,4 +1,4 @@
-// target: compiles when `select!` takes patterns that may not match, and `else`.
+// target: compiles: `select!` takes patterns that may not match. Issue: Nothing is missing.
 #[gmp::main]
 async fn main() {
     let (tx, rx) = gmp::chan::<i32>(1);

@@ -1,4 +1,4 @@
-// target: compiles when `select!` takes `biased;`.
+// target: compiles: `select!` takes `biased;`. Issue: Nothing is missing.
 #[gmp::main]
 async fn main() {
     let (_tx, rx) = gmp::chan::<i32>(1);

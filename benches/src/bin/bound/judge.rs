@@ -253,7 +253,7 @@ impl Judge {
         self.violations.lock().len() >= MANY
     }
 
-    /// Describes the run so far.
+    /// Describes the run up to now.
     pub(crate) fn progress(&self) -> String {
         let events: u64 = self.tallies.iter().map(|tally| tally.events.load(Relaxed)).sum();
         let (excused, violations) = (self.excused.load(Relaxed), self.violations.lock().len());

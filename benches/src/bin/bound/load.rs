@@ -23,7 +23,7 @@ pub(crate) enum Load {
     Checkpoint { n: u32, cpu: Duration },
     /// Pairs send a value there and back.
     Pairs { n: u32 },
-    /// They take one mutex.
+    /// All goroutines lock one mutex.
     Mutex { n: u32 },
     /// They spawn a goroutine and join it.
     SpawnJoin { n: u32 },

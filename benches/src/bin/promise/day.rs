@@ -47,7 +47,7 @@ struct Sample {
     fan: u64,
 }
 
-/// A figure of a sample, and how much more of it the end may have than the beginning.
+/// A figure of a sample, and its allowed growth over the run.
 struct Figure {
     name: &'static str,
     unit: &'static str,

@@ -2,8 +2,8 @@
 //!
 //! `cargo run --release -p gmp-bench --bin promise -- MODE` has four modes.
 //!
-//! - [`race`] blocks all Ps at a random moment of an idle runtime and measures how long another
-//!   goroutine waits. It finds rare moments in which a blocked thread is not noticed.
+//! - [`race`] blocks all Ps at a random time of an idle runtime and measures how long another
+//!   goroutine waits. It finds rare cases in which a blocked thread is not noticed.
 //! - [`crowd`] blocks thousands of goroutines at once beside a ticker and an echo server.
 //! - [`computing`] counts the goroutines that compute at once after marked blocking calls.
 //! - [`day`] repeats bursts of all kinds for a long time and compares the resources and the cost of

@@ -1,4 +1,4 @@
-//! Blocks all Ps unmarked at a random moment of an idle runtime. A goroutine that becomes runnable
+//! Blocks all Ps unmarked at a random time of an idle runtime. A goroutine that becomes runnable
 //! meanwhile has to run long before the blocks end.
 
 use crate::Verdict;
@@ -79,7 +79,7 @@ pub(crate) fn run(options: &Race) -> Verdict {
     tally.verdict(options.blocks)
 }
 
-/// What the tries so far gave.
+/// The results of the tries.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     judged: usize,
@@ -174,7 +174,7 @@ impl Bench {
         move || thread::sleep(block)
     }
 
-    /// A plain thread spawns while all Ps block.
+    /// An external thread spawns while all Ps block.
     fn external(&mut self) -> Try {
         let started = Arc::new(AtomicUsize::new(0));
         let block = self.block;
@@ -258,7 +258,7 @@ impl Bench {
         Try { waited: end.saturating_duration_since(start), blocked: vec![blocker] }
     }
 
-    /// A plain thread spawns while all Ps are in a nested `block_on`.
+    /// An external thread spawns while all Ps are in a nested `block_on`.
     fn nested(&mut self) -> Try {
         let block = self.block;
         let blocked = self.block_all(move || gmp::block_on(gmp::sleep(block)));

@@ -8,7 +8,7 @@ use crate::entrant::Runtime;
 use crate::row::median;
 use serde::{Deserialize, Serialize};
 
-/// The greatest p50, and the one of the first window beside [`MANY`] hogs.
+/// Limits of the median lateness in µs: in general, and in the first window beside [`MANY`] hogs.
 const P50: f64 = 1_000.0;
 const P50_OF_MANY: f64 = 10_000.0;
 /// The greatest p99.

@@ -83,7 +83,7 @@ fn run<C: Face>(hogs: usize, seconds: u64) -> ! {
     let counters = Counter::all(hogs);
     let probe = Probe::new(start, usize::MAX);
     let (watched, counted) = (probe.clone(), counters.clone());
-    // A plain thread reads the counters and ends the process, because the runtime may be stuck.
+    // An external thread reads the counters and ends the process, because the runtime may be stuck.
     std::thread::spawn(move || {
         let mut text = work_lines(start, seconds, &counted);
         for sample in watched.take() {
@@ -116,7 +116,7 @@ fn run_plain(seconds: u64) -> ! {
     finish(&format!("work 0 0\nwork {} {}\n", start.elapsed().as_nanos(), sum(&counters)))
 }
 
-/// Sleeps 1 ms at a time. The event is the moment at which the sleep should end.
+/// Sleeps 1 ms at a time. The event is the time at which the sleep should end.
 async fn tick<C: Face>(probe: Arc<Probe>) {
     loop {
         let due = probe.now() + TICK.as_nanos() as u64;

@@ -37,7 +37,7 @@ struct HelloReply {
 async fn say_hello(request: Request<HelloRequest>) -> Result<Response<HelloReply>, Status> {
     let name = request.into_inner().name;
     if name.is_empty() {
-        return Err(Status::invalid_argument("whom shall I greet?"));
+        return Err(Status::invalid_argument("the name is empty"));
     }
     let message = gmp::go!({ format!("Hello, {name}!") }).await;
     let message = message.map_err(|error| Status::internal(error.to_string()))?;

@@ -21,7 +21,7 @@ const LIMIT: Duration = Duration::from_millis(200);
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 
-/// Blocks its thread for a moment. Every tenth call waits for ever.
+/// Blocks its thread for a short time. Every tenth call waits for ever.
 async fn square(n: u32) -> Result<u32, BoxError> {
     MOST.fetch_max(RUNNING.fetch_add(1, Relaxed) + 1, Relaxed);
     std::thread::sleep(Duration::from_millis(2));

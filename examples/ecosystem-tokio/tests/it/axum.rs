@@ -56,7 +56,7 @@ async fn a_handler_is_a_goroutine_and_knows_its_client() {
     }
 }
 
-/// On Tokio's single worker they would run one after the other.
+/// On Tokio's single worker the blocked handlers would run one after the other.
 #[gmp::test(tokio)]
 async fn handlers_that_block_delay_no_other_handler() {
     for sockets in SOCKETS {

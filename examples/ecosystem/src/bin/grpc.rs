@@ -35,7 +35,7 @@ struct HelloReply {
 
 async fn say_hello(request: Request<HelloRequest>) -> Result<Response<HelloReply>, Status> {
     match request.into_inner().name.as_str() {
-        "" => Err(Status::invalid_argument("whom shall I greet?")),
+        "" => Err(Status::invalid_argument("the name is empty")),
         name => Ok(Response::new(HelloReply { message: format!("Hello, {name}!") })),
     }
 }

@@ -50,7 +50,7 @@ fn run<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> (
 }
 
 #[test]
-fn each_kind_of_loop_yields_and_goes_on_where_it_was() {
+fn each_kind_of_loop_yields_and_continues_where_it_was() {
     let with_loop = preemptible_block!(async {
         let mut n = 0;
         loop {

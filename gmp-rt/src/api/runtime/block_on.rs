@@ -48,7 +48,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
     box_future!(future: F => context::in_default_guest(|| block_on_owned(future)))
 }
 
-/// [`block_on`] for a future that is not large.
+/// Runs a future that is not large, as [`block_on`].
 pub(super) fn block_on_owned<F: Future>(future: F) -> F::Output {
     match block_on_until(clock::FOREVER, future) {
         Some(output) => output,

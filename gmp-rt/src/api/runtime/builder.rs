@@ -393,7 +393,7 @@ impl Builder {
         self.build_with(env::get())
     }
 
-    /// [`build`](Self::build) with `env` in place of the environment.
+    /// Builds, as [`build`](Self::build), with `env` in place of the environment.
     pub(super) fn build_with(mut self, env: &Env) -> Result<Runtime, BuildError> {
         let guest = self.guest.take();
         let config = self.resolve(env)?;

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn max_procs_takes_numbers_and_names_the_rest() {
+    fn invalid_max_procs_in_the_environment_are_reported() {
         assert_eq!(procs(""), (None, 0));
         assert_eq!(procs("3"), (Some(3), 0));
         assert_eq!(procs(" 1024 "), (Some(1024), 0));
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn debug_takes_known_keys_and_names_the_rest() {
+    fn unknown_keys_and_values_of_gmpdebug_are_reported() {
         let parse = |text: &str| {
             let mut complaints = Vec::new();
             (parse_debug(text, |complaint| complaints.push(complaint)), complaints)

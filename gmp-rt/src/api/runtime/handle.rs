@@ -74,8 +74,8 @@ impl Handle {
         box_closure!(f: F => self.spawn_from(within_limit(f), origin))
     }
 
-    /// [`spawn`](Self::spawn) for a primitive that starts a goroutine after the call that requested
-    /// it. Dumps show `site`.
+    /// Spawns, as [`spawn`](Self::spawn), for a primitive that starts a goroutine after the call
+    /// that requested it. Dumps show `site`.
     #[doc(hidden)]
     pub fn spawn_at<F>(&self, future: F, site: &'static Location<'static>) -> JoinHandle<F::Output>
     where

@@ -39,7 +39,7 @@ fn assert_follows(runtime: &Runtime, procs: usize) {
 }
 
 #[test]
-fn follows_a_quota_that_changes() {
+fn max_procs_follow_a_quota_that_changes() {
     const MAX: &str = "sys/fs/cgroup/app/cpu.max";
     let fake = Fake::v2("follows", "/app", &[(MAX, "300000 100000\n")]);
     let runtime = runtime(&fake.0);
@@ -97,7 +97,7 @@ fn a_number_in_the_environment_precedes_the_quota() {
 }
 
 #[test]
-fn follows_a_real_group() {
+fn max_procs_follow_the_quota_of_a_real_control_group() {
     if let Some(group) = std::env::var_os(GROUP) {
         return inside_the_group(&RealGroup::at(group.into()));
     }
@@ -111,7 +111,7 @@ fn follows_a_real_group() {
         }
     };
     let mut child = Command::new(std::env::current_exe().unwrap());
-    let name = "api::runtime::machine_tests::follows_a_real_group";
+    let name = "api::runtime::machine_tests::max_procs_follow_the_quota_of_a_real_control_group";
     child.args([name, "--exact", "--nocapture"]).env(GROUP, group.path());
     let output = child.output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr);

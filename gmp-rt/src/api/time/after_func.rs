@@ -35,8 +35,8 @@ pub fn after_func(duration: Duration, f: impl Fn() + Send + Sync + 'static) -> A
     AfterFunc::new(duration, Box::new(f), AtEnd::Drop, Location::caller())
 }
 
-/// [`after_func`] for a primitive: the call is made also if the runtime shuts down first. Its
-/// goroutine then runs on the default runtime.
+/// Calls `f` later, as [`after_func`], for a primitive: the call is made also if the runtime shuts
+/// down first. Its goroutine then runs on the default runtime.
 #[doc(hidden)]
 #[track_caller]
 pub fn after_func_always(duration: Duration, f: impl Fn() + Send + Sync + 'static) -> AfterFunc {

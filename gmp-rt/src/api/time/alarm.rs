@@ -55,7 +55,7 @@ impl Alarm {
             .unwrap_or_else(|| Self::set_unending(now, when, waker))
     }
 
-    /// [`set`](Self::set) on `sched`. Returns `None` if that runtime has ended.
+    /// Sets an alarm, as [`set`](Self::set), on `sched`. Returns `None` if that runtime has ended.
     pub(super) fn set_on(sched: &Arc<Sched>, now: u64, when: u64, waker: &Waker) -> Option<Self> {
         local::with(|local| match local {
             Some(local) if Arc::ptr_eq(&local.sched, sched) => {
@@ -65,7 +65,7 @@ impl Alarm {
         })
     }
 
-    /// [`set`](Self::set) on the default runtime.
+    /// Sets an alarm, as [`set`](Self::set), on the default runtime.
     pub(super) fn set_unending(now: u64, when: u64, waker: &Waker) -> Self {
         match Self::set_outside(&context::unending_sched(), now, when, waker) {
             Some(alarm) => alarm,

@@ -9,13 +9,13 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-/// Waits for `duration` at least; sub-millisecond durations are honoured.
+/// Waits for at least `duration`, which may be shorter than a millisecond.
 ///
-/// A zero duration is over at once, one that the clock cannot express never.
+/// A zero duration ends at once. A duration that the clock cannot express never ends.
 ///
 /// # Cancel safety
 ///
-/// A dropped sleep leaves nothing behind.
+/// Cancel-safe. A dropped sleep removes its timer.
 ///
 /// # Examples
 ///
@@ -37,7 +37,7 @@ pub fn sleep(duration: Duration) -> Sleep {
 ///
 /// # Cancel safety
 ///
-/// A dropped sleep leaves nothing behind.
+/// Cancel-safe. A dropped sleep removes its timer.
 ///
 /// # Examples
 ///
@@ -61,19 +61,19 @@ pub fn sleep_until(deadline: Instant) -> Sleep {
 #[must_use = "futures do nothing unless awaited"]
 pub struct Sleep {
     when: u64,
-    /// A recent moment, so that the first poll need not ask the clock.
+    /// A recent time, so that the first poll need not read the clock.
     now: u64,
     alarm: Option<Alarm>,
 }
 
 impl Sleep {
-    /// When it is over; `None` if never.
+    /// Returns the deadline, or `None` if the sleep never ends.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         if self.when == clock::FOREVER { None } else { clock::instant(self.when) }
     }
 
-    /// Whether the time is over.
+    /// Whether the deadline has passed.
     #[must_use]
     pub fn is_elapsed(&self) -> bool {
         clock::now() >= self.when

@@ -8,15 +8,15 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-/// Awaits `future`, but at most for `duration`; then it is dropped.
+/// Awaits `future` for at most `duration`.
 ///
 /// # Errors
 ///
-/// [`Elapsed`] if the time was over first.
+/// [`Elapsed`] if the time is over first. The future is dropped with the [`Timeout`].
 ///
 /// # Cancel safety
 ///
-/// As safe as `future` itself.
+/// Cancel-safe if `future` is.
 ///
 /// # Examples
 ///
@@ -34,11 +34,11 @@ pub fn timeout<F: Future>(duration: Duration, future: F) -> Timeout<F> {
     Timeout { future, sleep: sleep(duration), state: TimeoutState::Open }
 }
 
-/// Awaits `future`, but at most until `deadline`; then it is dropped.
+/// Awaits `future` until `deadline` at the latest.
 ///
 /// # Errors
 ///
-/// [`Elapsed`] if the time was over first.
+/// [`Elapsed`] if the time is over first. The future is dropped with the [`Timeout`].
 ///
 /// # Examples
 ///

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 /// A one-shot timer that can be stopped and set again (Go: `time.Timer`).
 ///
-/// Awaiting it by `&mut` gives the moment it was due, once per setting. One that was stopped, or
-/// whose moment has been taken, is never ready until it is [`reset`](Self::reset).
+/// `(&mut timer).await` returns the time at which the timer was due, once for each setting. A timer
+/// that was stopped, or whose time was received, stays pending until [`reset`](Self::reset).
 ///
 /// # Cancel safety
 ///
-/// Dropping `&mut timer` before it was ready loses nothing.
+/// Cancel-safe. A dropped wait receives nothing.
 ///
 /// # Examples
 ///
@@ -58,19 +58,21 @@ pub fn after(duration: Duration) -> Timer {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TimerState {
-    /// Its moment has not been taken.
+    /// Its time was not received yet.
     Set,
-    /// Stopped, or its moment has been taken.
+    /// Stopped, or its time was received.
     Off,
 }
 
 impl Timer {
-    /// A timer due `duration` from now.
+    /// Creates a timer that is due `duration` from now.
     pub fn new(duration: Duration) -> Self {
         Self { sleep: sleep(duration), state: TimerState::Set }
     }
 
-    /// Stops it. `true` if that kept it from firing; after this no old moment can be received.
+    /// Stops the timer. Returns `true` if it was pending.
+    ///
+    /// After that no earlier time can be received.
     pub fn stop(&mut self) -> bool {
         let stopped = self.is_pending();
         self.state = TimerState::Off;
@@ -78,7 +80,7 @@ impl Timer {
         stopped
     }
 
-    /// Sets it to `duration` from now. `true` if it was pending.
+    /// Sets the timer to `duration` from now. Returns `true` if it was pending.
     pub fn reset(&mut self, duration: Duration) -> bool {
         let pending = self.is_pending();
         self.state = TimerState::Set;
@@ -86,8 +88,9 @@ impl Timer {
         pending
     }
 
-    /// Whether its moment is still to be taken. One that is due but was not awaited is pending:
-    /// nobody has seen it fire (as Go's since 1.23).
+    /// Whether its time was not received yet.
+    ///
+    /// A timer that is due but was not awaited is pending, as in Go since 1.23.
     #[must_use]
     pub fn is_pending(&self) -> bool {
         self.state == TimerState::Set

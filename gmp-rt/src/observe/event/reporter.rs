@@ -123,7 +123,7 @@ pub(crate) fn flush() {
     flush_for(FLUSH);
 }
 
-/// [`flush`] for at most `limit`.
+/// Waits, as [`flush`], for at most `limit`.
 pub(crate) fn flush_for(limit: Duration) {
     let deadline = Instant::now() + limit.min(FLUSH);
     let own = thread::current().id();
@@ -139,7 +139,7 @@ pub(crate) fn flush_for(limit: Duration) {
     }
 }
 
-/// The body of the thread.
+/// Runs the jobs, on the thread of the reporter.
 fn run() {
     let _own = OwnThread::enter();
     let own = thread::current().id();

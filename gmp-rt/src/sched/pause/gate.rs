@@ -6,13 +6,12 @@
 //! |------|---------|--------|
 //! | `FREE` | the M has a P, or parks; a signal has no effect | the M itself |
 //! | `HOG` | its goroutine lost its P because it computes; the thread runs | sysmon; the pauser |
-//! | `HELD` | the thread stands still as soon as the signal arrives | the pauser |
+//! | `HELD` | the thread is paused as soon as the signal arrives | the pauser |
 //!
 //! Sysmon sets `HOG` under the lock of the idle lists, together with the hand-off of the P or while
-//! the P is handed off. The M
-//! sets `FREE` after it has taken the same lock and seen the hand-off, and before it takes another
-//! P or parks. So an M that has a P or parks is `FREE`. A signal that arrives late finds `FREE`,
-//! and the handler returns at once.
+//! the P is handed off. The M sets `FREE` after it has taken the same lock and seen the hand-off,
+//! and before it takes another P or parks. So an M that has a P or parks is `FREE`. A signal that
+//! arrives late finds `FREE`, and the handler returns at once.
 //!
 //! # Orderings
 //!
@@ -35,7 +34,7 @@ const HELD: u32 = 2;
 pub(super) struct Gate(AtomicU32);
 
 impl Gate {
-    /// A gate over a word that is 0. Loom's words cannot be made in a `const`.
+    /// Makes a gate over a word that is 0. Loom's words cannot be made in a `const`.
     pub(super) const fn over(word: AtomicU32) -> Self {
         Self(word)
     }
@@ -59,19 +58,19 @@ impl Gate {
         self.0.load(Acquire) != FREE
     }
 
-    /// Makes a hog stand still at its next signal. Returns `false` if it runs no more as a hog.
+    /// Pauses a hog at its next signal. Returns `false` if it is no hog any more.
     pub(super) fn hold(&self) -> bool {
         self.0.compare_exchange(HOG, HELD, AcqRel, Relaxed).is_ok()
     }
 
-    /// Lets the thread go on.
+    /// Ends the pause of the thread.
     pub(super) fn release(&self) {
         if self.0.compare_exchange(HELD, HOG, AcqRel, Relaxed).is_ok() {
             futex::wake(&self.0); // O1
         }
     }
 
-    /// Stands still while the word is `HELD`. Called in the signal handler of the thread itself.
+    /// Waits while the word is `HELD`. Called in the signal handler of the thread itself.
     pub(super) fn wait(&self) {
         // O1
         while self.0.load(Acquire) == HELD {
@@ -79,7 +78,7 @@ impl Gate {
         }
     }
 
-    /// Whether the thread is to stand still.
+    /// Whether the thread is or will be paused.
     pub(super) fn is_held(&self) -> bool {
         self.0.load(Acquire) == HELD
     }
@@ -90,7 +89,7 @@ impl Gate {
 pub(super) struct PauserCalls(AtomicU32);
 
 impl PauserCalls {
-    /// A count over a word that is 0.
+    /// Makes a count over a word that is 0.
     pub(super) const fn over(word: AtomicU32) -> Self {
         Self(word)
     }
@@ -101,7 +100,7 @@ impl PauserCalls {
         futex::wake(&self.0);
     }
 
-    /// The number of calls. The pauser reads it before it checks the gates.
+    /// Returns the number of calls. The pauser reads it before it checks the gates.
     pub(super) fn count(&self) -> u32 {
         self.0.load(Acquire) // O2
     }

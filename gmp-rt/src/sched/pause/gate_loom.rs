@@ -1,7 +1,7 @@
 //! Models of the gate and of the call of the pauser.
 //!
-//! A signal is a call of `Gate::wait` on the thread of the hog. It may come at any moment after
-//! `hold`, also late. Loom reports a deadlock if a thread stands still for ever.
+//! A signal is a call of `Gate::wait` on the thread of the hog. It may come at any time after
+//! `hold`, also late. Loom reports a deadlock if a thread stays paused for ever.
 //!
 //! # Mutations
 //!
@@ -62,7 +62,7 @@ fn loom_second_mark_vs_wait() {
     });
 }
 
-/// The poll of a hog ends while the pauser holds it and never releases it. The M may stand still
+/// The poll of a hog ends while the pauser holds it and never releases it. The M may be paused
 /// before the end of its poll only.
 #[test]
 fn loom_late_signal_vs_end_of_poll() {

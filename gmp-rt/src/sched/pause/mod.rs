@@ -2,7 +2,7 @@
 //!
 //! A goroutine that computes without an await loses its P, and its thread goes on computing. Of
 //! those threads ("hogs") at most `max_procs` of each runtime run at a time, in turns. The others
-//! stand still in a signal handler, so they take no CPU time from the threads that have a P. A
+//! wait in a signal handler, so they take no CPU time from the threads that have a P. A
 //! pause needs no privileges and ends at once, unlike a lower priority.
 //!
 //! Each M has a [`PauseSlot`] with a [gate](super::gate), in a table of the process. The P of the M
@@ -77,7 +77,7 @@ struct PauseSlot {
     runtime: AtomicUsize,
     /// Whether its M owns a P, or it is a sysmon.
     serves: AtomicBool,
-    /// Whether the thread stands still in the handler. A hint.
+    /// Whether the thread waits in the handler. A hint.
     stands: AtomicBool,
 }
 
@@ -112,7 +112,7 @@ thread_local! {
     static SLOT: Cell<Option<&'static PauseSlot>> = const { Cell::new(None) };
 }
 
-/// The slots that may be in use.
+/// Returns the slots that may be in use.
 fn slots() -> &'static [PauseSlot] {
     &TABLE[..USED.load(Acquire)]
 }
@@ -185,13 +185,13 @@ fn place(slot: &PauseSlot) -> usize {
     (ptr::from_ref(slot).addr() - TABLE.as_ptr().addr()) / size_of::<PauseSlot>()
 }
 
-/// The calling M owns a P from now on. Returns its slot.
+/// Marks the calling M as the owner of a P. Returns its slot.
 pub(super) fn own() -> SeatId {
     set_serves(true);
     SLOT.get().map_or(SeatId::NONE, |slot| SeatId::new(place(slot)))
 }
 
-/// The calling M owns no P any more.
+/// Marks the calling M as the owner of no P.
 pub(super) fn disown() {
     set_serves(false);
 }
@@ -202,8 +202,8 @@ fn set_serves(serves: bool) {
     }
 }
 
-/// The calling M is no hog any more. It has taken the lock of the idle lists since it lost its P,
-/// and has not taken another.
+/// Marks the calling M as no hog any more. The M has taken the lock of the idle lists since it lost
+/// its P, and has not taken another.
 pub(super) fn leave() {
     if let Some(slot) = SLOT.get() {
         slot.gate.leave();
@@ -253,7 +253,7 @@ pub(crate) fn retry(sched: &Sched) {
     }
 }
 
-/// What a thread does that gets the signal: it stands still if its gate says so.
+/// Handles the signal: waits if the gate of the thread is held.
 ///
 /// Async-signal-safe: it reads thread-locals without a constructor and statics, and waits on a
 /// futex.
@@ -277,7 +277,7 @@ impl Sched {
         }
     }
 
-    /// The number of hogs of this runtime, and how many of them are paused.
+    /// Returns the number of hogs of this runtime, and how many of them are paused.
     pub(crate) fn hogs(&self) -> (usize, usize) {
         let ours = |slot: &&PauseSlot| {
             slot.runtime.load(Relaxed) == usize::from(self.id) && slot.gate.is_marked()

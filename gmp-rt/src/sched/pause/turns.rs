@@ -22,7 +22,7 @@ use std::thread;
 use std::time::Duration;
 
 /// CPU time of a turn. Chosen: two slices of a goroutine that has a P. At the end of a turn a CPU
-/// is idle for a moment, so shorter turns cost throughput.
+/// is idle until the next hog runs, so shorter turns cost throughput.
 const TURN: Duration = Duration::from_millis(20);
 
 /// Between two rounds while a thread is paused.
@@ -53,7 +53,7 @@ enum Mode {
     Turn,
     /// It is paused, or will be when the signal arrives.
     Paused,
-    /// It runs without a turn: it is new, or somebody waits for a lock.
+    /// It runs without a turn: it is new, or a thread waits for a lock.
     Extra,
     /// It sleeps in a call.
     Asleep,
@@ -149,7 +149,7 @@ impl HogView {
     }
 
     /// Reads what the thread does. Its state costs ten times as much as its clock, and is read only
-    /// if the clock stands still and the thread was awake before.
+    /// if the clock does not advance and the thread was awake before.
     fn check_clock(&mut self, slot: &PauseSlot, now: u64, slow: u64) {
         let thread = slot.thread.load(Relaxed);
         let Some(cpu) = thread_state::cpu(thread) else { return };
@@ -189,7 +189,7 @@ struct Turns {
     refused: bool,
 }
 
-/// The main function of the thread.
+/// Runs the pauser, on its own thread.
 pub(super) fn run() {
     let mut turns = Turns::new();
     loop {

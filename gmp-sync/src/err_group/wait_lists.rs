@@ -1,9 +1,9 @@
-//! The two queues of an `ErrGroup`, each as a [`Home`] of waiters. One lock guards both.
+//! The two queues of an `ErrGroup`, each as a [`WaitList`] of waiters. One lock guards both.
 
 use super::ErrGroupShared;
 use super::state::ErrGroupState;
 use crate::wait::queue::Queue;
-use crate::wait::waiter::{Abandoned, Home};
+use crate::wait::waiter::{Abandoned, WaitList};
 use crate::wait::wakers::Wakers;
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub(super) struct Waiting<E>(pub(super) Arc<ErrGroupShared<E>>);
 pub(super) struct Starting<E>(pub(super) Arc<ErrGroupShared<E>>);
 
 // SAFETY: one lock, and always the same of the two queues behind it; both live in the `Arc`.
-unsafe impl<E> Home for Waiting<E> {
+unsafe impl<E> WaitList for Waiting<E> {
     type State = ErrGroupState<E>;
     type Data = ();
 
@@ -32,7 +32,7 @@ unsafe impl<E> Home for Waiting<E> {
 }
 
 // SAFETY: as above, with the other queue.
-unsafe impl<E> Home for Starting<E> {
+unsafe impl<E> WaitList for Starting<E> {
     type State = ErrGroupState<E>;
     type Data = ();
 
