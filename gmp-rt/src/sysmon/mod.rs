@@ -547,7 +547,7 @@ impl Sysmon {
     fn is_urgent(&self, now: u64) -> bool {
         let waits = self.sched.next_timer() <= now
             || !self.sched.inbox.is_empty()
-            || self.ps.iter().any(|p| p.runq.newcomers_len() > 0);
+            || self.ps.iter().any(|p| p.delays_newcomers());
         // A spinning M will find it.
         let (_, spinning) = self.sched.idle.word.counts();
         if !waits || spinning > 0 {
