@@ -1,6 +1,6 @@
 //! House rules that no compiler checks: layers, file sizes, names, where atomics may be changed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -61,6 +61,9 @@ const SCHED_LAYERS: &[&[&str]] = &[
     &["find", "poller", "run", "serve", "shutdown", "steal", "submit"],
     &["spawn", "stopm", "threads"],
 ];
+
+/// The maximum number of constants in `tuning.rs`.
+const MAX_TUNABLES: usize = 40;
 
 /// The maximum width of a comment, tables excepted.
 const COMMENT_WIDTH: usize = 100;
@@ -315,6 +318,20 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
 
 fn assert_none(complaints: &[String]) {
     assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
+}
+
+/// Each constant that tunes the scheduler has to be justified, so there are few.
+#[test]
+fn the_scheduler_has_at_most_40_tunables() {
+    let text = fs::read_to_string(root().join("gmp-rt/src/tuning.rs")).unwrap();
+    let name = |line: &str| {
+        let (name, _) = line.strip_prefix("pub(crate) const ")?.split_once(':')?;
+        Some(name.to_owned())
+    };
+    // A constant with another value in the models is one.
+    let names: BTreeSet<String> = text.lines().filter_map(name).collect();
+    assert!(names.contains("RUNQ_CAP"), "no constant is found: {names:?}");
+    assert!(names.len() <= MAX_TUNABLES, "{} constants: {names:?}", names.len());
 }
 
 #[test]

@@ -516,9 +516,10 @@ impl OwnedP {
         self.p.counters.stolen.add(len as u64);
     }
 
-    /// Records whether it is the turn of newcomers that were found while the P had no own goroutine.
+    /// Records whether it is the turn of newcomers that were found while the P had no own
+    /// goroutine.
     pub(crate) fn note_batch(&self, is_batch: bool) {
-        // Relaxed: a hint. Most services do not change it, and then sysmon's cache line stays valid.
+        // Relaxed: a hint. Most services do not change it, and then its cache line stays valid.
         if self.p.batch.load(Relaxed) != is_batch {
             self.p.batch.store(is_batch, Relaxed);
         }

@@ -67,8 +67,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Runs the first goroutine that a P without own work has found, in a new slice. Other newcomers
-    /// follow it within the slice.
+    /// Runs the first goroutine that a P without own work has found, in a new slice. Other
+    /// newcomers follow it within the slice.
     fn run_first(&self, gp: GRef) -> Step {
         let _ = self.local.begin_found_newcomers();
         Step::Run(Found::fresh(gp))

@@ -122,6 +122,8 @@ impl Local {
     /// Most goroutines that wake another one soon end their poll, and then this M runs the
     /// `runnext`. The woken M does not steal it in this case, so most wake-ups would be in vain.
     /// But a goroutine may also compute on for long while a P is idle.
+    ///
+    /// Heuristic: the table in `benches/README.md` has what it gives.
     #[inline]
     fn wake_for_next(&self, p: &OwnedP) {
         let (idle, spinning) = self.sched.idle.word.counts();

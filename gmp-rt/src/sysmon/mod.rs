@@ -152,6 +152,8 @@ pub(super) fn sysmon_main(sched: Arc<Sched>) {
             }
         }
         let now = clock::now();
+        // Heuristic: short naps notice the next blocked thread early. The table "Heuristics" of
+        // `benches/README.md` has what they give.
         nap = match sysmon.round(now) {
             Round::Acted => SYSMON_BUSY_NAP,
             Round::Watching => SYSMON_NAP,
@@ -178,6 +180,7 @@ pub(super) struct Sysmon {
     /// Time without a running goroutine after which sysmon sleeps until it is woken.
     idle_after: Duration,
     /// Until then all naps are short, because a poll that blocked is often followed by another.
+    /// Heuristic: see the table in `benches/README.md`.
     watch_until: u64,
     width: AdaptiveProcs,
     late_reaps: LateReaps,
@@ -544,6 +547,10 @@ impl Sysmon {
 
     /// Whether a goroutine that a timer, an event or an outside thread woke waits, and a P may be
     /// handed off early for it: see [`CpuBoundPoll`].
+    ///
+    /// Heuristic: a newcomer waits for at most [`SYSMON_MAX_NAP`] of CPU time of a CPU-bound poll,
+    /// and not for [`COMPUTING_AFTER`]. The table "Heuristics" of `benches/README.md` has what it
+    /// gives.
     fn is_urgent(&self, now: u64) -> bool {
         let waits = self.sched.next_timer() <= now
             || !self.sched.inbox.is_empty()
