@@ -62,6 +62,9 @@ const SCHED_LAYERS: &[&[&str]] = &[
     &["spawn", "stopm", "threads"],
 ];
 
+/// The maximum number of constants in `tuning.rs`.
+const MAX_TUNABLES: usize = 40;
+
 /// The manifests of all packages.
 const MANIFESTS: [&str; 9] = [
     "Cargo.toml",
@@ -328,6 +331,20 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
 
 fn assert_none(complaints: &[String]) {
     assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
+}
+
+/// Each constant that tunes the scheduler has to be justified, so there are few.
+#[test]
+fn the_scheduler_has_at_most_40_tunables() {
+    let text = fs::read_to_string(root().join("gmp-rt/src/tuning.rs")).unwrap();
+    let name = |line: &str| {
+        let (name, _) = line.strip_prefix("pub(crate) const ")?.split_once(':')?;
+        Some(name.to_owned())
+    };
+    // A constant with another value in the models is one.
+    let names: BTreeSet<String> = text.lines().filter_map(name).collect();
+    assert!(names.contains("RUNQ_CAP"), "no constant is found: {names:?}");
+    assert!(names.len() <= MAX_TUNABLES, "{} constants: {names:?}", names.len());
 }
 
 #[test]

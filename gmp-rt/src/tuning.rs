@@ -1,5 +1,9 @@
 //! The constants that tune the scheduler, and where each value comes from.
 //!
+//! `tests/tidy.rs` limits their number. A value that follows from one of them is a multiple of it,
+//! beside the code that uses it. The table "Heuristics" of `benches/README.md` says what the
+//! optional mechanisms give.
+//!
 //! Under loom some are smaller, so that the models reach their corner cases.
 
 use std::time::Duration;
@@ -79,6 +83,8 @@ pub(crate) const LOOKS: usize = 16;
 pub(crate) const SPIN_PAUSES: u32 = 48;
 
 /// Time slice: how long a chain of `runnext` goroutines may delay the ring. Go: `forcePreemptNS`.
+///
+/// Also the longest pause between two attempts to start a thread that the OS refuses.
 pub(crate) const SLICE: Duration = Duration::from_millis(10);
 
 /// Cells that a P exchanges with the centre at a time, for small classes. Go: 32. Also the
@@ -123,26 +129,22 @@ pub(crate) const SYSMON_NAP: Duration = Duration::from_micros(100);
 ///
 /// Also the time after which sysmon acts where others usually do so earlier: for a service that is
 /// overdue, a network that no M polls, a thread that sleeps for a lock, and a CPU-bound poll for
-/// whose P a timer or an event waits.
+/// whose P a timer or an event waits. And the first pause after the OS has refused a thread.
 pub(crate) const SYSMON_MAX_NAP: Duration = Duration::from_millis(1);
-
-/// Delay of an urgent wake-up of a sysmon in deep sleep. Chosen: most Ps that run again are idle
-/// again by then.
-pub(crate) const SYSMON_WAKE_SOON: Duration = SYSMON_NAP.saturating_mul(2);
-
-/// Delay of a wake-up of a sysmon in deep sleep while a P is idle. Chosen.
-pub(crate) const SYSMON_WAKE_LATE: Duration = SYSMON_MAX_NAP.saturating_mul(2);
 
 /// Time between two checks of what seldom changes: the control group's quota (Go: 1 s), a thread
 /// that stays blocked, an M that does not leave the netpoller, and whether the pauser is needed.
 pub(crate) const SLOW_CHECK: Duration = Duration::from_secs(1);
 
+<<<<<<< HEAD
 /// Time after which the OS is asked again for a thread that it refused: at first. It doubles after
 /// each refusal. Chosen: retries use at most 5 % of a core.
 pub(crate) const REFUSAL_PAUSE: Duration = Duration::from_millis(1);
 /// The longest [`REFUSAL_PAUSE`]. Goroutines may wait that long after threads are free again.
 pub(crate) const REFUSAL_PAUSE_MAX: Duration = Duration::from_millis(100);
 
+=======
+>>>>>>> latency
 /// CPU time within which a thread makes progress: it releases a lock that others wait for, yields
 /// on request, or begins another poll. Chosen.
 pub(crate) const PROGRESS_CPU: Duration = Duration::from_micros(200);

@@ -186,6 +186,9 @@ pub(crate) struct P {
     m: fixed::AtomicUsize,
     /// The slot of the owner's thread. See [`crate::sched::pause`].
     seat: fixed::AtomicU32,
+    /// Whether the newcomers whose turn it is were found together while the P had no own goroutine.
+    /// A hint for sysmon.
+    batch: fixed::AtomicBool,
     pub(crate) runq: CachePadded<RunQ>,
     pub(crate) counters: Counters,
     own: own::OwnCell,
@@ -388,6 +391,11 @@ impl P {
         SeatId(self.seat.load(Relaxed)) // Relaxed: a hint
     }
 
+    /// Whether newcomers wait behind a goroutine that was not found together with them.
+    pub(crate) fn delays_newcomers(&self) -> bool {
+        self.runq.newcomers_len() > 0 && !self.batch.load(Relaxed) // Relaxed: a hint
+    }
+
     /// Whether an M owns the P.
     pub(crate) fn is_owned(&self) -> bool {
         matches!(self.status(), PStatus::Running | PStatus::HandedOff)
@@ -443,6 +451,7 @@ impl OwnedP {
             thread: fixed::AtomicU32::new(0),
             m: fixed::AtomicUsize::new(0),
             seat: fixed::AtomicU32::new(SeatId::NONE.0),
+            batch: fixed::AtomicBool::new(false),
             runq: CachePadded(RunQ::new()),
             counters: Counters::default(),
             own: own::OwnCell(own),
@@ -505,6 +514,15 @@ impl OwnedP {
     pub(crate) fn count_steal(&self, len: usize) {
         self.p.counters.steals.add(1);
         self.p.counters.stolen.add(len as u64);
+    }
+
+    /// Records whether it is the turn of newcomers that were found while the P had no own
+    /// goroutine.
+    pub(crate) fn note_batch(&self, is_batch: bool) {
+        // Relaxed: a hint. Most services do not change it, and then its cache line stays valid.
+        if self.p.batch.load(Relaxed) != is_batch {
+            self.p.batch.store(is_batch, Relaxed);
+        }
     }
 
     /// Begins a time slice.

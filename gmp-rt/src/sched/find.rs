@@ -67,9 +67,10 @@ impl Worker<'_> {
         }
     }
 
-    /// Runs the first goroutine that a P without own work has found. Other newcomers follow it.
+    /// Runs the first goroutine that a P without own work has found, in a new slice. Other
+    /// newcomers follow it within the slice.
     fn run_first(&self, gp: GRef) -> Step {
-        self.local.begin_found_newcomers();
+        let _ = self.local.begin_found_newcomers();
         Step::Run(Found::fresh(gp))
     }
 

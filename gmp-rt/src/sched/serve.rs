@@ -47,7 +47,7 @@ impl Worker<'_> {
     fn serve(&mut self) {
         let p = self.local.p();
         let now = self.local.begin_service(&p);
-        let admission = p.own().service.begin(now);
+        let admission = begin_turn(&p, now);
         if p.runq.has_next() && p.is_slice_over(now) {
             self.local.end_chain(&p);
         }
@@ -97,8 +97,18 @@ impl Worker<'_> {
             return Some(Found { gp, slice: Slice::Inherit });
         }
         p.own().service.end_newcomers(clock::now());
+        p.note_batch(false);
         None
     }
+}
+
+/// Begins a service at the time `now`, which may end the turn of the newcomers.
+fn begin_turn(p: &OwnedP, now: u64) -> Admission {
+    let admission = p.own().service.begin(now);
+    if !p.own().service.is_newcomers_turn() {
+        p.note_batch(false);
+    }
+    admission
 }
 
 impl Local {
@@ -114,7 +124,7 @@ impl Local {
         let service = &p.own().service;
         let was_newcomers_turn = service.is_newcomers_turn();
         let now = self.begin_service(&p);
-        let admission = service.begin(now);
+        let admission = begin_turn(&p, now);
         if p.status() == PStatus::HandedOff {
             // Other Ps serve newcomers. Sysmon asks this poll to yield only once, but it may go on
             // in `block_on`, which ends the refusals of each of its polls.
@@ -232,13 +242,16 @@ impl Local {
         own.service.look_after((last + GLOBAL_TICK).saturating_sub(slices) as u32);
     }
 
-    /// Begins the turn of the newcomers that a P without own work has found. They share a slice.
-    pub(super) fn begin_found_newcomers(&self) {
+    /// Begins the turn of the newcomers that a P without own work has found. Returns whether there
+    /// are any. They share a slice, which the caller begins.
+    pub(super) fn begin_found_newcomers(&self) -> bool {
         let p = self.p();
-        if p.runq.newcomers_len() > 0 {
-            p.begin_slice();
+        let found = p.runq.newcomers_len() > 0;
+        if found {
             p.own().service.begin_newcomers(clock::now());
+            p.note_batch(true);
         }
+        found
     }
 
     /// Runs the due timers of all Ps. What they wake is queued at `place`.

@@ -15,8 +15,9 @@ use crate::m::M;
 use crate::p::OwnedP;
 use crate::p::runq::Queued;
 use crate::prim::BatchQueue;
+use crate::sysmon::Sysmon;
 use crate::timer::Timers;
-use crate::tuning::{GLOBAL_TICK, NEWCOMER_TURN, SLICE};
+use crate::tuning::{GLOBAL_TICK, NEWCOMER_TURN, SLICE, SYSMON_NAP};
 use crate::util::clock::{self, stopped};
 use std::panic::Location;
 use std::sync::Arc;
@@ -131,6 +132,10 @@ impl Bench {
 
     /// Finds a goroutine as a P without own work does. Returns its id.
     fn find_anywhere(&self) -> u64 {
+        self.find_anywhere_with_slice().0
+    }
+
+    fn find_anywhere_with_slice(&self) -> (u64, Slice) {
         let mut worker = self.worker();
         worker.token = self.local.sched.idle.word.try_spin(2);
         let Step::Run(found) = self.local.enter(|| worker.find_runnable()) else {
@@ -139,8 +144,33 @@ impl Bench {
         if let Some(token) = worker.token.take() {
             worker.stop_spinning(token);
         }
+        if found.slice == Slice::Fresh {
+            self.local.p().begin_slice();
+        }
+        let id = found.gp.goid();
         // Leaked: no thread polls it.
-        (found.gp.goid(), found.gp.into_raw()).0
+        let _ = found.gp.into_raw();
+        (id, found.slice)
+    }
+
+    /// Whether sysmon asks the goroutine `id` to yield as soon as it sees a long poll of it.
+    fn is_hurried(&self, id: u64) -> bool {
+        let mut sysmon = Sysmon::new(self.local.sched.clone());
+        let p = self.local.p();
+        p.counters.polls.add(1);
+        p.set_goid(id);
+        let now = clock::now();
+        let _ = sysmon.round(now);
+        assert!(!p.preempt_requested(), "its poll is new");
+        let _ = sysmon.round(now + clock::nanos(SYSMON_NAP));
+        p.set_goid(0);
+        let hurried = p.preempt_requested();
+        p.clear_preempt();
+        hurried
+    }
+
+    fn slices(&self) -> u64 {
+        self.local.p().counters.slices.get()
     }
 
     /// Empties the inbox. Returns the ids in order.
@@ -497,4 +527,65 @@ fn newcomers_that_do_not_fit_go_to_the_ring() {
     bench.local.p().own().service.begin_newcomers(clock::now());
     let (fit, rest) = newcomers.split_at(crate::tuning::RUNQ_CAP);
     assert_eq!(bench.find(newcomers.len() + 1), [fit, &ring[..], rest].concat());
+}
+
+#[test]
+fn newcomers_that_an_idle_p_finds_share_one_slice() {
+    let bench = Bench::new();
+    bench.settle();
+    let (inbox, before) = (bench.put_inbox(2), bench.slices());
+    assert_eq!(bench.find_anywhere_with_slice(), (inbox[0], Slice::Fresh));
+    assert_eq!(bench.find_with_slices(1), [(inbox[1], Slice::Inherit)]);
+    assert_eq!(bench.slices(), before + 1);
+}
+
+#[test]
+fn newcomers_whose_events_wake_an_m_share_one_slice() {
+    let bench = Bench::new();
+    bench.settle();
+    let (events, before) = ([waiting(), waiting()], bench.slices());
+    let mut worker = bench.worker();
+    events.iter().for_each(|(waker, _)| worker.ready.push(waker.clone().into()));
+    bench.local.enter(|| worker.begin());
+    let found = bench.find_with_slices(2);
+    assert_eq!(found, [(events[0].1, Slice::Inherit), (events[1].1, Slice::Inherit)]);
+    assert_eq!(bench.slices(), before + 1);
+}
+
+/// Otherwise each CPU-bound goroutine of a batch would get a thread of its own after a millisecond.
+#[test]
+fn a_goroutine_is_not_hurried_for_newcomers_that_were_found_with_it() {
+    let bench = Bench::new();
+    bench.settle();
+    let inbox = bench.put_inbox(2);
+    assert_eq!(bench.find_anywhere(), inbox[0]);
+    assert!(!bench.is_hurried(inbox[0]));
+    bench.put_inbox(1);
+    assert!(bench.is_hurried(inbox[0]), "this one was not found with it");
+}
+
+#[test]
+fn an_own_goroutine_is_hurried_for_newcomers() {
+    let bench = Bench::new();
+    bench.settle();
+    // A batch that has run does not count.
+    let batch = bench.put_inbox(2);
+    assert_eq!(bench.find_anywhere(), batch[0]);
+    let next = bench.put(1, Place::RunNext)[0];
+    assert_eq!(bench.find(2), [batch[1], next]);
+    bench.put(1, Place::Newcomer);
+    assert!(bench.is_hurried(next));
+}
+
+#[test]
+fn an_own_goroutine_is_hurried_for_the_rest_of_a_batch_whose_turn_is_over() {
+    let bench = Bench::new();
+    bench.settle();
+    let batch = bench.put_inbox(2);
+    assert_eq!(bench.find_anywhere(), batch[0]);
+    let next = bench.put(1, Place::RunNext)[0];
+    bench.local.p().request_service();
+    stopped::advance(NEWCOMER_TURN);
+    assert_eq!(bench.find(1), [next]);
+    assert!(bench.is_hurried(next));
 }

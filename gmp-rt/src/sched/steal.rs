@@ -16,6 +16,9 @@ use std::sync::Arc;
 impl Worker<'_> {
     /// Steals from the other Ps in several rounds. Returns `None` at once if half as many Ms spin
     /// as Ps are busy.
+    ///
+    /// Heuristic: the number of rounds follows the success of this M, so that searches in vain take
+    /// little CPU time. The table "Heuristics" of `benches/README.md` has what it gives.
     pub(crate) fn spin(&mut self) -> Option<Work> {
         let sched = &self.local.sched;
         if self.token.is_none() {

@@ -153,9 +153,11 @@ impl Worker<'_> {
     }
 
     /// Begins on a P: its first goroutines are those whose events ended the sleep.
-    fn begin(&mut self) {
+    pub(super) fn begin(&mut self) {
         self.local.wake_ready(Place::Newcomer, &mut self.ready);
-        self.local.begin_found_newcomers();
+        if self.local.begin_found_newcomers() {
+            self.local.p().begin_slice();
+        }
     }
 
     /// Sleeps once, in the way that `IdleLists::sleep_kind` decides. The next timer is at `next`.

@@ -120,8 +120,15 @@ impl Local {
     /// Wakes an M for a lone `runnext` if a P is idle, at most once in [`NEXT_WAKE`].
     ///
     /// Most goroutines that wake another one soon end their poll, and then this M runs the
+<<<<<<< HEAD
     /// `runnext`. The woken M does not steal it in this case, so most wake-ups would be
     /// needless. But a goroutine may also compute on for long while a P is idle.
+=======
+    /// `runnext`. The woken M does not steal it in this case, so most wake-ups would be in vain.
+    /// But a goroutine may also compute on for long while a P is idle.
+    ///
+    /// Heuristic: the table in `benches/README.md` has what it gives.
+>>>>>>> latency
     #[inline]
     fn wake_for_next(&self, p: &OwnedP) {
         let (idle, spinning) = self.sched.idle.word.counts();

@@ -14,6 +14,9 @@
 //! Throughput is the number of polls and of operations of gmp's own futures. A load that computes
 //! in parallel gives no cause for a trial, and more Ps would win one.
 //!
+//! Heuristic: it is there for programs whose goroutines interact at every step. The table
+//! "Heuristics" of `benches/README.md` has what it gives.
+//!
 //! All Ps become active again at once in two cases: a P is stuck in a poll or leaves work queued,
 //! or the throughput drops to half while work waits. So blocked and CPU-bound goroutines do not
 //! delay others here either. Other Ps are inactive as after

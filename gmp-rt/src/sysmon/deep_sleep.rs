@@ -9,8 +9,8 @@
 //! The alarm is cancelled only if all Ps were idle for [`SYSMON_MAX_NAP`] before. If all Ps go idle
 //! many times per millisecond, two system calls each time cost more than one wake-up of sysmon.
 //!
-//! While a P is idle, any runnable goroutine can run, so sysmon wakes [`SYSMON_WAKE_LATE`] after
-//! the first P was taken. When the last idle P is taken, sysmon wakes after [`SYSMON_WAKE_SOON`]. A
+//! While a P is idle, any runnable goroutine can run, so sysmon wakes [`WAKE_LATE`] after
+//! the first P was taken. When the last idle P is taken, sysmon wakes after [`WAKE_SOON`]. A
 //! later alarm is also cheaper: in a virtual machine it is expensive to program the next wake-up of
 //! the CPU.
 //!
@@ -25,7 +25,7 @@
 //! lock asserts there that the alarm is set as the state says ([`DeepSleep::assert_set`]).
 //!
 //! If the system has no such alarm, sysmon sleeps on its note. Every wake-up then takes
-//! [`SYSMON_WAKE_SOON`].
+//! [`WAKE_SOON`].
 
 #[cfg(not(gmp_loom))]
 mod setting;
@@ -39,9 +39,15 @@ use crate::prim::AtomicBool;
 use crate::prim::Ordering::Relaxed;
 use crate::prim::fixed::OnceLock;
 use crate::sys::timerfd::TimerFd;
-use crate::tuning::{SYSMON_MAX_NAP, SYSMON_WAKE_LATE, SYSMON_WAKE_SOON};
+use crate::tuning::{SYSMON_MAX_NAP, SYSMON_NAP};
 use crate::util::clock;
 use std::time::Duration;
+
+/// The delay of an urgent wake-up. Chosen: most Ps that run again are idle again by then.
+const WAKE_SOON: Duration = SYSMON_NAP.saturating_mul(2);
+
+/// The delay of a wake-up while a P is idle. Chosen.
+const WAKE_LATE: Duration = SYSMON_MAX_NAP.saturating_mul(2);
 
 /// The state of sysmon, as other threads need it. Changed under the lists' lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,13 +56,13 @@ pub(crate) enum SysmonState {
     Running,
     /// It is in deep sleep until an M takes a P.
     DeepSleep,
-    /// It sleeps. An M took a P after a long idle time: sysmon wakes after [`SYSMON_WAKE_LATE`],
+    /// It sleeps. An M took a P after a long idle time: sysmon wakes after [`WAKE_LATE`],
     /// unless all Ps are idle again before.
     WakeCancellable,
-    /// It sleeps. An M took a P: sysmon wakes after [`SYSMON_WAKE_LATE`].
+    /// It sleeps. An M took a P: sysmon wakes after [`WAKE_LATE`].
     WakeScheduled,
     /// It sleeps. All Ps are taken, or there is work for sysmon: it wakes after
-    /// [`SYSMON_WAKE_SOON`] at the latest.
+    /// [`WAKE_SOON`] at the latest.
     WakeSoon,
 }
 
@@ -141,7 +147,7 @@ impl DeepSleep {
                 } else {
                     let _ = note.sleep_until(until);
                 }
-                std::thread::sleep(SYSMON_WAKE_SOON);
+                std::thread::sleep(WAKE_SOON);
             }
             (None, None) => {}
         }
@@ -171,18 +177,18 @@ impl DeepSleep {
         }
         let after = before.after_p_was_taken(idle);
         match after {
-            SysmonState::WakeSoon => self.wake_after(SYSMON_WAKE_SOON),
+            SysmonState::WakeSoon => self.wake_after(WAKE_SOON),
             SysmonState::WakeCancellable | SysmonState::WakeScheduled
                 if before == SysmonState::DeepSleep =>
             {
-                self.wake_after(SYSMON_WAKE_LATE);
+                self.wake_after(WAKE_LATE);
             }
             _ => {}
         }
         self.set(state, after);
     }
 
-    /// Wakes sysmon without delay; after [`SYSMON_WAKE_SOON`] if there is no alarm.
+    /// Wakes sysmon without delay; after [`WAKE_SOON`] if there is no alarm.
     pub(crate) fn wake_now(&self, state: &mut SysmonState) {
         if *state != SysmonState::Running {
             self.wake_after(Duration::ZERO);
@@ -225,9 +231,9 @@ impl DeepSleep {
             SysmonState::Running => self.setting.set(None),
             SysmonState::DeepSleep => {}
             SysmonState::WakeCancellable | SysmonState::WakeScheduled => {
-                self.setting.assert_within(SYSMON_WAKE_LATE);
+                self.setting.assert_within(WAKE_LATE);
             }
-            SysmonState::WakeSoon => self.setting.assert_within(SYSMON_WAKE_SOON),
+            SysmonState::WakeSoon => self.setting.assert_within(WAKE_SOON),
         }
     }
 }

@@ -162,6 +162,8 @@ pub(super) fn sysmon_main(sched: Arc<Sched>) {
             }
         }
         let now = clock::now();
+        // Heuristic: short naps notice the next blocked thread early. The table "Heuristics" of
+        // `benches/README.md` has what they give.
         nap = match sysmon.round(now) {
             Round::Acted => SYSMON_BUSY_NAP,
             Round::Watching => SYSMON_NAP,
@@ -188,6 +190,7 @@ pub(super) struct Sysmon {
     /// Time without a running goroutine after which sysmon sleeps until it is woken.
     idle_after: Duration,
     /// Until then all naps are short, because a poll that blocked is often followed by another.
+    /// Heuristic: see the table in `benches/README.md`.
     watch_until: u64,
     adaptive: AdaptiveProcs,
     late_reaps: LateReaps,
@@ -554,10 +557,14 @@ impl Sysmon {
 
     /// Whether a goroutine waits that a timer, an event or an external thread woke, and a P may be
     /// handed off early for it: see [`CpuBoundPoll`].
+    ///
+    /// Heuristic: a newcomer waits for at most [`SYSMON_MAX_NAP`] of CPU time of a CPU-bound poll,
+    /// and not for [`COMPUTING_AFTER`]. The table "Heuristics" of `benches/README.md` has what it
+    /// gives.
     fn is_urgent(&self, now: u64) -> bool {
         let waits = self.sched.next_timer() <= now
             || !self.sched.inbox.is_empty()
-            || self.ps.iter().any(|p| p.runq.newcomers_len() > 0);
+            || self.ps.iter().any(|p| p.delays_newcomers());
         // A spinning M will find it.
         let (_, spinning) = self.sched.idle.word.counts();
         if !waits || spinning > 0 {

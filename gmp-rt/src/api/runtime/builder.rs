@@ -99,9 +99,9 @@ impl Builder {
     /// | in the rest of a poll that computed without an await, or blocked its thread in another way, while others waited | turns, if it computes |
     ///
     /// *Turns* means that at most `max_procs` of these threads run at a time, beside those with a P
-    /// ([`pause_cpu_bound`](Self::pause_cpu_bound)). Where threads cannot be paused
-    /// (`GMPDEBUG=pause=0`, systems other than Linux), all of them run until their goroutines reach
-    /// an await.
+    /// ([`pause_cpu_bound`](Self::pause_cpu_bound)). Where threads cannot be paused, all of them
+    /// run until their goroutines reach an await, with the priority of all others. That is so with
+    /// `pause_cpu_bound(false)`, on systems other than Linux, and where the OS refuses the signal.
     ///
     /// A goroutine that returns from `block_in_place`, from a nested `block_on` or from a
     /// `*_blocking` method has a P again: its own, if the call was short, or any free one. If none
@@ -109,8 +109,13 @@ impl Builder {
     /// that return at the same time compute on `max_procs` threads. A goroutine that unwinds
     /// because of a panic does not wait, nor does a goroutine of a runtime that shuts down.
     ///
-    /// A goroutine without a P keeps its thread. These threads never keep the other goroutines from
-    /// running. A runtime starts up to 10,000 threads, or as many as the OS allows.
+    /// A goroutine without a P keeps its thread. These threads do not keep the other goroutines
+    /// from running while the runtime can start further threads: up to 10,000, or as many as the OS
+    /// allows. If it cannot, the other goroutines wait until one of these threads is free. That
+    /// is when its goroutine reaches an await, ends, or returns from its blocking call. The runtime
+    /// reports this once ([`Event::ThreadRefused`]), and asks the OS again every few milliseconds.
+    ///
+    /// [`Event::ThreadRefused`]: crate::runtime::Event::ThreadRefused
     #[doc(alias = "worker_threads")]
     pub fn max_procs(mut self, procs: usize) -> Self {
         self.procs = Some(procs);

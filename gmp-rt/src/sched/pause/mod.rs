@@ -35,9 +35,25 @@
 //!   hits the few instructions between the unlock of a channel and the wake-up.
 //! - Threads beyond [`SLOTS`] are not paused: one runtime at its limit of threads has fewer. Where
 //!   the system refuses the signal, or the program installs its own handler for SIGURG later and
-//!   that one does not call ours, no thread is. A lower priority is no substitute: without
-//!   privileges it cannot be raised again, so a later goroutine on that thread would suffer.
+//!   that one does not call ours, no thread is. Then all hogs run.
 //! - A child of `fork` has no pauser, so no signal of gmp arrives there.
+
+//! # Why no lower priority instead
+//!
+//! A nice value of 19 for hogs would need no signal. It is no fallback, because it cannot be taken
+//! back: without privileges (`CAP_SYS_NICE`, or a raised `RLIMIT_NICE`) a thread may only lower its
+//! priority. The end of the thread after its poll would solve only a part of that.
+//!
+//! - *Locks.* A hog may hold a lock of malloc, of a channel or of the program. The pauser lets such
+//!   a hog run. A hog with nice 19 beside two threads with a P has 1.5 % of a CPU, so one
+//!   preemption inside a critical section delays all others by hundreds of milliseconds. With
+//!   SCHED_IDLE such waits took up to 6.7 s.
+//! - *The same poll with a P.* A hog gets a P back within its poll: at the end of `block_in_place`
+//!   or of a nested `block_on`. From then on a P with all its goroutines would have 1.5 %.
+//! - *Heirs.* Threads and processes that the goroutine starts inherit the value for ever.
+//!
+//! So without pauses the number of hogs that run has one bound only, that of threads. The
+//! documentation of [`Builder::max_procs`](crate::runtime::Builder::max_procs) says so.
 
 mod turns;
 

@@ -16,17 +16,22 @@ use crate::g::Ids;
 use crate::prim::Ordering::Relaxed;
 use crate::sys::thread_signal::{self, Reason};
 use crate::sys::thread_state::{self, ThreadSleep};
-use crate::tuning::{PROGRESS_CPU, SLOW_CHECK, WAKE_LATENCY};
+use crate::tuning::{PROGRESS_CPU, SLICE, SLOW_CHECK, SYSMON_MAX_NAP, WAKE_LATENCY};
 use crate::util::clock;
 use std::thread;
 use std::time::Duration;
 
 /// CPU time of a turn. Chosen: two slices of a goroutine that has a P. At the end of a turn a CPU
+<<<<<<< HEAD
 /// is idle until the next hog runs, so shorter turns cost throughput.
 const TURN: Duration = Duration::from_millis(20);
+=======
+/// is idle for a moment, so shorter turns cost throughput.
+const TURN: Duration = SLICE.saturating_mul(2);
+>>>>>>> latency
 
-/// Between two rounds while a thread is paused.
-const ROUND: Duration = Duration::from_millis(2);
+/// Between two rounds while a thread is paused. Chosen: a turn may be longer by a tenth.
+const ROUND: Duration = SYSMON_MAX_NAP.saturating_mul(2);
 
 /// Between two rounds while a thread runs without a turn, or has not stopped yet.
 const QUICK_ROUND: Duration = Duration::from_micros(500);
