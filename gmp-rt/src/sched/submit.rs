@@ -24,7 +24,10 @@ impl Schedule for GmpSchedule {
     #[inline]
     fn submit(gp: GRef) {
         local::with(|local| match local {
-            Some(local) if local.sched.id == gp.runtime() => local.runqput(gp, local.wake_to.get()),
+            Some(local) if local.sched.id == gp.runtime() => {
+                local.sample_ready(&gp);
+                local.runqput(gp, local.wake_to.get());
+            }
             _ => submit_external(gp),
         });
     }
@@ -70,6 +73,7 @@ fn submit_external(gp: GRef) {
 impl Sched {
     /// Queues a goroutine from a thread without a P of this runtime.
     pub(crate) fn inject(self: &std::sync::Arc<Self>, gp: GRef) {
+        gp.time_ready(clock::now());
         self.inbox.put(gp);
         self.wakep();
         // After `wakep`'s fence: either `close` counts this goroutine as living and the Ms run it,
@@ -95,6 +99,14 @@ impl Local {
     fn cause(&self) -> Cause {
         let in_service = self.wake_to.get() == Place::Newcomer;
         if self.goid.get() == 0 || in_service { Cause::Event } else { Cause::Goroutine }
+    }
+
+    /// Has the time from now to the next poll of some goroutines measured.
+    #[inline]
+    pub(super) fn sample_ready(&self, gp: &GRef) {
+        if self.p().own().is_ready_sampled() {
+            gp.time_ready(clock::now());
+        }
     }
 
     /// Queues a goroutine on this M's P (Go: `runqput`). Wakes another M if that makes work for
