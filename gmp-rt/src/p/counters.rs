@@ -9,13 +9,13 @@
 //! Two durations are sampled, because a read of the clock costs as much as a short poll:
 //!
 //! - each [`POLL_SAMPLE`]th poll of a P is timed;
-//! - each [`READY_SAMPLE`]th spawn and wake-up on a P, and each one by an external thread, is marked
-//!   in the status word of its goroutine. The M that polls the goroutine then knows how long it was
-//!   runnable.
+//! - each [`READY_SAMPLE`]th spawn and wake-up on a P, and each one by an external thread, is
+//!   marked in the status word of its goroutine. The M that polls the goroutine then knows how long
+//!   it was runnable.
 //!
 //! Both count events and not time, so a long poll is not sampled more often than a short one.
 
-use crate::util::histogram::{Durations, Histogram};
+use crate::util::duration_tally::{DurationTally, Durations};
 use crate::util::tally::{Counter, Tally};
 use std::ops::{AddAssign, Sub};
 
@@ -88,9 +88,9 @@ counters! {
     /// Services: checks for newcomers, and searches of a P without work.
     services: Tally => u64,
     /// Times from runnable to running, sampled.
-    ready: Histogram => Durations,
+    ready: DurationTally => Durations,
     /// Durations of polls, sampled.
-    poll_times: Histogram => Durations,
+    poll_times: DurationTally => Durations,
 }
 
 #[cfg(test)]

@@ -101,7 +101,7 @@ impl Local {
             p.set_running(&gp);
             // The poll may block, and thieves do not visit the queue of a handed-off P.
             self.requeue_if_handed_off(&p);
-            if polls % POLL_SAMPLE == 0 { clock::now() } else { NOT_TIMED }
+            if polls.is_multiple_of(POLL_SAMPLE) { clock::now() } else { NOT_TIMED }
         };
         self.trace_started(&gp);
         match gp.status.to_running() {

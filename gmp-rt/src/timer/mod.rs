@@ -30,7 +30,7 @@ use crate::prim::Ordering::{Relaxed, SeqCst};
 use crate::prim::{AtomicBool, AtomicU64, AtomicUsize, Mutex, fixed};
 use crate::tuning::FETCH_AHEAD;
 use crate::util::clock;
-use crate::util::histogram::{Durations, Histogram};
+use crate::util::duration_tally::{DurationTally, Durations};
 use crate::util::prefetch::prefetch;
 use std::task::Waker;
 
@@ -64,7 +64,7 @@ pub(crate) struct Timers {
     fired: fixed::AtomicU64,
     /// The lateness of the earliest timer of each batch that `fire` has woken. Written under the
     /// lock.
-    lateness: Histogram,
+    lateness: DurationTally,
     /// Whether the runtime has ended. Read and written under the lock.
     ended: AtomicBool,
     wheel: Mutex<Wheel>,
@@ -79,7 +79,7 @@ impl Timers {
             past: AtomicU64::new(0),
             len: AtomicUsize::new(0),
             fired: fixed::AtomicU64::new(0),
-            lateness: Histogram::default(),
+            lateness: DurationTally::default(),
             ended: AtomicBool::new(false),
             wheel: Mutex::new(Wheel::new()),
         }

@@ -152,7 +152,7 @@ impl Builder {
     /// the signal interrupts. The exceptions are calls that it never restarts, such as `poll` and
     /// `nanosleep`. They can return `EINTR`.
     ///
-    /// [`Threads::paused`](crate::runtime::Threads::paused) counts the paused
+    /// [`ThreadMetrics::paused`](crate::runtime::ThreadMetrics::paused) counts the paused
     /// threads.
     ///
     /// # Examples

@@ -21,8 +21,8 @@ pub use self::builder::{BuildError, Builder};
 pub use self::handle::Handle;
 pub use crate::observe::event::{Event, Severity};
 pub use crate::observe::metrics::{
-    Blocking, Goroutines, Handoffs, Histogram, Metrics, NetMetrics, ProcMetrics, Queues, Stalls,
-    Threads, TimerMetrics,
+    BlockingMetrics, GoroutineMetrics, HandoffMetrics, Histogram, Metrics, NetMetrics, ProcMetrics,
+    QueueMetrics, StallMetrics, ThreadMetrics, TimerMetrics,
 };
 pub use crate::observe::stall::{Stall, StallKind};
 pub use crate::sched::{PanicPolicy, ProcsError};

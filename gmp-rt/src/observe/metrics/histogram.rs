@@ -1,6 +1,6 @@
 //! `Histogram`: the distribution of a duration.
 
-use crate::util::histogram::{BUCKETS, Durations, upper_bound};
+use crate::util::duration_tally::{BUCKETS, Durations, upper_bound};
 use std::time::Duration;
 
 /// The distribution of a duration, in buckets whose bounds double: below 1.024 µs, 2.048 µs and so
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     fn of(nanos: &[u64]) -> Histogram {
-        let histogram = crate::util::histogram::Histogram::default();
+        let histogram = crate::util::duration_tally::DurationTally::default();
         nanos.iter().for_each(|nanos| histogram.record(*nanos));
         histogram.get().into()
     }

@@ -35,7 +35,6 @@ use std::sync::Arc;
 /// assert!(after.goroutines.created > before.goroutines.created);
 /// assert!(after.total().polls > before.total().polls);
 /// ```
-#[doc(alias("stats", "RuntimeMetrics", "ReadMetrics"))]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Metrics {
@@ -52,11 +51,11 @@ pub struct Metrics {
     /// CPUs that the process may use by its affinity.
     pub cpus: usize,
     /// Goroutines by state.
-    pub goroutines: Goroutines,
+    pub goroutines: GoroutineMetrics,
     /// Threads by state.
-    pub threads: Threads,
+    pub threads: ThreadMetrics,
     /// Runnable goroutines by queue.
-    pub queues: Queues,
+    pub queues: QueueMetrics,
     /// The work of each P, by its number.
     pub procs: Vec<ProcMetrics>,
     /// The work of threads without an active P: their P was handed off in a long poll.
@@ -65,11 +64,11 @@ pub struct Metrics {
     /// without a thread does not count.
     pub wakeups: u64,
     /// Hand-offs by cause.
-    pub handoffs: Handoffs,
+    pub handoffs: HandoffMetrics,
     /// Stalls by kind.
-    pub stalls: Stalls,
+    pub stalls: StallMetrics,
     /// Closures of [`spawn_blocking`](crate::spawn_blocking).
-    pub blocking: Blocking,
+    pub blocking: BlockingMetrics,
     /// Polls of the network.
     pub net: NetMetrics,
     /// Timers.
@@ -93,7 +92,7 @@ impl Metrics {
 /// The goroutines of a runtime, by state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Goroutines {
+pub struct GoroutineMetrics {
     /// They are polled, and do not block their thread as far as the runtime knows.
     pub running: u64,
     /// They are queued, or wait for a P after a blocking call.
@@ -110,7 +109,7 @@ pub struct Goroutines {
     pub panicked: u64,
 }
 
-impl Goroutines {
+impl GoroutineMetrics {
     /// Returns the number of goroutines that have not ended.
     #[must_use]
     pub fn live(&self) -> u64 {
@@ -121,7 +120,7 @@ impl Goroutines {
 /// The worker threads of a runtime, by state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Threads {
+pub struct ThreadMetrics {
     /// They poll goroutines, or are about to.
     pub running: usize,
     /// They look for work.
@@ -145,7 +144,7 @@ pub struct Threads {
     pub refused: u64,
 }
 
-impl Threads {
+impl ThreadMetrics {
     /// Returns the number of threads that sleep until there is work: those in `idle` and `netpoll`.
     #[must_use]
     pub fn sleeping(&self) -> usize {
@@ -156,7 +155,7 @@ impl Threads {
 /// The runnable goroutines of a runtime, by queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Queues {
+pub struct QueueMetrics {
     /// In the global queue.
     pub global: usize,
     /// In the inbox: made runnable by an external thread.
@@ -245,7 +244,7 @@ impl ProcMetrics {
 /// because `max_procs` or `active_procs` became smaller does not count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Handoffs {
+pub struct HandoffMetrics {
     /// In a marked blocking call that took long.
     pub calls: u64,
     /// In a poll that blocked the thread without a mark.
@@ -257,7 +256,7 @@ pub struct Handoffs {
     pub own: u64,
 }
 
-impl Handoffs {
+impl HandoffMetrics {
     /// Returns the number of all hand-offs.
     #[must_use]
     pub fn total(&self) -> u64 {
@@ -270,14 +269,14 @@ impl Handoffs {
 /// [`on_stall`](crate::runtime::on_stall)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Stalls {
+pub struct StallMetrics {
     /// The goroutine blocked its thread.
     pub blocked: u64,
     /// The goroutine computed.
     pub computing: u64,
 }
 
-impl Stalls {
+impl StallMetrics {
     /// Returns the number of all stalls.
     #[must_use]
     pub fn total(&self) -> u64 {
@@ -288,7 +287,7 @@ impl Stalls {
 /// Closures of [`spawn_blocking`](crate::spawn_blocking).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Blocking {
+pub struct BlockingMetrics {
     /// They run.
     pub running: usize,
     /// They wait because
@@ -324,14 +323,14 @@ pub struct TimerMetrics {
 }
 
 /// What a snapshot reads under the lock of the idle lists.
-struct Locked {
-    goroutines: Goroutines,
-    threads: Threads,
-    queues: Queues,
+struct ListMetrics {
+    goroutines: GoroutineMetrics,
+    threads: ThreadMetrics,
+    queues: QueueMetrics,
     numbers: Vec<NumberTotals>,
     without_number: NumberTotals,
     wakeups: u64,
-    handoffs: Handoffs,
+    handoffs: HandoffMetrics,
 }
 
 impl Sched {
@@ -359,8 +358,8 @@ impl Sched {
             without_p: ProcMetrics::new(&locked.without_number),
             wakeups: locked.wakeups,
             handoffs: locked.handoffs,
-            stalls: Stalls { blocked: stalls.blocked, computing: stalls.computing },
-            blocking: Blocking { running, waiting },
+            stalls: StallMetrics { blocked: stalls.blocked, computing: stalls.computing },
+            blocking: BlockingMetrics { running, waiting },
             net: NetMetrics::default(),
             timers: self.timer_metrics(),
             heap_bytes: heap::resident_bytes(),
@@ -370,14 +369,14 @@ impl Sched {
         metrics
     }
 
-    fn read_lists(&self, lists: &IdleLists, spinning: usize) -> Locked {
+    fn read_lists(&self, lists: &IdleLists, spinning: usize) -> ListMetrics {
         let owned = || lists.ps.owned().filter(|p| p.goid() != 0);
         let is_blocked = |p: &&Arc<P>| !p.is_returning() && self.blocks(p);
         let blocked = owned().filter(is_blocked).count();
         let returning = owned().filter(|p| p.is_returning()).count();
         let running = owned().count() - blocked - returning;
         let active = || lists.ps.active();
-        let queues = Queues {
+        let queues = QueueMetrics {
             global: self.globq.len(),
             inbox: self.inbox.len(),
             local: active().map(|p| p.runq.len()).sum(),
@@ -388,7 +387,7 @@ impl Sched {
         let live = self.live_of(lists);
         let spawned = self.spawned_of(lists);
         let (running, blocked_goroutines) = (running as u64, blocked as u64);
-        let goroutines = Goroutines {
+        let goroutines = GoroutineMetrics {
             running,
             runnable,
             blocked: blocked_goroutines,
@@ -399,7 +398,7 @@ impl Sched {
         };
         // An M that waits in the netpoller is in the pool, unless it is just coming back.
         let netpoll = usize::from(self.net.is_awaited()).min(lists.pool.len());
-        let threads = Threads {
+        let threads = ThreadMetrics {
             total: lists.threads.count,
             idle: lists.pool.len() - netpoll,
             netpoll,
@@ -407,10 +406,10 @@ impl Sched {
             blocked,
             started: lists.threads.started,
             refused: lists.threads.refused,
-            ..Threads::default()
+            ..ThreadMetrics::default()
         };
         let counts = lists.hand_offs;
-        let handoffs = Handoffs {
+        let handoffs = HandoffMetrics {
             calls: counts.calls,
             blocked: counts.blocked,
             computing: counts.computing,
@@ -418,7 +417,7 @@ impl Sched {
         };
         let (numbers, without_number) = lists.ps.all_totals();
         let wakeups = lists.threads.wakes;
-        Locked { goroutines, threads, queues, numbers, without_number, wakeups, handoffs }
+        ListMetrics { goroutines, threads, queues, numbers, without_number, wakeups, handoffs }
     }
 
     fn net_metrics(&self, counts: impl Iterator<Item = Totals>) -> NetMetrics {

@@ -1,4 +1,4 @@
-//! `Histogram`: durations, counted by length.
+//! `DurationTally`: counts of durations by length.
 //!
 //! The buckets are powers of two of about a microsecond. So a duration is counted by two additions
 //! with plain loads and stores, and a histogram is 25 words. One thread at a time writes it.
@@ -6,7 +6,7 @@
 use super::tally::Tally;
 use std::ops::{AddAssign, Sub};
 
-/// The number of buckets of a [`Histogram`].
+/// The number of buckets of a [`DurationTally`].
 pub(crate) const BUCKETS: usize = 24;
 
 /// Returns the bucket of a duration of `nanos`. Bucket 0 is below 1.024 µs. The upper bound of each
@@ -22,12 +22,12 @@ pub(crate) fn upper_bound(n: usize) -> Option<u64> {
 
 /// Counts durations by length.
 #[derive(Debug, Default)]
-pub(crate) struct Histogram {
+pub(crate) struct DurationTally {
     counts: [Tally; BUCKETS],
     sum: Tally,
 }
 
-impl Histogram {
+impl DurationTally {
     /// Counts a duration of `nanos`. Only for the writer.
     pub(crate) fn record(&self, nanos: u64) {
         self.counts[bucket(nanos)].add(1);
@@ -40,7 +40,7 @@ impl Histogram {
     }
 }
 
-/// The counts of a [`Histogram`], or of several.
+/// The counts of a [`DurationTally`], or of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Durations {
     pub(crate) counts: [u64; BUCKETS],
