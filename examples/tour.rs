@@ -89,7 +89,7 @@ async fn timeouts() -> (Instant, String) {
     let never = std::future::pending::<()>();
     let late = gmp::timeout(Duration::from_millis(1), never).await;
     assert!(late.is_err());
-    (start, format!("{} timers are left behind", gmp::runtime::metrics().timers))
+    (start, format!("{} timers are left behind", gmp::runtime::metrics().timers.pending))
 }
 
 async fn blocked() -> (Instant, String) {

@@ -62,6 +62,10 @@ impl Ready {
         self.0.is_empty()
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Removes all wakers in order, and keeps the memory.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = StoredWaker> {
         self.0.drain(..)

@@ -136,15 +136,6 @@ pub(crate) const SYSMON_MAX_NAP: Duration = Duration::from_millis(1);
 /// that stays blocked, an M that does not leave the netpoller, and whether the pauser is needed.
 pub(crate) const SLOW_CHECK: Duration = Duration::from_secs(1);
 
-<<<<<<< HEAD
-/// Time after which the OS is asked again for a thread that it refused: at first. It doubles after
-/// each refusal. Chosen: retries use at most 5 % of a core.
-pub(crate) const REFUSAL_PAUSE: Duration = Duration::from_millis(1);
-/// The longest [`REFUSAL_PAUSE`]. Goroutines may wait that long after threads are free again.
-pub(crate) const REFUSAL_PAUSE_MAX: Duration = Duration::from_millis(100);
-
-=======
->>>>>>> latency
 /// CPU time within which a thread makes progress: it releases a lock that others wait for, yields
 /// on request, or begins another poll. Chosen.
 pub(crate) const PROGRESS_CPU: Duration = Duration::from_micros(200);

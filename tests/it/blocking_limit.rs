@@ -123,7 +123,7 @@ fn spawn_blocking_closures_beyond_the_limit_wait_in_order() {
     });
     let handles = gmp::block_on(closures).unwrap();
     let metrics = runtime.handle().metrics();
-    assert_eq!((metrics.blocking_calls, metrics.waiting_blocking_calls), (LIMIT, 20 - LIMIT));
+    assert_eq!((metrics.blocking.running, metrics.blocking.waiting), (LIMIT, 20 - LIMIT));
     for ended in 1..=20 {
         release.send(()).unwrap();
         crate::support::until(|| begun.lock().unwrap().len() == (ended + LIMIT).min(20));
@@ -133,7 +133,7 @@ fn spawn_blocking_closures_beyond_the_limit_wait_in_order() {
     }
     // The first three are started one after the other, the others by the end of earlier ones.
     assert_eq!(*begun.lock().unwrap(), (0..20).collect::<Vec<_>>());
-    assert_eq!(runtime.handle().metrics().blocking_calls, 0);
+    assert_eq!(runtime.handle().metrics().blocking.running, 0);
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn two_thousand_blocked_threads_are_reported_once_and_change_nothing_else() {
     let few = dam.hold(&runtime, 400);
     assert!(events.try_recv().is_err(), "512 threads are not many");
     let many = dam.hold(&runtime, 1600);
-    let threads = handle.metrics().threads;
+    let threads = handle.metrics().threads.total;
     let event = events.recv().unwrap();
     match event {
         Event::ThreadRefused { .. } => return println!("gmp: not tested: {event}"),
@@ -268,7 +268,7 @@ fn two_thousand_blocked_threads_are_reported_once_and_change_nothing_else() {
         let compute = |stop: Arc<AtomicBool>| async move { while !stop.load(Relaxed) {} };
         let hogs: Vec<_> = (0..6).map(|_| runtime.spawn(compute(stop.clone()))).collect();
         // The last two may keep their Ps: no other goroutine waits for one.
-        crate::support::until(|| handle.metrics().paused_threads >= 2);
+        crate::support::until(|| handle.metrics().threads.paused >= 2);
         stop.store(true, Relaxed);
         hogs.into_iter().for_each(|hog| gmp::block_on(hog).unwrap());
     }

@@ -42,7 +42,7 @@ fn a_sleep_in_block_on_goes_on_when_the_runtime_ends() {
     let (handle, start) = (runtime.handle().clone(), Instant::now());
     let timers = handle.clone();
     let sleeps = std::thread::spawn(move || handle.block_on(gmp::sleep(20 * SHORT)));
-    until(|| timers.metrics().timers == 1 || sleeps.is_finished());
+    until(|| timers.metrics().timers.pending == 1 || sleeps.is_finished());
     runtime.shutdown(LONG).unwrap();
     sleeps.join().unwrap();
     assert!(start.elapsed() >= 20 * SHORT);

@@ -186,7 +186,7 @@ mod stderr {
         let handle = runtime.handle().clone();
         let spawner = runtime.spawn(async move {
             let block = |handle: gmp::runtime::Handle| async move {
-                block_thread_until(move || handle.metrics().handoffs >= 2);
+                block_thread_until(move || handle.metrics().handoffs.total() >= 2);
             };
             let blocked: Vec<_> = (0..3).map(|_| gmp::spawn(block(handle.clone()))).collect();
             for blocked in blocked {
@@ -197,7 +197,7 @@ mod stderr {
         // Sysmon traces each millisecond.
         gmp::block_on(runtime.spawn(gmp::sleep(std::time::Duration::from_millis(20)))).unwrap();
         panic_unjoined(&runtime);
-        assert!(runtime.handle().metrics().stalls > 0);
+        assert!(runtime.handle().metrics().stalls.total() > 0);
     }
 
     const ALL: &[(&str, &str)] =

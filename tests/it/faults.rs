@@ -365,10 +365,10 @@ fn hogs_are_paused_when_the_os_allows_threads_again() {
     let compute = |stop: Arc<AtomicBool>| async move { while !stop.load(Ordering::Relaxed) {} };
     let hogs: Vec<_> = (0..HOGS).map(|_| runtime.spawn(compute(stop.clone()))).collect();
     // The last one may keep its P: no other goroutine waits for one.
-    until(|| runtime.handle().metrics().cpu_bound_threads >= HOGS - 1);
-    assert_eq!(runtime.handle().metrics().paused_threads, 0);
+    until(|| runtime.handle().metrics().threads.cpu_bound >= HOGS - 1);
+    assert_eq!(runtime.handle().metrics().threads.paused, 0);
     drop(no_threads);
-    until(|| runtime.handle().metrics().paused_threads >= HOGS - 2);
+    until(|| runtime.handle().metrics().threads.paused >= HOGS - 2);
     stop.store(true, Ordering::Relaxed);
     hogs.into_iter().for_each(|hog| gmp::block_on(hog).unwrap());
     runtime.shutdown(LONG).unwrap();
@@ -398,14 +398,14 @@ fn a_goroutine_runs_when_the_os_allows_threads_again() {
         if std::thread::Builder::new().spawn(|| {}).is_ok() {
             return println!("threads are not limited");
         }
-        let before = runtime.handle().metrics().handoffs;
+        let before = runtime.handle().metrics().handoffs.total();
         let (txs, rxs): (Vec<_>, Vec<_>) = (0..blocked).map(|_| mpsc::channel()).unzip();
         let blocks = |rx: mpsc::Receiver<()>| runtime.spawn(async move { rx.recv().unwrap() });
         let mut all: Vec<_> = rxs.into_iter().map(blocks).collect();
         all.push(runtime.spawn(async move {
             txs.iter().for_each(|tx| tx.send(()).unwrap());
         }));
-        until(|| runtime.handle().metrics().handoffs >= before + blocked);
+        until(|| runtime.handle().metrics().handoffs.total() >= before + blocked);
         if blocked == 1 {
             let text = refused.recv().unwrap();
             assert!(text.contains("thread"), "{text}");

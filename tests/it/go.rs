@@ -91,7 +91,7 @@ fn newest_first_then_in_order() {
         // Joins sysmon, so that it has counted all stalls.
         runtime.shutdown(Duration::from_secs(60)).unwrap();
         if let Some(order) = order
-            && handle.metrics().stalls == 0
+            && handle.metrics().stalls.total() == 0
         {
             assert_eq!(order, "cab");
             return;
@@ -326,8 +326,8 @@ fn runtimes_inside_each_other() {
         .unwrap()
     });
     assert_eq!(result, 1);
-    assert!(inner.handle().metrics().spawned >= 1);
-    assert_eq!(outer.handle().metrics().spawned, 1);
+    assert!(inner.handle().metrics().goroutines.created >= 1);
+    assert_eq!(outer.handle().metrics().goroutines.created, 1);
 }
 
 #[test]

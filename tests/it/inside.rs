@@ -63,7 +63,7 @@ fn a_dump_distinguishes_computing_from_blocking_after_a_hand_off() {
     gmp::task::Builder::new().name("blocker").on(runtime.handle()).spawn(async move { rx.recv() });
     // One P runs both and the dumps, so both were handed off before the last dump.
     let dump = || runtime.block_on(async { gmp::runtime::dump() });
-    until(|| runtime.handle().metrics().cpu_bound_threads == 1);
+    until(|| runtime.handle().metrics().threads.cpu_bound == 1);
     until(|| dump().contains("[syscall] {name: blocker}"));
     let shown = dump();
     assert!(shown.contains("[running] {name: hog}"), "{shown}");

@@ -149,7 +149,7 @@ fn a_pending_read_keeps_nothing_up() {
     // A reader that held a thread would keep it out of the pool.
     until(|| {
         let metrics = runtime.handle().metrics();
-        metrics.idle_threads == metrics.threads
+        metrics.threads.sleeping() == metrics.threads.total
     });
     runtime.shutdown(Duration::from_secs(30)).unwrap();
     // The default runtime uses it next. This read is pending when the process ends.

@@ -97,7 +97,7 @@ fn echo_rounds() {
         }
     });
     gmp::block_on(work).unwrap();
-    println!("\npolls: {}", runtime.handle().metrics().netpolls);
+    println!("\npolls: {}", runtime.handle().metrics().net.polls);
 }
 
 /// The registration of a socket with epoll.

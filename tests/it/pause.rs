@@ -51,7 +51,7 @@ impl Hogs {
 fn wait_paused(handle: &Handle, hogs: usize, running: usize) {
     until(|| {
         let metrics = handle.metrics();
-        metrics.cpu_bound_threads >= hogs && metrics.paused_threads + running >= hogs
+        metrics.threads.cpu_bound >= hogs && metrics.threads.paused + running >= hogs
     });
 }
 
@@ -66,8 +66,8 @@ fn all_but_max_procs_cpu_bound_threads_are_paused_and_take_turns() {
             hogs.all_go_on();
         }
         hogs.end();
-        until(|| runtime.handle().metrics().cpu_bound_threads == 0);
-        assert_eq!(runtime.handle().metrics().paused_threads, 0);
+        until(|| runtime.handle().metrics().threads.cpu_bound == 0);
+        assert_eq!(runtime.handle().metrics().threads.paused, 0);
     }
 }
 
@@ -95,7 +95,7 @@ fn the_limit_follows_set_max_procs() {
     runtime.handle().set_max_procs(4).unwrap();
     until(|| {
         let metrics = runtime.handle().metrics();
-        metrics.paused_threads + 4 <= metrics.cpu_bound_threads
+        metrics.threads.paused + 4 <= metrics.threads.cpu_bound
     });
     runtime.handle().set_max_procs(1).unwrap();
     wait_paused(runtime.handle(), 4, 1);
@@ -113,19 +113,19 @@ fn shutdown_releases_paused_threads() {
     wait_paused(&handle, 5, 1);
     let error = runtime.shutdown(Duration::ZERO).unwrap_err();
     assert_eq!(error.stuck().len(), 6);
-    until(|| handle.metrics().paused_threads == 0);
+    until(|| handle.metrics().threads.paused == 0);
     hogs.stop.store(true, Ordering::Relaxed);
-    until(|| handle.metrics().threads == 0);
+    until(|| handle.metrics().threads.total == 0);
 }
 
 #[test]
 fn without_the_switch_no_thread_is_paused() {
     let runtime = gmp::runtime::Builder::new().max_procs(1).pause_cpu_bound(false).build().unwrap();
     let hogs = Hogs::new(&runtime, 5);
-    until(|| runtime.handle().metrics().cpu_bound_threads >= 4);
+    until(|| runtime.handle().metrics().threads.cpu_bound >= 4);
     for _ in 0..10 {
         hogs.all_go_on();
-        assert_eq!(runtime.handle().metrics().paused_threads, 0);
+        assert_eq!(runtime.handle().metrics().threads.paused, 0);
     }
     hogs.end();
 }
@@ -142,7 +142,7 @@ fn processes_can_be_started_while_threads_are_paused() {
     });
     (0..20).for_each(|_| run());
     gmp::block_on(starter).unwrap();
-    assert!(runtime.handle().metrics().cpu_bound_threads >= 4);
+    assert!(runtime.handle().metrics().threads.cpu_bound >= 4);
     hogs.end();
 }
 
@@ -252,10 +252,10 @@ fn a_later_handler_of_sigurg_ends_pausing() {
     extern "C" fn ignores(_: libc::c_int) {}
     // SAFETY: the handler does nothing.
     unsafe { libc::signal(libc::SIGURG, ignores as *const () as libc::sighandler_t) };
-    until(|| runtime.handle().metrics().paused_threads == 0);
+    until(|| runtime.handle().metrics().threads.paused == 0);
     for _ in 0..3 {
         hogs.all_go_on();
-        assert_eq!(runtime.handle().metrics().paused_threads, 0);
+        assert_eq!(runtime.handle().metrics().threads.paused, 0);
     }
     hogs.end();
 }

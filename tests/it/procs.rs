@@ -55,11 +55,14 @@ fn shrinking_stops_parallel_running() {
         .collect();
     until(|| most.load(Ordering::Acquire) >= 2);
     assert_eq!(runtime.handle().set_max_procs(1), Ok(4));
-    until(|| runtime.handle().metrics().idle_threads + 1 >= runtime.handle().metrics().threads);
+    until(|| {
+        runtime.handle().metrics().threads.sleeping() + 1
+            >= runtime.handle().metrics().threads.total
+    });
     most.store(0, Ordering::Release);
     // No two goroutines run at once during the next ten thousand polls.
-    let polls = runtime.handle().metrics().polls;
-    until(|| runtime.handle().metrics().polls > polls + 10_000);
+    let polls = runtime.handle().metrics().total().polls;
+    until(|| runtime.handle().metrics().total().polls > polls + 10_000);
     assert_eq!(most.load(Ordering::Acquire), 1);
     stop.store(true, Ordering::Relaxed);
     for handle in handles {
@@ -84,10 +87,12 @@ fn shrinking_lets_threads_go() {
     for handle in handles {
         gmp::block_on(handle).unwrap();
     }
-    until(|| runtime.handle().metrics().idle_threads == runtime.handle().metrics().threads);
-    assert!(runtime.handle().metrics().threads >= 4);
+    until(|| {
+        runtime.handle().metrics().threads.sleeping() == runtime.handle().metrics().threads.total
+    });
+    assert!(runtime.handle().metrics().threads.total >= 4);
     assert_eq!(runtime.handle().set_max_procs(1), Ok(4));
-    until(|| runtime.handle().metrics().threads == 1);
+    until(|| runtime.handle().metrics().threads.total == 1);
     gmp::block_on(runtime.spawn(async {})).unwrap();
 }
 

@@ -53,7 +53,7 @@ fn tick_beside(procs: usize, n: usize, occupy: fn(Arc<AtomicBool>)) -> gmp::Runt
 fn unmarked_blocking_calls_do_not_stop_the_others() {
     let block = |done: Arc<AtomicBool>| block_thread_until(move || done.load(Ordering::Relaxed));
     let runtime = tick_beside(2, 4, block);
-    assert!(runtime.handle().metrics().stalls >= 2);
+    assert!(runtime.handle().metrics().stalls.total() >= 2);
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn a_hundred_goroutines_block_at_once_on_two_procs() {
         .collect();
     let leaders = work.into_iter().map(|work| gmp::block_on(work).unwrap());
     assert_eq!(leaders.filter(|leads| *leads).count(), 1);
-    assert!(runtime.handle().metrics().threads >= 100);
+    assert!(runtime.handle().metrics().threads.total >= 100);
 }
 
 #[test]
@@ -146,9 +146,9 @@ fn checkpoints_give_way() {
     let gaps = gmp::block_on(hog).unwrap();
     // Joins sysmon: no report follows.
     runtime.shutdown(Duration::from_secs(60)).unwrap();
-    let (rounds, polls) = (rounds.load(Ordering::Relaxed), handle.metrics().polls);
+    let (rounds, polls) = (rounds.load(Ordering::Relaxed), handle.metrics().total().polls);
     assert!(10 * polls < rounds, "{polls} polls, {rounds} rounds: a checkpoint alone yields");
-    let stalls = handle.metrics().stalls;
+    let stalls = handle.metrics().stalls.total();
     assert!(stalls <= gaps, "{stalls} stalls, {gaps} gaps");
 }
 
@@ -296,13 +296,13 @@ fn a_goroutine_that_blocks_while_no_other_waits_is_no_stall() {
     let stalls = record_stalls(&runtime);
     let handle = runtime.handle().clone();
     let blocks = runtime.spawn(async move {
-        block_thread_until(move || handle.metrics().handoffs > 0);
+        block_thread_until(move || handle.metrics().handoffs.total() > 0);
     });
     gmp::block_on(blocks).unwrap();
     let handle = runtime.handle().clone();
     // Joins sysmon, and waits for the hook.
     runtime.shutdown(Duration::from_secs(60)).unwrap();
-    assert_eq!((handle.metrics().stalls, stalls.lock().unwrap().len()), (0, 0));
+    assert_eq!((handle.metrics().stalls.total(), stalls.lock().unwrap().len()), (0, 0));
 }
 
 #[test]
@@ -331,7 +331,7 @@ fn stalls_are_printed_once_per_site() {
             });
         gmp::block_on(goroutine).unwrap();
     }
-    assert!(runtime.handle().metrics().stalls >= 3);
+    assert!(runtime.handle().metrics().stalls.total() >= 3);
 }
 
 #[test]
@@ -347,11 +347,11 @@ fn threads_of_a_burst_are_reused() {
         // A thread can be used again after it has entered the pool.
         until(|| {
             let metrics = runtime.handle().metrics();
-            metrics.idle_threads == metrics.threads
+            metrics.threads.sleeping() == metrics.threads.total
         });
     }
     let metrics = runtime.handle().metrics();
-    assert!(metrics.threads <= 40, "{} threads: none was reused", metrics.threads);
+    assert!(metrics.threads.total <= 40, "{} threads: none was reused", metrics.threads.total);
 }
 
 #[test]
@@ -360,7 +360,7 @@ fn threads_of_a_burst_end_after_the_keep_alive_time() {
     let runtime = builder.build().unwrap();
     // One thread waits for this timer.
     let sleeper = runtime.spawn(gmp::sleep(Duration::from_secs(3600)));
-    until(|| runtime.handle().metrics().timers == 1);
+    until(|| runtime.handle().metrics().timers.pending == 1);
     for _ in 0..2 {
         let barrier = Arc::new(Barrier::new(60));
         let work: Vec<_> = (0..60)
@@ -376,9 +376,9 @@ fn threads_of_a_burst_end_after_the_keep_alive_time() {
             })
             .collect();
         work.into_iter().for_each(|work| gmp::block_on(work).unwrap());
-        until(|| runtime.handle().metrics().threads <= 2);
+        until(|| runtime.handle().metrics().threads.total <= 2);
     }
-    assert_eq!(runtime.handle().metrics().timers, 1);
+    assert_eq!(runtime.handle().metrics().timers.pending, 1);
     sleeper.abort();
 }
 

@@ -216,7 +216,7 @@ fn overflow_loses_nothing() {
         let runtime = runtime(procs);
         burst(&runtime);
         // Sysmon may hand off the only P before its ring is full, if the thread waits for a lock.
-        while procs == 1 && runtime.handle().metrics().overflows == 0 {
+        while procs == 1 && runtime.handle().metrics().total().overflows == 0 {
             burst(&runtime);
         }
     }
@@ -291,12 +291,12 @@ fn a_preempted_goroutine_runs_after_the_ring() {
         let hog = runtime.spawn(async move {
             // The first is on the ring, the second in `runnext`.
             let others = [gmp::spawn(async {}), gmp::spawn(async {})];
-            let before = handle.metrics().polls;
+            let before = handle.metrics().total().polls;
             while !others.iter().all(gmp::JoinHandle::is_finished) {
                 // Ready at once: yields only when the slice is over.
                 gmp::sleep(Duration::ZERO).await;
             }
-            handle.metrics().polls - before
+            handle.metrics().total().polls - before
         });
         let polls = gmp::block_on(hog).unwrap();
         assert!(polls <= 8, "the others ran after {polls} polls");

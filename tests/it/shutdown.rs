@@ -170,7 +170,7 @@ impl Stuck {
     fn end(self, handle: &gmp::runtime::Handle) {
         self.release.send(()).unwrap();
         gmp::block_on(self.goroutine).unwrap();
-        until(|| handle.metrics().threads == 0);
+        until(|| handle.metrics().threads.total == 0);
     }
 }
 
@@ -235,7 +235,7 @@ fn a_shutdown_in_a_goroutine_waits_for_the_others() {
         });
         assert_eq!(ends.recv().unwrap(), 50);
         assert!(gmp::block_on(caller).unwrap_err().is_cancelled(), "at its next await");
-        until(|| handle.metrics().threads == 0);
+        until(|| handle.metrics().threads.total == 0);
     }
 }
 
@@ -254,7 +254,7 @@ fn a_goroutine_may_shut_another_runtime_down() {
     });
     gmp::block_on(shuts).unwrap();
     gmp::block_on(stuck.goroutine).unwrap();
-    assert_eq!(handle.metrics().threads, 0);
+    assert_eq!(handle.metrics().threads.total, 0);
 }
 
 #[test]
@@ -344,7 +344,7 @@ fn a_stuck_goroutine_is_named_and_left_behind() {
     // because this poll was its last.
     release.store(true, Ordering::Release);
     gmp::block_on(stuck).unwrap();
-    until(|| handle.metrics().threads == 0);
+    until(|| handle.metrics().threads.total == 0);
 }
 
 #[test]
@@ -358,7 +358,7 @@ fn a_runtime_dropped_by_its_own_goroutine() {
         done.open();
     });
     gmp::block_on(gate.wait());
-    until(|| handle.metrics().threads == 0);
+    until(|| handle.metrics().threads.total == 0);
 }
 
 #[test]
@@ -376,6 +376,6 @@ fn many_runtimes_leave_no_threads() {
         assert_eq!(sum, 45);
         let handle = runtime.handle().clone();
         runtime.shutdown(LONG).unwrap();
-        assert_eq!(handle.metrics().threads, 0);
+        assert_eq!(handle.metrics().threads.total, 0);
     }
 }

@@ -332,7 +332,7 @@ fn mix() {
     board.lock().unwrap().clear();
     let spawned = counts.spawned.load(Ordering::Relaxed);
     assert_eq!(counts.finished.load(Ordering::Relaxed), spawned, "goroutines were lost");
-    let stalls = handle.metrics().stalls;
+    let stalls = handle.metrics().stalls.total();
     runtime.shutdown(Duration::from_secs(60)).unwrap();
     assert_eq!(counts.alive.load(Ordering::Relaxed), 0, "futures or outputs leaked");
     assert!(spawned > 100, "only {spawned} goroutines: nothing was stressed");

@@ -47,7 +47,7 @@ fn contending_goroutines_run_on_fewer_procs() {
     let stop = Arc::new(AtomicBool::new(false));
     let work = contend(&runtime, &stop);
     until(|| runtime.handle().metrics().active_procs == 1);
-    assert_eq!((runtime.max_procs(), runtime.handle().metrics().procs), (2, 2));
+    assert_eq!((runtime.max_procs(), runtime.handle().metrics().max_procs), (2, 2));
     // A new maximum starts a new trial.
     runtime.handle().set_max_procs(4).unwrap();
     assert_eq!(runtime.max_procs(), 4);
@@ -92,10 +92,10 @@ fn adaptive_off_keeps_max_procs() {
     let runtime = gmp::runtime::Builder::new().max_procs(2).adaptive_procs(false).build().unwrap();
     let stop = Arc::new(AtomicBool::new(false));
     let work = contend(&runtime, &stop);
-    let polls = runtime.handle().metrics().polls;
+    let polls = runtime.handle().metrics().total().polls;
     until(|| {
         assert_eq!(runtime.handle().metrics().active_procs, 2);
-        runtime.handle().metrics().polls > polls + 100_000
+        runtime.handle().metrics().total().polls > polls + 100_000
     });
     end(&stop, work);
 }
@@ -114,10 +114,10 @@ fn computing_goroutines_keep_all_procs() {
         }
     };
     let work = (0..4).map(|_| runtime.spawn(compute(stop.clone()))).collect();
-    let polls = runtime.handle().metrics().polls;
+    let polls = runtime.handle().metrics().total().polls;
     until(|| {
         assert_eq!(runtime.handle().metrics().active_procs, 2);
-        runtime.handle().metrics().polls > polls + 4000
+        runtime.handle().metrics().total().polls > polls + 4000
     });
     end(&stop, work);
 }

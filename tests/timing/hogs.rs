@@ -52,7 +52,7 @@ fn a_timer_fires_before_a_cpu_bound_slice_ends() {
         // A poll ends after the goroutine, maybe much later if its thread is descheduled.
         let asleep = || {
             let metrics = runtime.handle().metrics();
-            metrics.idle_threads == metrics.threads
+            metrics.threads.sleeping() == metrics.threads.total
         };
         until(asleep);
         hogs.insert(goid.expect("a goroutine"), before.elapsed());
@@ -116,7 +116,7 @@ fn a_ticker_does_not_give_each_hog_a_thread_without_pauses() {
         let (mut ticker, mut most) = (gmp::Ticker::new(MS), 0);
         while !stopped.load(Ordering::Relaxed) {
             ticker.tick().await;
-            most = most.max(gmp::runtime::metrics().threads);
+            most = most.max(gmp::runtime::metrics().threads.total);
         }
         most
     });
@@ -148,8 +148,8 @@ fn hogs_beyond_max_procs_use_no_cpu_time() {
         }
     });
     let hogs: Vec<_> = (0..6).map(|_| runtime.spawn(until_stopped(stop.clone()))).collect();
-    until(|| runtime.handle().metrics().cpu_bound_threads == 6);
-    until(|| runtime.handle().metrics().paused_threads == 5);
+    until(|| runtime.handle().metrics().threads.cpu_bound == 6);
+    until(|| runtime.handle().metrics().threads.paused == 5);
     let (start, used) = (Instant::now(), crate::support::cpu_time());
     std::thread::sleep(1000 * MS);
     let used = crate::support::cpu_time() - used;

@@ -59,9 +59,9 @@ fn assert_idle(metrics: impl Fn() -> gmp::runtime::Metrics, timers: usize) {
     // Workers beyond the number of Ps and the pauser end some time after their last work.
     until(|| {
         let metrics = metrics();
-        let is_idle = metrics.timers == timers && metrics.idle_threads == metrics.threads;
-        is_idle
-            && metrics.threads <= metrics.procs
+        metrics.timers.pending == timers
+            && metrics.threads.sleeping() == metrics.threads.total
+            && metrics.threads.total <= metrics.max_procs
             && self::threads(|name| name == PAUSER).is_empty()
     });
     let threads = runtime_threads();

@@ -19,6 +19,8 @@
 //! | `complete` frees a cell that has references | `walk_vs_reuse` |
 //! | `try_ref` takes a free cell | `walk_vs_reuse` |
 //! | `abort` of a running goroutine does nothing | `abort_vs_park` |
+//! | `to_running` leaves `TIMED` | `wake_vs_wake` |
+//! | `set_timed` stores a word that it has read | `wake_vs_wake` |
 //! | a slab counts no cell in use in its pages | `walk_vs_return_of_pages` |
 //! | `complete` does not wake the joiner | `join_vs_end` |
 //! | `complete` with a relaxed exchange | `join_vs_end`, `detach_of_joiner_vs_end` |
@@ -73,8 +75,12 @@ process_wide! {
 /// The scheduler of the models.
 struct Here;
 
+/// The time since when each goroutine is runnable that a waker has submitted.
+const SUBMITTED: u64 = 256;
+
 impl Schedule for Here {
     fn submit(gp: GRef) {
+        gp.time_ready(SUBMITTED);
         QUEUE.lock().push_back(gp);
     }
 
@@ -105,10 +111,14 @@ where
 
 /// Runs a goroutine until it waits or ends, as an M does.
 fn run(gp: GRef) {
+    let mut polls = 0;
     loop {
-        if gp.status.to_running() == ToRunning::Cancelled {
-            return cancel(gp);
+        match gp.status.to_running() {
+            ToRunning::Run => {}
+            ToRunning::Timed => assert_eq!((gp.ready_since(), polls), (SUBMITTED, 0)),
+            ToRunning::Cancelled => return cancel(gp),
         }
+        polls += 1;
         let polled = cell::poll(&gp, &mut Context::from_waker(&waker::borrowed(&gp)));
         match polled {
             Polled::Done(output) => return cell::complete(gp, output),

@@ -215,6 +215,21 @@ impl G {
         TracedG { id: self.goid(), spawn: Some(spawn), name: self.name() }
     }
 
+    /// Records that the goroutine became runnable at the time `now`, for the statistics. Only for
+    /// the thread that is about to put it on a queue.
+    #[cold]
+    pub(crate) fn time_ready(&self, now: u64) {
+        // Relaxed: `set_timed` publishes it. A runnable goroutine has no wait.
+        self.wait.store(Wait::pack(now, WaitReason::Await as u64), Relaxed);
+        self.status.set_timed();
+    }
+
+    /// Returns the time that [`time_ready`](Self::time_ready) recorded. Only for the M that is
+    /// about to poll the goroutine.
+    pub(crate) fn ready_since(&self) -> u64 {
+        Wait::unpack(self.wait.load(Relaxed)).since // Relaxed: see `time_ready`
+    }
+
     /// Records the reason of the next wait. Only inside the goroutine's poll.
     #[inline]
     pub(crate) fn set_wait(&self, reason: WaitReason, resource: usize) {

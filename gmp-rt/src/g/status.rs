@@ -25,6 +25,7 @@
 //! | `CANCELLED` | the future is to be dropped, not polled |
 //! | `JOIN_INTEREST` | the `JoinHandle` exists |
 //! | `JOIN_WAKER` | the join slot holds a waker; it is the handle's, from `DEAD` on the M's |
+//! | `TIMED` | runnable, and the header has the time since when |
 //!
 //! References: one for being alive (held by the phase, given up on `DEAD`), one for the
 //! `JoinHandle`, one for each `Waker` clone. So a goroutine without any waker stays visible in a
@@ -62,7 +63,9 @@ const CANCELLED: usize = 1 << 4;
 const JOIN_INTEREST: usize = 1 << 5;
 const JOIN_WAKER: usize = 1 << 6;
 
-const REF: usize = 1 << 8;
+const TIMED: usize = 1 << 8;
+
+const REF: usize = 1 << 9;
 /// Only a program that leaks wakers in a loop reaches this count.
 const REF_LIMIT: usize = usize::MAX / 2;
 
@@ -82,6 +85,8 @@ pub(crate) enum Phase {
 pub(crate) enum ToRunning {
     /// Poll the future.
     Run,
+    /// Record how long the goroutine was runnable, then poll the future.
+    Timed,
     /// The goroutine was aborted: drop the future, then complete.
     Cancelled,
 }
@@ -208,7 +213,27 @@ impl Status {
         if before & PHASE != RUNNABLE {
             throw!("to_running: goroutine is not runnable (word {before:#x})");
         }
-        if before & CANCELLED == 0 { ToRunning::Run } else { ToRunning::Cancelled }
+        if before & (CANCELLED | TIMED) == 0 {
+            ToRunning::Run
+        } else {
+            self.to_running_rarely(before)
+        }
+    }
+
+    #[cold]
+    fn to_running_rarely(&self, before: usize) -> ToRunning {
+        if before & TIMED != 0 {
+            // AcqRel as all changes of flags. Only this thread reads or changes this one.
+            self.0.fetch_and(!TIMED, AcqRel);
+        }
+        if before & CANCELLED == 0 { ToRunning::Timed } else { ToRunning::Cancelled }
+    }
+
+    /// Marks a runnable goroutine whose header has the time since when it is runnable. Only for the
+    /// thread that is about to put it on a queue.
+    #[cold]
+    pub(crate) fn set_timed(&self) {
+        self.0.fetch_or(TIMED, AcqRel); // the queue carries the time to the thread that polls
     }
 
     /// Makes a running goroutine waiting, or runnable if it was woken during the poll.

@@ -138,6 +138,24 @@ fn a_wake_during_a_poll_has_a_cause() {
 }
 
 #[test]
+fn a_timed_goroutine_is_reported_to_its_next_poll_only() {
+    let Newborn { gp, handle } = spawn(15, std::future::pending::<()>());
+    let status: &Status = &gp.status;
+    gp.time_ready(1 << 20);
+    assert_eq!(status.to_running(), ToRunning::Timed);
+    assert_eq!(gp.ready_since(), 1 << 20);
+    assert_eq!(status.after_yield(), AfterPoll::Requeue);
+    assert_eq!(status.to_running(), ToRunning::Run);
+    assert_eq!(status.after_yield(), AfterPoll::Requeue);
+    gp.time_ready(2 << 20);
+    handle.abort();
+    assert_eq!(status.to_running(), ToRunning::Cancelled);
+    let output = cell::cancel(&gp);
+    cell::complete(gp, output);
+    drop(handle);
+}
+
+#[test]
 fn a_wake_submits_once() {
     let Newborn { gp, handle } = spawn(13, std::future::pending::<()>());
     let waker = (*waker::borrowed(&gp)).clone();

@@ -11,7 +11,7 @@ use crate::m::MId;
 use crate::m::SYSMON;
 use crate::p::{P, PStatus};
 use crate::sched::Sched;
-use crate::sched::ps::Ticks;
+use crate::sched::ps::NumberTotals;
 use crate::util::clock;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -76,7 +76,7 @@ impl Sched {
         }
         text.push_str(" ] schedticks=[");
         for (_, ticks) in &ps {
-            let _ = write!(text, " {}", ticks.slices);
+            let _ = write!(text, " {}", ticks.counts.slices);
         }
         text.push_str(" ]");
         text
@@ -127,7 +127,7 @@ impl Sched {
     fn p_lines(&self, text: &mut String) {
         let limit = self.max_procs();
         let lines: Vec<_> = self.idle.with(|lists| {
-            let line = |(number, (p, ticks)): (usize, (Option<&Arc<P>>, Ticks))| {
+            let line = |(number, (p, ticks)): (usize, (Option<&Arc<P>>, NumberTotals))| {
                 let m = p.filter(|p| p.status() == PStatus::Running).map(|p| p.m());
                 (number, m, ticks, p.map_or(0, |p| p.runq.len()))
             };
@@ -141,7 +141,7 @@ impl Sched {
                 "\n  P{number}: status={} schedtick={} syscalltick={} m={} runqsize={queued} \
                  gfreecnt=0 timerslen={timers}",
                 u8::from(m.is_some()),
-                ticks.slices,
+                ticks.counts.slices,
                 ticks.calls,
                 Nil(m),
             );

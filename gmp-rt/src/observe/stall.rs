@@ -103,15 +103,31 @@ impl fmt::Display for Stall {
     }
 }
 
+/// The number of stalls, by kind.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct StallCounts {
+    pub(super) blocked: u64,
+    pub(super) computing: u64,
+}
+
+impl StallCounts {
+    fn add(&mut self, kind: StallKind) {
+        match kind {
+            StallKind::Blocked => self.blocked += 1,
+            StallKind::Computing => self.computing += 1,
+        }
+    }
+}
+
 type StallHook = Arc<dyn Fn(&Stall) + Send + Sync>;
 
-/// The hook, the reported spawn sites and the count of stalls.
+/// The hook, the reported spawn sites and the counts of stalls.
 pub(crate) struct Stalls {
     hook: Mutex<Option<StallHook>>,
     /// Whether stalls are printed.
     prints: bool,
     reported_sites: Mutex<HashSet<(&'static str, u32)>>,
-    count: Mutex<u64>,
+    counts: Mutex<StallCounts>,
 }
 
 impl Drop for Stalls {
@@ -125,7 +141,7 @@ impl Drop for Stalls {
 
 impl fmt::Debug for Stalls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stalls").field("count", &*self.count.lock()).finish_non_exhaustive()
+        f.debug_struct("Stalls").field("counts", &*self.counts.lock()).finish_non_exhaustive()
     }
 }
 
@@ -136,7 +152,7 @@ impl Stalls {
             hook: Mutex::default(),
             prints,
             reported_sites: Mutex::default(),
-            count: Mutex::default(),
+            counts: Mutex::default(),
         }
     }
 
@@ -150,9 +166,9 @@ impl Stalls {
         drop(replaced);
     }
 
-    /// Returns the number of stalls.
-    pub(super) fn count(&self) -> u64 {
-        *self.count.lock()
+    /// Returns the number of stalls, by kind.
+    pub(super) fn counts(&self) -> StallCounts {
+        *self.counts.lock()
     }
 
     /// Counts the stall of the goroutine `goid` of `p`, prints it if configured, and has the hook
@@ -162,7 +178,7 @@ impl Stalls {
         let is_shown = hook.is_some() || self.prints;
         // Before the stall is counted: a goroutine that waits for the count may then end.
         let stall = is_shown.then(|| Stall::new(p, goid, kind, duration));
-        *self.count.lock() += 1;
+        self.counts.lock().add(kind);
         let Some(stall) = stall else { return };
         if self.prints && self.is_first_for_site(&stall) {
             event::emit(Event::Stall(stall.clone()));

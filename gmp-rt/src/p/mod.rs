@@ -17,6 +17,7 @@
 //!   threads only through locks.
 
 pub(crate) mod blocking_calls;
+pub(crate) mod counters;
 mod long_poll;
 pub(crate) mod loop_flag;
 #[expect(unsafe_code, reason = "slots hold raw goroutines, I1 and I2 of the module")]
@@ -32,10 +33,12 @@ mod loom;
 #[cfg(all(test, not(gmp_loom)))]
 mod tests;
 
+pub(crate) use self::counters::{Counters, Totals};
 pub(crate) use self::seat_id::SeatId;
 pub(crate) use self::status::{PStatus, StatusKey};
 
 use self::blocking_calls::{BlockingCalls, CallCount};
+use self::counters::READY_SAMPLE;
 use self::long_poll::LongPoll;
 use self::loop_flag::LoopFlag;
 use self::runq::{Owner, RunQ};
@@ -45,109 +48,12 @@ use crate::g::heap::{self, Cache};
 use crate::g::{GRef, GSight, GoId};
 use crate::prim::Ordering::{Acquire, Relaxed, Release};
 use crate::prim::barrier::{self, Heavy};
-use crate::prim::{AtomicBool, AtomicU64, BatchQueue, CachePadded, fixed};
+use crate::prim::{AtomicBool, BatchQueue, CachePadded, fixed};
 use crate::tuning::SLICE;
 use crate::util::clock;
 use crate::util::rand::Rand;
 use std::cell::Cell;
 use std::sync::Arc;
-
-/// A counter with one writer at a time, for example the owner of its P.
-#[derive(Debug, Default)]
-pub(crate) struct Counter(AtomicU64);
-
-impl Counter {
-    /// Adds `n`. Only for the writer.
-    #[inline]
-    pub(crate) fn add(&self, n: u64) {
-        // No read-modify-write: there is one writer. Release: see `Live` in `sched/live.rs`.
-        self.0.store(self.0.load(Relaxed) + n, Release);
-    }
-
-    /// Returns the count.
-    pub(crate) fn get(&self) -> u64 {
-        self.0.load(Acquire)
-    }
-}
-
-/// A [`Counter`] that is only a statistic or a hint: no other memory depends on it.
-///
-/// It is std's type also in the models, which would otherwise explore each stale value of each
-/// tally.
-#[derive(Debug, Default)]
-pub(crate) struct Tally(fixed::AtomicU64);
-
-impl Tally {
-    /// Adds `n`. Only for the writer.
-    #[inline]
-    pub(crate) fn add(&self, n: u64) {
-        // No read-modify-write: there is one writer. Release: `metrics` never shows an effect
-        // without its cause.
-        self.0.store(self.0.load(Relaxed) + n, Release);
-    }
-
-    /// Returns the count.
-    pub(crate) fn get(&self) -> u64 {
-        self.0.load(Acquire)
-    }
-}
-
-/// The counters of a P. `metrics` shows the sum over all Ps.
-#[derive(Debug, Default)]
-pub(crate) struct Counters {
-    pub(crate) spawned: Counter,
-    pub(crate) finished: Counter,
-    pub(crate) polls: Tally,
-    /// Operations of gmp's own futures.
-    pub(crate) ops: Tally,
-    /// Time slices begun: polls, except those that inherit the slice of another goroutine.
-    pub(crate) slices: Tally,
-    pub(crate) steals: Tally,
-    pub(crate) stolen: Tally,
-    /// Goroutines taken in batches from the global queue, when the P had no other work.
-    pub(crate) taken: Tally,
-    /// Attempts to take a lock that found it taken.
-    pub(crate) contended: Tally,
-    pub(crate) parks: Tally,
-    pub(crate) overflows: Tally,
-    /// Polls of the network without waiting.
-    pub(crate) netpolls: Tally,
-    /// Services: checks for newcomers, and searches of a P without work.
-    pub(crate) services: Tally,
-}
-
-/// The sums of the [`Counters`] of several Ps.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Totals {
-    pub(crate) spawned: u64,
-    pub(crate) finished: u64,
-    pub(crate) polls: u64,
-    pub(crate) ops: u64,
-    pub(crate) steals: u64,
-    pub(crate) stolen: u64,
-    pub(crate) taken: u64,
-    pub(crate) contended: u64,
-    pub(crate) parks: u64,
-    pub(crate) overflows: u64,
-    pub(crate) netpolls: u64,
-}
-
-impl Totals {
-    /// Adds the counters of a P.
-    pub(crate) fn add(&mut self, counters: &Counters) {
-        self.finished += counters.finished.get();
-        self.spawned += counters.spawned.get();
-        self.polls += counters.polls.get();
-        self.ops += counters.ops.get();
-        self.steals += counters.steals.get();
-        self.stolen += counters.stolen.get();
-        self.taken += counters.taken.get();
-        self.contended += counters.contended.get();
-        self.parks += counters.parks.get();
-        self.overflows += counters.overflows.get();
-        self.netpolls += counters.netpolls.get();
-    }
-}
 
 /// The part of a processor that every thread may use.
 #[derive(Debug)]
@@ -216,9 +122,23 @@ pub(crate) struct Own {
     pub(crate) next_wake: Cell<u64>,
     /// Goroutine ids that are reserved and not used yet.
     pub(crate) goids: Cell<(u64, u64)>,
+    /// Spawns and wake-ups until the next one that is timed.
+    ready_sample: Cell<u32>,
 }
 
 impl Own {
+    /// Counts a spawn or a wake-up. Returns whether it is to be timed.
+    #[inline]
+    pub(crate) fn is_ready_sampled(&self) -> bool {
+        let left = self.ready_sample.get() - 1;
+        self.ready_sample.set(left);
+        if left > 0 {
+            return false;
+        }
+        self.ready_sample.set(READY_SAMPLE);
+        true
+    }
+
     /// Whether to take from the inbox before the global queue: every second time.
     pub(crate) fn inbox_first(&self) -> bool {
         self.inbox_first.replace(!self.inbox_first.get())
@@ -433,6 +353,7 @@ impl OwnedP {
             slice_began: Cell::new(0),
             next_wake: Cell::new(0),
             goids: Cell::new((0, 0)),
+            ready_sample: Cell::new(READY_SAMPLE),
         };
         let p = Arc::new(P {
             number: fixed::AtomicUsize::new(number),

@@ -110,7 +110,15 @@ impl Sched {
     /// Returns `false` if `p` is not running or if `stuck` returns `false`. `stuck` is called under
     /// the lock, because the caller may have waited for a CPU or for the lock since it decided.
     pub(crate) fn handoffp(self: &Arc<Self>, p: &P, stuck: impl FnOnce() -> bool) -> bool {
-        if !self.idle.with(|lists| stuck() && self.hand_off(lists, p)) {
+        let hand_off = |lists: &mut IdleLists| {
+            let is_handed_off = stuck() && self.hand_off(lists, p);
+            match p.computes() {
+                true => lists.hand_offs.computing += u64::from(is_handed_off),
+                false => lists.hand_offs.blocked += u64::from(is_handed_off),
+            }
+            is_handed_off
+        };
+        if !self.idle.with(hand_off) {
             return false;
         }
         barrier::heavy(); // O1
@@ -122,6 +130,7 @@ impl Sched {
     pub(crate) fn handoff_call(self: &Arc<Self>, p: &P, call: CallCount) -> bool {
         let handed_off = self.idle.with(|lists| {
             let barrier = p.hand_off_in_call(call, &lists.key)?;
+            lists.hand_offs.calls += 1;
             self.replace_handed_off(lists, p);
             Some(barrier)
         });
@@ -138,7 +147,12 @@ impl Sched {
 
     /// Hands off the P of the calling M, unless sysmon has done so.
     fn handoff_own(self: &Arc<Self>, p: &OwnedP) {
-        if !self.idle.with(|lists| self.hand_off(lists, p)) {
+        let hand_off = |lists: &mut IdleLists| {
+            let is_handed_off = self.hand_off(lists, p);
+            lists.hand_offs.own += u64::from(is_handed_off);
+            is_handed_off
+        };
+        if !self.idle.with(hand_off) {
             return;
         }
         self.requeue_all(p.runq().drain());
@@ -154,7 +168,6 @@ impl Sched {
     }
 
     fn replace_handed_off(&self, lists: &mut IdleLists, p: &P) {
-        lists.handoffs += 1;
         traced::handed_off(p);
         self.replace_p(lists, p);
         // A goroutine that goes on without an active P gets one again when it yields.

@@ -4,6 +4,7 @@
 //! goes to sleep, wakes another one, or changes the status of a P. Each of these costs far more
 //! than the lock.
 
+use super::hand_off_counts::HandOffCounts;
 use super::pool::Pool;
 use super::ps::{PTable, Surplus};
 use super::quota::Quota;
@@ -42,8 +43,7 @@ pub(crate) struct IdleLists {
     /// How many Ps are active, and how many may be.
     pub(crate) quota: Quota,
     pub(crate) threads: ThreadCount,
-    /// How often a P was handed off while its M was in a poll.
-    pub(crate) handoffs: u64,
+    pub(crate) hand_offs: HandOffCounts,
     /// The state of sysmon.
     pub(crate) sysmon: SysmonState,
     /// Whether the Ms must exit.
@@ -79,7 +79,7 @@ impl Idle {
             pool: Pool::default(),
             quota: Quota::new(procs, auto_procs),
             threads: ThreadCount::default(),
-            handoffs: 0,
+            hand_offs: HandOffCounts::default(),
             sysmon: SysmonState::Running,
             stopping: false,
             refusal: None,
@@ -193,11 +193,13 @@ impl IdleLists {
         let (least, most) = (clock::nanos(SYSMON_MAX_NAP), clock::nanos(SLICE));
         let pause = self.refusal.map_or(least, |refusal| (2 * refusal.pause).min(most));
         self.refusal = Some(Refusal { until: clock::now() + pause, pause });
+        self.threads.refused += 1;
     }
 
     /// Records that the OS has started a thread.
     pub(super) fn note_started(&mut self) {
         self.refusal = None;
+        self.threads.started += 1;
         self.threads.wakes += 1;
     }
 }

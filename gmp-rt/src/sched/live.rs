@@ -7,7 +7,7 @@
 //!
 //! | id | op | pairs with | makes visible |
 //! |----|----|-----------|----------------|
-//! | O1 | Release add to "finished" (here and in [`Counter`](crate::p::Counter)) | Acquire loads in [`Sched::live`](super::Sched::live), "finished" of all before "spawned" of any | for each goroutine seen finished, that it was spawned: the difference is never too small |
+//! | O1 | Release add to "finished" (here and in [`Counter`](crate::util::tally::Counter)) | Acquire loads in [`Sched::live`](super::Sched::live), "finished" of all before "spawned" of any | for each goroutine seen finished, that it was spawned: the difference is never too small |
 
 use crate::prim::AtomicU64;
 use crate::prim::Ordering::{Acquire, Relaxed, Release};

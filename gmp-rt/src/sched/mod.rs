@@ -12,6 +12,7 @@ mod gate;
 pub(crate) mod globq;
 pub(crate) mod goid;
 pub(crate) mod guest;
+mod hand_off_counts;
 pub(crate) mod handoff;
 pub(crate) mod idle;
 pub(crate) mod inbox;
@@ -97,6 +98,8 @@ pub(crate) struct Sched {
     pub(crate) guest: guest::GuestSlot,
     pub(crate) exit: shutdown::Shutdown,
     pub(crate) stalls: Stalls,
+    /// How many goroutines have panicked.
+    pub(crate) panics: Mutex<u64>,
     /// The goroutine of `#[gmp::main]`, if the runtime has one.
     main: Mutex<Option<GoId>>,
     pub(crate) threads: threads::Threads,
@@ -120,6 +123,7 @@ impl Sched {
             guest: guest::GuestSlot::default(),
             exit: shutdown::Shutdown::default(),
             stalls: Stalls::new(config.print_stalls),
+            panics: Mutex::default(),
             main: Mutex::default(),
             threads: threads::Threads::default(),
             config,

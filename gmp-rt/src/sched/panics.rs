@@ -10,7 +10,11 @@ use std::any::Any;
 
 /// Handles a panic of a goroutine: ends the process if the policy is `Abort`.
 pub(super) fn panicked(g: &G, payload: &(dyn Any + Send)) {
-    let policy = registry::get(g.runtime()).map_or(PanicPolicy::Contain, |s| s.config.panic_policy);
+    let sched = registry::get(g.runtime());
+    if let Some(sched) = &sched {
+        *sched.panics.lock() += 1;
+    }
+    let policy = sched.map_or(PanicPolicy::Contain, |sched| sched.config.panic_policy);
     if policy == PanicPolicy::Abort {
         // The panic hook has printed the message and the place. This is Go's line for the
         // goroutine.

@@ -31,13 +31,14 @@ use super::worker::Worker;
 use crate::g::stored::StoredWaker;
 use crate::m::note::Note;
 use crate::netpoll::{Delay, Netpoll, PollerWake, Ready};
+use crate::p::OwnedP;
 use crate::p::service::SERVICE_PERIOD;
-use crate::p::{Counter, OwnedP};
 use crate::prim::Ordering::{Relaxed, SeqCst};
 use crate::prim::fixed::OnceLock;
 use crate::prim::{AtomicBool, fixed};
 use crate::tuning::{RUNQ_CAP, SLOW_CHECK, SYSMON_MAX_NAP};
 use crate::util::clock;
+use crate::util::tally::{Counter, Tally};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,8 +62,12 @@ pub(crate) struct Net {
     waits: AtomicBool,
     /// How often an M did. Written by the M that has the role.
     slept: Counter,
+    /// The events that an M received there. Written by the M that has the role.
+    slept_events: Tally,
     /// How often sysmon has polled. Written by sysmon.
     rescued: Counter,
+    /// The events that sysmon received. Written by sysmon.
+    rescued_events: Tally,
 }
 
 impl Default for Net {
@@ -72,7 +77,9 @@ impl Default for Net {
             asked: fixed::AtomicU64::new(0),
             waits: AtomicBool::new(false),
             slept: Counter::default(),
+            slept_events: Tally::default(),
             rescued: Counter::default(),
+            rescued_events: Tally::default(),
         }
     }
 }
@@ -131,6 +138,7 @@ impl Net {
             };
             let _ = netpoll.poll(delay, RUNQ_CAP, ready);
         });
+        self.slept_events.add(ready.len() as u64);
         self.waits.store(false, SeqCst); // O1
     }
 
@@ -139,6 +147,7 @@ impl Net {
         self.rescued.add(1);
         let mut ready = Ready::default();
         self.ask(netpoll, RUNQ_CAP, &mut ready);
+        self.rescued_events.add(ready.len() as u64);
         ready.drain().for_each(StoredWaker::wake);
     }
 
@@ -163,9 +172,14 @@ impl Net {
         false
     }
 
-    /// Returns how often sysmon polled and Ms slept in the netpoller.
-    pub(crate) fn polls(&self) -> u64 {
-        self.slept.get() + self.rescued.get()
+    /// Returns how often Ms slept in the netpoller, and the events that they received.
+    pub(crate) fn slept(&self) -> (u64, u64) {
+        (self.slept.get(), self.slept_events.get())
+    }
+
+    /// Returns how often sysmon polled, and the events that it received.
+    pub(crate) fn rescued(&self) -> (u64, u64) {
+        (self.rescued.get(), self.rescued_events.get())
     }
 
     /// Ends the network of a runtime that has ended: goroutines that still wait get an error.
@@ -228,6 +242,7 @@ impl Local {
         let p = self.p();
         p.counters.netpolls.add(1);
         net.ask(&**netpoll, free_slots(&p), ready);
+        p.counters.net_events.add(ready.len() as u64);
         drop(p);
         self.wake_ready(place, ready);
     }

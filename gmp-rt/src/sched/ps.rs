@@ -36,6 +36,7 @@ use crate::prim::Ordering::{Acquire, Relaxed, Release};
 use crate::prim::fixed::OnceLock;
 use crate::prim::{AtomicU64, AtomicUsize};
 use crate::timer::Timers;
+use std::ops::{AddAssign, Sub};
 use std::sync::Arc;
 
 /// What threads know of the Ps without a lock. See the [module](self).
@@ -87,40 +88,54 @@ impl Ps {
 #[derive(Debug, Default)]
 struct Holder {
     p: Option<Arc<P>>,
-    /// The ticks of former holders, while they had the number.
-    past: Ticks,
-    /// The tick counts of the present holder when it got the number.
-    start: Ticks,
+    /// The counts of former holders, while they had the number.
+    past: NumberTotals,
+    /// The counts of the present holder when it got the number.
+    start: NumberTotals,
 }
 
-/// What `schedtrace` shows of each number, as Go does: both only grow.
+/// What the holders of a number counted while they had it. All of it only grows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ticks {
-    /// Time slices begun.
-    pub(crate) slices: u64,
+pub(crate) struct NumberTotals {
+    pub(crate) counts: Totals,
     /// Marked blocking calls begun.
     pub(crate) calls: u64,
 }
 
-impl Ticks {
+impl NumberTotals {
     fn of(p: &P) -> Self {
-        Self { slices: p.counters.slices.get(), calls: p.calls.get().begun() }
+        Self { counts: p.counters.get(), calls: p.calls.get().begun() }
+    }
+}
+
+impl AddAssign for NumberTotals {
+    fn add_assign(&mut self, other: Self) {
+        self.counts += other.counts;
+        self.calls += other.calls;
+    }
+}
+
+impl Sub for NumberTotals {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        Self { counts: self.counts - other.counts, calls: self.calls - other.calls }
     }
 }
 
 impl Holder {
-    fn ticks(&self) -> Ticks {
-        let now = self.p.as_deref().map_or(self.start, Ticks::of);
-        Ticks {
-            slices: self.past.slices + now.slices - self.start.slices,
-            calls: self.past.calls + now.calls - self.start.calls,
+    fn totals(&self) -> NumberTotals {
+        let mut totals = self.past;
+        if let Some(p) = &self.p {
+            totals += NumberTotals::of(p) - self.start;
         }
+        totals
     }
 
     /// Replaces the P. Returns the previous one.
     fn replace(&mut self, p: Option<Arc<P>>) -> Option<Arc<P>> {
-        self.past = self.ticks();
-        self.start = p.as_deref().map_or_else(Ticks::default, Ticks::of);
+        self.past = self.totals();
+        self.start = p.as_deref().map_or_else(NumberTotals::default, NumberTotals::of);
         std::mem::replace(&mut self.p, p)
     }
 }
@@ -136,7 +151,7 @@ pub(crate) struct PTable {
     hand_offs: Vec<Arc<P>>,
     spare: Vec<OwnedP>,
     /// The counters of the P objects that were freed.
-    freed: Totals,
+    freed: NumberTotals,
 }
 
 /// P objects that are not needed any more. They are dropped after the lock is released, because
@@ -241,7 +256,7 @@ impl PTable {
     /// Takes the spare Ps beyond `keep` out.
     pub(super) fn trim_spare(&mut self, keep: usize) -> Surplus {
         let surplus = self.spare.split_off(self.spare.len().min(keep));
-        surplus.iter().for_each(|p| self.freed.add(&p.counters));
+        surplus.iter().for_each(|p| self.freed += NumberTotals::of(p));
         Surplus(surplus)
     }
 
@@ -255,12 +270,31 @@ impl PTable {
         self.active().chain(&self.handed_off)
     }
 
-    /// Returns the P of each number below `limit`, if it is active, and its ticks.
-    pub(crate) fn numbers(&self, limit: usize) -> impl Iterator<Item = (Option<&Arc<P>>, Ticks)> {
+    /// Returns the P of each number below `limit`, if it is active, and what its holders counted.
+    pub(crate) fn numbers(
+        &self,
+        limit: usize,
+    ) -> impl Iterator<Item = (Option<&Arc<P>>, NumberTotals)> {
         (0..limit).map(|number| match self.holders.get(number) {
-            Some(holder) => (holder.p.as_ref(), holder.ticks()),
-            None => (None, Ticks::default()),
+            Some(holder) => (holder.p.as_ref(), holder.totals()),
+            None => (None, NumberTotals::default()),
         })
+    }
+
+    /// Returns what each number counted, and what P objects counted without a number. No count of
+    /// either ever decreases.
+    pub(crate) fn all_totals(&self) -> (Vec<NumberTotals>, NumberTotals) {
+        let numbers = self.holders.iter().map(Holder::totals).collect();
+        let mut without = self.freed;
+        let spare = self.spare.iter().map(|p| &**p);
+        for p in self.handed_off.iter().map(|p| &**p).chain(spare) {
+            without += NumberTotals::of(p);
+        }
+        // Before they became holders.
+        self.holders.iter().for_each(|holder| without += holder.start);
+        // What those P objects, and the former lives of the holders, counted with a number.
+        self.holders.iter().for_each(|holder| without = without - holder.past);
+        (numbers, without)
     }
 
     /// Iterates over all P objects.
@@ -268,21 +302,14 @@ impl PTable {
         self.owned().map(|p| &**p).chain(self.spare.iter().map(|p| &**p))
     }
 
-    /// Returns the sums of the counters of all Ps, also of the freed ones.
-    pub(crate) fn totals(&self) -> Totals {
-        let mut totals = self.freed;
-        self.all().for_each(|p| totals.add(&p.counters));
-        totals
-    }
-
     /// Returns how many goroutines all Ps have finished.
     pub(super) fn finished(&self) -> u64 {
-        self.freed.finished + self.all().map(|p| p.counters.finished.get()).sum::<u64>()
+        self.freed.counts.finished + self.all().map(|p| p.counters.finished.get()).sum::<u64>()
     }
 
     /// Returns how many goroutines all Ps have spawned.
     pub(super) fn spawned(&self) -> u64 {
-        self.freed.spawned + self.all().map(|p| p.counters.spawned.get()).sum::<u64>()
+        self.freed.counts.spawned + self.all().map(|p| p.counters.spawned.get()).sum::<u64>()
     }
 }
 

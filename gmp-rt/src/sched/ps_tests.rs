@@ -102,11 +102,11 @@ fn the_ticks_of_a_number_grow_across_hand_offs() {
         // Not on an active P any more.
         local.p().begin_slice();
         let now = ticks();
-        assert_eq!((now.slices, now.calls), (before.slices + 1, before.calls + 1));
+        assert_eq!((now.counts.slices, now.calls), (before.counts.slices + 1, before.calls + 1));
         // It gets the number again, and begins a slice.
         end_poll(&local);
         before = ticks();
-        assert_eq!((before.slices, before.calls), (now.slices + 1, now.calls));
+        assert_eq!((before.counts.slices, before.calls), (now.counts.slices + 1, now.calls));
     }
 }
 
@@ -123,8 +123,45 @@ fn the_totals_count_freed_ps() {
         end_poll(&first);
         end_poll(&second);
     }
-    assert_eq!(sched.idle.with(|lists| lists.ps.totals().polls), 200);
+    assert_eq!(sched.metrics().total().polls, 200);
     assert!(sched.idle.with(|lists| lists.ps.all().count()) <= 3);
+}
+
+/// Each P counts polls at random, with and without a number.
+#[test]
+fn counts_of_numbers_and_of_the_rest_only_grow_and_add_up() {
+    let (sched, rand) = (sched(2), Rand::new(3));
+    let mut locals: Vec<Local> = Vec::new();
+    let (mut counted, mut before) = (0, sched.idle.with(|lists| lists.ps.all_totals()));
+    for id in 0..2000 {
+        match rand.next_u32() % 4 {
+            0 => locals.extend(m_with_p(&sched, id)),
+            1 if !locals.is_empty() => {
+                let local = locals.swap_remove(rand.next_u32() as usize % locals.len());
+                end_poll(&local);
+            }
+            2 if !locals.is_empty() => {
+                let at = rand.next_u32() as usize % locals.len();
+                let _ = sched.handoffp(&locals[at].p(), || true);
+            }
+            _ => {
+                locals.iter().for_each(|local| {
+                    let _ = local.p().counters.polls.add(1);
+                });
+                counted += locals.len() as u64;
+            }
+        }
+        let now = sched.idle.with(|lists| lists.ps.all_totals());
+        for (number, before) in before.0.iter().enumerate() {
+            assert!(now.0[number].counts.polls >= before.counts.polls, "number {number} fell");
+        }
+        assert!(now.1.counts.polls >= before.1.counts.polls, "the rest fell");
+        let sum: u64 = now.0.iter().chain([&now.1]).map(|totals| totals.counts.polls).sum();
+        assert_eq!(sum, counted);
+        before = now;
+    }
+    assert!(before.1.counts.polls > 0, "no P counted without a number");
+    locals.iter().for_each(end_poll);
 }
 
 #[test]

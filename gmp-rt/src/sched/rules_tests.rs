@@ -15,6 +15,7 @@ use crate::m::idle_word::IdleWord;
 use crate::m::{Grant, M};
 use crate::netpoll::{Delay, Netpoll, PollerWake, Ready};
 use crate::p::PStatus;
+use crate::p::counters::{POLL_SAMPLE, READY_SAMPLE};
 use crate::p::runq::Queued;
 use crate::prim::BatchQueue;
 use crate::prim::fixed::Mutex;
@@ -726,4 +727,27 @@ fn a_trace_line_has_a_column_for_each_proc() {
     bench.sched().set_active_procs(1);
     let (running, third) = read(bench.sched());
     assert_eq!((running, third), (1, second), "a P that adaptive procs rest is idle");
+}
+
+#[test]
+fn one_of_64_spawns_and_of_256_polls_is_timed() {
+    let bench = Bench::new(1);
+    for _ in 0..4 {
+        bench.in_poll(|local| {
+            for _ in 0..READY_SAMPLE {
+                drop(local.spawn(
+                    async { stopped::advance(Duration::from_micros(3)) },
+                    Origin::site_only(Location::caller()),
+                ));
+            }
+        });
+        bench.run();
+    }
+    let metrics = bench.sched().metrics().total();
+    assert_eq!(metrics.polls, POLL_SAMPLE);
+    assert_eq!(metrics.poll_duration.count(), 1);
+    assert_eq!(metrics.poll_duration.sum(), Duration::from_micros(3));
+    assert_eq!(metrics.schedule_latency.count(), 4);
+    // The last spawn of each round is timed. It runs first.
+    assert!(metrics.schedule_latency.sum() < Duration::from_micros(3));
 }

@@ -10,10 +10,12 @@ use crate::g::status::{AfterPoll, ToRunning};
 use crate::g::{G, GRef, cell, waker};
 use crate::m::{Grant, M, MId};
 use crate::p::PStatus;
+use crate::p::counters::POLL_SAMPLE;
 use crate::sys::overflow;
 use crate::sys::own_threads::OwnThread;
 use crate::throw::AbortOnUnwind;
 use crate::tracer::hook;
+use crate::util::clock;
 use std::sync::Arc;
 use std::task::Context;
 
@@ -81,25 +83,31 @@ impl Worker<'_> {
     }
 }
 
+/// The start of a poll that is not timed.
+const NOT_TIMED: u64 = 0;
+
 impl Local {
     /// Polls a goroutine once, then queues, parks or completes it (Go: `execute`, and what its
     /// callees `goexit0`, `park_m` and `goyield_m` do).
     #[inline]
     pub(super) fn execute(&self, found: Found) {
         let Found { gp, slice } = found;
-        {
+        let timed_from = {
             let p = self.p();
             if slice == Slice::Fresh {
                 p.begin_slice();
             }
-            p.counters.polls.add(1);
+            let polls = p.counters.polls.add(1);
             p.set_running(&gp);
             // The poll may block, and thieves do not visit the queue of a handed-off P.
             self.requeue_if_handed_off(&p);
-        }
+            if polls.is_multiple_of(POLL_SAMPLE) { clock::now() } else { NOT_TIMED }
+        };
         self.trace_started(&gp);
-        if gp.status.to_running() == ToRunning::Cancelled {
-            return self.cancel(gp);
+        match gp.status.to_running() {
+            ToRunning::Run => {}
+            ToRunning::Timed => self.record_ready(&gp),
+            ToRunning::Cancelled => return self.cancel(gp),
         }
         self.poll_begins(&gp);
         self.yielding.set(Yield::No);
@@ -107,10 +115,27 @@ impl Local {
         let polled = cell::poll(&gp, &mut Context::from_waker(&waker));
         self.poll_ends();
         self.p().set_goid(0);
+        if timed_from != NOT_TIMED {
+            self.record_poll(timed_from);
+        }
         match polled {
             cell::Polled::Done(output) => self.complete(gp, output),
             cell::Polled::Pending => self.after_pending(gp),
         }
+    }
+
+    /// Records how long `g`, which runs now, was runnable.
+    #[cold]
+    fn record_ready(&self, g: &G) {
+        let nanos = clock::now().saturating_sub(g.ready_since());
+        self.p().counters.ready.record(nanos);
+    }
+
+    /// Records the duration of a poll that began at the time `from`.
+    #[cold]
+    fn record_poll(&self, from: u64) {
+        let nanos = clock::now().saturating_sub(from);
+        self.p().counters.poll_times.record(nanos);
     }
 
     #[inline]
@@ -144,6 +169,9 @@ impl Local {
     fn requeue(&self, gp: GRef) {
         let p = self.p();
         let yielding = self.yielding.get();
+        if yielding.is_refusal() {
+            p.counters.preempted.add(1);
+        }
         if yielding == Yield::Behind {
             return self.runqput(gp, Place::RunNext);
         }

@@ -183,7 +183,7 @@ impl Bench {
     /// Returns how many steals were counted, and how many stolen goroutines.
     fn steals(&self) -> (u64, u64) {
         let metrics = self.local.sched.metrics();
-        (metrics.steals, metrics.stolen)
+        (metrics.total().steals, metrics.total().stolen)
     }
 
     fn worker(&self) -> Worker<'_> {

@@ -28,6 +28,7 @@ impl Local {
             // This M runs it next, and then drops it.
             handle.abort();
         }
+        self.sample_ready(&gp);
         self.runqput(gp, Place::RunNext);
         handle
     }

@@ -24,7 +24,10 @@ impl Schedule for GmpSchedule {
     #[inline]
     fn submit(gp: GRef) {
         local::with(|local| match local {
-            Some(local) if local.sched.id == gp.runtime() => local.runqput(gp, local.wake_to.get()),
+            Some(local) if local.sched.id == gp.runtime() => {
+                local.sample_ready(&gp);
+                local.runqput(gp, local.wake_to.get());
+            }
             _ => submit_external(gp),
         });
     }
@@ -70,6 +73,7 @@ fn submit_external(gp: GRef) {
 impl Sched {
     /// Queues a goroutine from a thread without a P of this runtime.
     pub(crate) fn inject(self: &std::sync::Arc<Self>, gp: GRef) {
+        gp.time_ready(clock::now());
         self.inbox.put(gp);
         self.wakep();
         // After `wakep`'s fence: either `close` counts this goroutine as living and the Ms run it,
@@ -97,6 +101,14 @@ impl Local {
         if self.goid.get() == 0 || in_service { Cause::Event } else { Cause::Goroutine }
     }
 
+    /// Has the time from now to the next poll of some goroutines measured.
+    #[inline]
+    pub(super) fn sample_ready(&self, gp: &GRef) {
+        if self.p().own().is_ready_sampled() {
+            gp.time_ready(clock::now());
+        }
+    }
+
     /// Queues a goroutine on this M's P (Go: `runqput`). Wakes another M if that makes work for
     /// two. A lone `runnext` seldom wakes one: see [`wake_for_next`](Self::wake_for_next).
     #[inline]
@@ -120,15 +132,10 @@ impl Local {
     /// Wakes an M for a lone `runnext` if a P is idle, at most once in [`NEXT_WAKE`].
     ///
     /// Most goroutines that wake another one soon end their poll, and then this M runs the
-<<<<<<< HEAD
     /// `runnext`. The woken M does not steal it in this case, so most wake-ups would be
     /// needless. But a goroutine may also compute on for long while a P is idle.
-=======
-    /// `runnext`. The woken M does not steal it in this case, so most wake-ups would be in vain.
-    /// But a goroutine may also compute on for long while a P is idle.
     ///
     /// Heuristic: the table in `benches/README.md` has what it gives.
->>>>>>> latency
     #[inline]
     fn wake_for_next(&self, p: &OwnedP) {
         let (idle, spinning) = self.sched.idle.word.counts();

@@ -9,13 +9,17 @@ pub(crate) struct ThreadCount {
     pub(crate) count: usize,
     /// Idle Ps that were given to a thread that was woken or started for it.
     pub(crate) wakes: u64,
+    /// Threads that were started.
+    pub(crate) started: u64,
+    /// Threads that the OS refused.
+    pub(crate) refused: u64,
     /// The number of the next M.
     pub(super) next: MId,
 }
 
 impl Default for ThreadCount {
     fn default() -> Self {
-        Self { count: 0, wakes: 0, next: SYSMON + 1 }
+        Self { count: 0, wakes: 0, started: 0, refused: 0, next: SYSMON + 1 }
     }
 }
 

@@ -123,7 +123,7 @@ fn blocked_goroutines_beyond_the_thread_limit_run_later() {
     for handle in blocked {
         crate::block_on(handle).unwrap();
     }
-    assert!(sched.metrics().threads <= 3);
+    assert!(sched.metrics().threads.total <= 3);
     sched.close();
     assert!(sched.threads.join_until(None).is_empty());
 }

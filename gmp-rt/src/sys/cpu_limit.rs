@@ -33,7 +33,8 @@ fn combine(affinity: usize, quota: Option<f64>) -> usize {
     affinity.min(limit).max(1)
 }
 
-fn affinity() -> usize {
+/// Returns the number of CPUs that the process may use by its affinity.
+pub(crate) fn affinity() -> usize {
     let set = rustix::thread::sched_getaffinity(None);
     set.map_or(1, |set| set.count() as usize)
 }

@@ -7,6 +7,11 @@ pub(crate) struct Machine;
 impl Machine {
     /// Returns the number of CPUs to use by default.
     pub(crate) fn cpus(&self) -> usize {
-        std::thread::available_parallelism().map_or(1, usize::from)
+        affinity()
     }
+}
+
+/// Returns the number of CPUs that the process may use.
+pub(crate) fn affinity() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -41,13 +41,8 @@ const VISIT_MAX: Duration = SLOW_CHECK;
 /// Go lets a goroutine compute for 10 ms before it preempts it. Here the thread of a handed-off P
 /// computes on, so an earlier hand-off costs only a wake-up. But if every CPU-bound goroutine lost
 /// its P early, a batch of them would get a thread each. So a hand-off is early only for goroutines
-<<<<<<< HEAD
-/// that wait for a timer, an event or an external thread. Without pauses it is also limited to one
-/// for each P.
-=======
-/// that wait for a timer, an event or an outside thread, and not for the rest of a batch that an
+/// that wait for a timer, an event or an external thread, and not for the rest of a batch that an
 /// idle P has found ([`P::delays_newcomers`]). Without pauses it is also limited to one for each P.
->>>>>>> latency
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CpuBoundPoll {
     pub(super) goid: GoId,

@@ -30,6 +30,7 @@ use crate::prim::Ordering::{Relaxed, SeqCst};
 use crate::prim::{AtomicBool, AtomicU64, AtomicUsize, Mutex, fixed};
 use crate::tuning::FETCH_AHEAD;
 use crate::util::clock;
+use crate::util::duration_tally::{DurationTally, Durations};
 use crate::util::prefetch::prefetch;
 use std::task::Waker;
 
@@ -61,6 +62,9 @@ pub(crate) struct Timers {
     /// The number of timers that [`fire`](Self::fire) has woken, for statistics. Written under the
     /// lock.
     fired: fixed::AtomicU64,
+    /// The lateness of the earliest timer of each batch that `fire` has woken. Written under the
+    /// lock.
+    lateness: DurationTally,
     /// Whether the runtime has ended. Read and written under the lock.
     ended: AtomicBool,
     wheel: Mutex<Wheel>,
@@ -75,6 +79,7 @@ impl Timers {
             past: AtomicU64::new(0),
             len: AtomicUsize::new(0),
             fired: fixed::AtomicU64::new(0),
+            lateness: DurationTally::default(),
             ended: AtomicBool::new(false),
             wheel: Mutex::new(Wheel::new()),
         }
@@ -110,6 +115,11 @@ impl Timers {
     /// Returns the number of timers that have fired, on any thread.
     pub(crate) fn fired(&self) -> u64 {
         self.fired.load(Relaxed) // Relaxed: a statistic
+    }
+
+    /// Returns how late the earliest timer of each batch fired.
+    pub(crate) fn lateness(&self) -> Durations {
+        self.lateness.get()
     }
 
     fn publish(&self, wheel: &Wheel) -> Earliest {
@@ -173,9 +183,10 @@ impl Timers {
 
     /// Wakes all timers due at `now`, a time that has passed. Returns their number.
     pub(crate) fn fire(&self, now: u64) -> usize {
-        let count = |due: usize| {
+        let count = |due: usize, first: u64| {
             // Relaxed: a statistic, written under the lock.
             self.fired.store(self.fired.load(Relaxed) + due as u64, Relaxed);
+            self.lateness.record(now.saturating_sub(first));
         };
         self.wake_until(now, count, || self.past.store(now, Relaxed)) // Relaxed: see `is_past`
     }
@@ -190,18 +201,19 @@ impl Timers {
         let wheel = self.wheel.lock();
         self.ended.store(true, Relaxed); // Relaxed: under the lock
         drop(wheel);
-        self.wake_until(clock::FOREVER - 1, |_| {}, || {});
+        self.wake_until(clock::FOREVER - 1, |_, _| {}, || {});
     }
 
     /// Wakes all timers up to `until`. Under the lock it calls `count` with the number of each
-    /// batch, and `all_out` when all are out of the wheel.
-    fn wake_until(&self, until: u64, count: impl Fn(usize), all_out: impl Fn()) -> usize {
+    /// batch and its earliest deadline, and `all_out` when all are out of the wheel.
+    fn wake_until(&self, until: u64, count: impl Fn(usize, u64), all_out: impl Fn()) -> usize {
         let mut fired = 0;
         let mut due = Vec::new();
         while self.next_when() <= until {
             let mut wheel = self.wheel.lock();
-            wheel.expire(until, &mut due, FIRE_BATCH);
-            count(due.len());
+            if let Some(first) = wheel.expire(until, &mut due, FIRE_BATCH) {
+                count(due.len(), first);
+            }
             if wheel.next_when() > until {
                 all_out();
             }

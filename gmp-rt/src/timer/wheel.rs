@@ -175,13 +175,20 @@ impl Wheel {
 
     /// Moves the wakers of timers due at `now` to `due`, in the order of their deadlines, until
     /// `due` holds `most`.
-    pub(crate) fn expire(&mut self, now: u64, due: &mut Vec<StoredWaker>, most: usize) {
+    pub(crate) fn expire(
+        &mut self,
+        now: u64,
+        due: &mut Vec<StoredWaker>,
+        most: usize,
+    ) -> Option<u64> {
+        let mut first = None;
         while due.len() < most {
             if let Some(Reverse((when, index))) = self.near.peek() {
                 if *when > now {
                     break;
                 }
-                let index = *index;
+                let (when, index) = (*when, *index);
+                first = first.or(Some(when));
                 self.unlink(index);
                 due.extend(self.release(index));
                 continue;
@@ -195,6 +202,7 @@ impl Wheel {
             self.base = self.base.max(start);
             self.spread(slot);
         }
+        first
     }
 
     /// Distributes the timers of a slot over the lower levels and the heap.

@@ -1,6 +1,8 @@
-//! Helpers for all layers above: the clock, random numbers, prefetching and boxing of large values.
+//! Helpers for all layers above: the clock, counters, random numbers, prefetching and boxing of
+//! large values.
 
 pub(crate) mod clock;
+pub(crate) mod duration_tally;
 pub(crate) mod large;
 #[cfg(target_arch = "x86_64")]
 #[expect(unsafe_code, reason = "an instruction of the CPU")]
@@ -10,3 +12,4 @@ pub(crate) mod prefetch;
 #[path = "prefetch_none.rs"]
 pub(crate) mod prefetch;
 pub(crate) mod rand;
+pub(crate) mod tally;

@@ -125,13 +125,13 @@ fn check_ledgers(world: &World) {
     }
     for home in &world.homes {
         let metrics = home.handle.metrics();
-        if metrics.spawned != metrics.finished || metrics.goroutines != 0 {
+        if metrics.goroutines.live() != 0 {
             violation(format!(
                 "runtime {} counts goroutines that do not live: {metrics:?}",
                 home.name
             ));
         }
-        if metrics.global_queue + metrics.local_queues != 0 {
+        if metrics.goroutines.runnable != 0 {
             violation(format!(
                 "runtime {} has dead goroutines in its queues: {metrics:?}",
                 home.name
@@ -162,7 +162,8 @@ fn settle(world: &World, before: &[Sample]) -> Sample {
             format!("{:?} are open, at first {first:?}", Descriptors::count())
         },
     );
-    let timers = || world.homes.iter().map(|home| home.handle.metrics().timers).sum::<usize>();
+    let timers =
+        || world.homes.iter().map(|home| home.handle.metrics().timers.pending).sum::<usize>();
     wait_until(|| timers() == 0, || format!("{} timers are pending", timers()));
     std::thread::sleep(THREAD_KEEP_ALIVE);
     let bound = OWN_THREADS + world.homes.len() * threads_at_rest(&world.options);

@@ -157,7 +157,7 @@ impl Builder {
     /// the signal interrupts. The exceptions are calls that it never restarts, such as `poll` and
     /// `nanosleep`. They can return `EINTR`.
     ///
-    /// [`Metrics::paused_threads`](crate::runtime::Metrics::paused_threads) counts the paused
+    /// [`ThreadMetrics::paused`](crate::runtime::ThreadMetrics::paused) counts the paused
     /// threads.
     ///
     /// # Examples
@@ -165,7 +165,7 @@ impl Builder {
     /// ```
     /// # use gmp_rt as gmp;
     /// let runtime = gmp::runtime::Builder::new().pause_cpu_bound(false).build().unwrap();
-    /// assert_eq!(runtime.handle().metrics().paused_threads, 0); // always
+    /// assert_eq!(runtime.handle().metrics().threads.paused, 0); // always
     /// ```
     pub fn pause_cpu_bound(mut self, pause: bool) -> Self {
         self.pause = Some(pause);

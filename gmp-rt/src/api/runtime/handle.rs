@@ -122,7 +122,7 @@ impl Handle {
         self.sched.set_procs(procs)
     }
 
-    /// Returns the counters of the runtime.
+    /// Takes a snapshot of what the runtime counts.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
         self.sched.metrics()

@@ -20,7 +20,10 @@ pub use self::block_on::block_on;
 pub use self::builder::{BuildError, Builder};
 pub use self::handle::Handle;
 pub use crate::observe::event::{Event, Severity};
-pub use crate::observe::metrics::Metrics;
+pub use crate::observe::metrics::{
+    BlockingMetrics, GoroutineMetrics, HandoffMetrics, Histogram, Metrics, NetMetrics, ProcMetrics,
+    QueueMetrics, StallMetrics, ThreadMetrics, TimerMetrics,
+};
 pub use crate::observe::stall::{Stall, StallKind};
 pub use crate::sched::{PanicPolicy, ProcsError};
 
@@ -37,13 +40,13 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Returns the counters of the current runtime.
+/// Takes a snapshot of what the current runtime counts.
 ///
 /// # Examples
 ///
 /// ```
 /// # use gmp_rt as gmp;
-/// assert!(gmp::runtime::metrics().procs >= 1);
+/// assert!(gmp::runtime::metrics().max_procs >= 1);
 /// ```
 #[must_use]
 pub fn metrics() -> Metrics {

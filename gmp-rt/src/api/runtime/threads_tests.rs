@@ -297,7 +297,7 @@ fn a_context_is_entered_once_per_thread_and_not_per_poll() {
         .await
         .unwrap();
     });
-    let threads = runtime.handle().metrics().threads;
+    let threads = runtime.handle().metrics().threads.total;
     assert!(log.count("enter") <= threads + 1, "one more for block_on");
 }
 

@@ -22,13 +22,8 @@ use std::thread;
 use std::time::Duration;
 
 /// CPU time of a turn. Chosen: two slices of a goroutine that has a P. At the end of a turn a CPU
-<<<<<<< HEAD
 /// is idle until the next hog runs, so shorter turns cost throughput.
-const TURN: Duration = Duration::from_millis(20);
-=======
-/// is idle for a moment, so shorter turns cost throughput.
 const TURN: Duration = SLICE.saturating_mul(2);
->>>>>>> latency
 
 /// Between two rounds while a thread is paused. Chosen: a turn may be longer by a tenth.
 const ROUND: Duration = SYSMON_MAX_NAP.saturating_mul(2);

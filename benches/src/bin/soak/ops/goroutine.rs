@@ -184,7 +184,7 @@ fn wake_posted(board: &Mutex<Board>, wakes: u64) {
 pub(crate) async fn inspect(cx: Cx) {
     // Other workers change `procs` all the time. The counts of one runtime never decrease.
     let metrics = [cx.home.handle.metrics(), gmp::runtime::metrics(), cx.home.handle.metrics()];
-    if !metrics.is_sorted_by_key(|metrics| metrics.spawned) {
+    if !metrics.is_sorted_by_key(|metrics| metrics.goroutines.created) {
         violation(format!("metrics() and Handle::metrics() are of two runtimes: {metrics:?}"));
     }
     let dump = gmp::runtime::dump();
