@@ -244,7 +244,7 @@ fn measure(op: Op, hogs: usize, options: &Options, control: &Arc<Control>) -> Ve
     let metrics = runtime.handle().metrics();
     println!(
         "{:>24} hogs without a P, {} paused",
-        metrics.cpu_bound_threads, metrics.paused_threads
+        metrics.threads.cpu_bound, metrics.threads.paused
     );
     shared.stop.store(true, Relaxed);
     others.into_iter().for_each(|other| gmp::block_on(other).expect("no panic"));
