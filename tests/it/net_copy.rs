@@ -544,11 +544,12 @@ fn the_kernel_copies_between_descriptors() {
     let calls =
         "read,write,readv,writev,recvfrom,sendto,recvmsg,sendmsg,splice,sendfile,copy_file_range";
     let what = "Which calls copy is untested.";
-    let Some((told, text)) = traced(calls, "net_copy::the_kernel_copies_between_descriptors", what)
+    let Some((printed, text)) =
+        traced(calls, "net_copy::the_kernel_copies_between_descriptors", what)
     else {
         return;
     };
-    let path = told.lines().find_map(|line| line.strip_prefix("file: ")).expect("a path");
+    let path = printed.lines().find_map(|line| line.strip_prefix("file: ")).expect("a path");
     let copied = std::fs::read(path).unwrap();
     std::fs::remove_file(path).unwrap();
     let mut expected = vec![0; SPARSE as usize];

@@ -49,10 +49,10 @@ fn a_poll_costs_one_call_and_reads_and_writes_cost_no_other() {
     let calls =
         "epoll_wait,epoll_pwait,epoll_pwait2,epoll_ctl,timerfd_settime,recvfrom,sendto,read";
     let what = "The number of system calls of a poll is untested.";
-    let Some((told, text)) = traced(calls, name, what) else { return };
+    let Some((printed, text)) = traced(calls, name, what) else { return };
     let count = |call: &str| text.matches(&format!(" {call}(")).count();
 
-    let polls = told.lines().find_map(|line| line.strip_prefix("polls: ")).expect("a figure");
+    let polls = printed.lines().find_map(|line| line.strip_prefix("polls: ")).expect("a figure");
     let polls: usize = polls.parse().unwrap();
     let waits = count("epoll_wait") + count("epoll_pwait") + count("epoll_pwait2");
     // A few waits come after the figure was printed.

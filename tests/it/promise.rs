@@ -120,8 +120,8 @@ fn spawn_blocking_runs_beside_one_proc() {
     });
 }
 
-/// Sysmon reports a poll that goes on for half a millisecond after a request to yield. That happens
-/// to this hog only if the OS stops its thread between two checkpoints.
+/// Sysmon reports a poll that continues for half a millisecond after a request to yield. That
+/// happens to this hog only if the OS stops its thread between two checkpoints.
 #[test]
 fn checkpoints_yield() {
     let runtime = runtime(1);
