@@ -429,7 +429,9 @@ fn uses_inside_the_scheduler_point_downward() {
 fn has_comment(line: &str) -> bool {
     // An even number of quotes before it: it is not inside a string.
     line.trim_start().starts_with("//")
-        || line.match_indices(" // ").any(|(at, _)| line[..at].matches('"').count() % 2 == 0)
+        || line
+            .match_indices(" // ")
+            .any(|(at, _)| line[..at].matches('"').count().is_multiple_of(2))
 }
 
 /// Returns whether a line is part of a table, in Markdown or in a comment.

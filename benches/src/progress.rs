@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rest_takes_as_long_as_the_estimate_says_at_the_speed_so_far() {
+    fn the_remaining_time_follows_the_present_speed() {
         let elapsed = Duration::from_secs(30);
         assert_eq!(remaining(elapsed, 10.0, 30.0), Some(Duration::from_secs(60)));
         assert_eq!(remaining(elapsed, 10.0, 9.0), Some(Duration::ZERO));

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_searched_once() {
+    fn the_end_of_a_line_is_searched_once() {
         let mut parser = Parser::default();
         assert_eq!(parser.parse(b"PING he"), Parsed::Incomplete);
         assert_eq!(parser.parse(b"P\n\n\n\n\n\nllo\r\n"), Parsed::Request(12));

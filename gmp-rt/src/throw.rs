@@ -1,6 +1,7 @@
 //! `throw!`, for broken invariants of the runtime.
 //!
-//! [`fatal_misuse`] is for what the program did to the process, so that the runtime cannot go on.
+//! [`fatal_misuse`] is for what the program did to the process, so that the runtime cannot
+//! continue.
 //!
 //! As in Go, `panic` is for mistakes of the user and can be caught. `throw` is for bugs of the
 //! runtime and cannot be caught, because a runtime with a broken invariant must not continue to
@@ -48,7 +49,7 @@ pub(crate) fn fatal_misuse(message: std::fmt::Arguments<'_>) -> ! {
 
 /// Prints that a descriptor of gmp is gone, and aborts. `call` is the system call that failed.
 ///
-/// The runtime cannot go on: its threads wait for events of a descriptor that is closed, or that
+/// The runtime cannot continue: its threads wait for events of a descriptor that is closed, or that
 /// belongs to another file now. A new descriptor in its place would not help, because the drop of
 /// the old one would close that file.
 #[cold]

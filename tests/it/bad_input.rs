@@ -8,7 +8,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 #[test]
-fn no_thread_to_be_had() {
+fn a_refused_first_thread_is_an_error_of_build() {
     // A stack larger than the address space: the OS refuses to start the thread.
     let error = gmp::runtime::Builder::new().thread_stack_size(1 << 60).build().unwrap_err();
     let text = error.to_string();
@@ -17,7 +17,7 @@ fn no_thread_to_be_had() {
 }
 
 #[test]
-fn builders_that_cannot_be() {
+fn invalid_settings_are_errors_of_build() {
     let error = |builder: gmp::runtime::Builder| builder.build().unwrap_err().to_string();
     assert!(error(gmp::runtime::Builder::new().max_procs(0)).contains("at least 1"));
     assert!(error(gmp::runtime::Builder::new().max_procs(100_000)).contains("at most 1024"));
@@ -53,7 +53,7 @@ fn bad_values_in_the_environment_are_named() {
 }
 
 #[gmp::test]
-async fn abort_of_oneself() {
+async fn an_abort_of_the_running_goroutine_takes_effect_at_its_next_await() {
     // The goroutine finishes its poll and ends at the next await.
     let slot: Arc<Mutex<Option<gmp::JoinHandle<()>>>> = Arc::default();
     let (inside, reached) = (slot.clone(), Arc::new(Mutex::new(false)));
@@ -78,7 +78,7 @@ async fn abort_of_oneself() {
 }
 
 #[gmp::test]
-async fn join_of_oneself_waits_until_aborted() {
+async fn a_goroutine_that_joins_itself_waits_until_it_is_aborted() {
     let slot: Arc<Mutex<Option<gmp::JoinHandle<()>>>> = Arc::default();
     let joins = Arc::new(AtomicBool::new(false));
     let (inside, began) = (slot.clone(), joins.clone());
@@ -110,14 +110,14 @@ async fn join_of_oneself_waits_until_aborted() {
 
 #[gmp::test]
 #[should_panic(expected = "awaited after it returned the output")]
-async fn a_handle_awaited_twice() {
+async fn a_handle_that_is_awaited_twice_panics() {
     let mut handle = go!({ 1 });
     assert_eq!((&mut handle).await.unwrap(), 1);
     let _ = handle.await;
 }
 
 #[test]
-fn a_waker_called_in_its_own_poll_and_after_death() {
+fn a_waker_works_in_its_own_poll_and_after_the_end() {
     let runtime = runtime(1);
     let mut polls = 0;
     let handle = runtime.spawn(std::future::poll_fn(move |cx| {
@@ -132,7 +132,7 @@ fn a_waker_called_in_its_own_poll_and_after_death() {
 }
 
 #[gmp::test]
-async fn a_strangers_waker_that_panics() {
+async fn a_foreign_waker_that_panics_stops_nothing_else() {
     struct Bomb;
     impl std::task::Wake for Bomb {
         fn wake(self: Arc<Self>) {

@@ -40,7 +40,7 @@ fn poll_once<F: Future>(future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
 }
 
 #[gmp::test]
-async fn errors_give_the_value_back() {
+async fn errors_of_sends_return_the_value() {
     let (tx, rx) = chan::<String>(1);
     let text = || "precious".to_owned();
     tx.send(text()).await.unwrap();
@@ -61,7 +61,7 @@ async fn errors_give_the_value_back() {
 }
 
 #[test]
-fn errors_speak() {
+fn errors_have_a_text() {
     fn says<E: std::error::Error + Send + Sync + 'static>(error: E, text: &str) {
         let error: Box<dyn std::error::Error + Send + Sync> = Box::new(error);
         assert_eq!(error.to_string(), text);
@@ -82,7 +82,7 @@ fn errors_speak() {
 }
 
 #[gmp::test]
-async fn the_last_end_closes() {
+async fn the_drop_of_the_last_end_closes() {
     let (tx, rx) = chan::<u32>(2);
     let (tx2, rx2) = (tx.clone(), rx.clone());
     assert_eq!((tx.sender_count(), tx.receiver_count()), (2, 2));
@@ -104,7 +104,7 @@ async fn the_last_end_closes() {
 }
 
 #[test]
-fn the_same_channel() {
+fn same_channel_compares_the_channels_of_two_ends() {
     let ((tx, rx), (other_tx, other_rx)) = (chan::<u32>(0), chan::<u32>(0));
     assert!(tx.same_channel(&tx.clone()) && rx.same_channel(&rx.clone()));
     assert!(!tx.same_channel(&other_tx) && !rx.same_channel(&other_rx));
@@ -112,7 +112,7 @@ fn the_same_channel() {
 }
 
 #[gmp::test]
-async fn sizes() {
+async fn len_cap_and_is_full_follow_the_buffer() {
     let (tx, rx) = chan(2);
     assert!(tx.is_empty() && rx.is_empty() && !tx.is_full() && !rx.is_full());
     tx.send(1).await.unwrap();
@@ -133,7 +133,7 @@ async fn sizes() {
 }
 
 #[gmp::test(max_procs = 2)]
-async fn a_stream() {
+async fn a_receiver_is_a_stream() {
     let (tx, mut rx) = chan(0);
     go!({
         for n in 0..100 {
@@ -150,7 +150,7 @@ async fn a_stream() {
 
 /// A dropped `next()` takes no value, whenever it is dropped. Another receiver gets the value.
 #[gmp::test(max_procs = 1)]
-async fn a_dropped_next_loses_nothing() {
+async fn a_dropped_next_takes_no_value() {
     let (tx, mut stream) = chan(0);
     let other = stream.clone();
     for n in 0..10 {
@@ -186,7 +186,7 @@ async fn a_dropped_next_loses_nothing() {
 }
 
 #[gmp::test(max_procs = 2)]
-async fn a_sink() {
+async fn a_sender_is_a_sink() {
     let (mut tx, rx) = chan(3);
     let receiver = go!({ rx.collect::<Vec<u32>>().await });
     tx.send_all(&mut futures::stream::iter((0..50).map(Ok))).await.unwrap();
@@ -202,7 +202,7 @@ async fn a_sink() {
 
 /// Neither end can be handed a value while it waits. They still meet, also without a buffer.
 #[gmp::test(max_procs = 2)]
-async fn a_sink_into_a_stream() {
+async fn a_sink_and_a_stream_meet_also_without_a_buffer() {
     for cap in [0, 1] {
         let (tx, rx) = chan(cap);
         let forward = futures::stream::iter((0..500).map(Ok)).forward(tx);
@@ -213,7 +213,7 @@ async fn a_sink_into_a_stream() {
 }
 
 #[test]
-fn iterators_and_threads() {
+fn blocking_iterators_receive_on_external_threads() {
     let (tx, rx) = chan(0);
     let sender = std::thread::spawn(move || {
         for n in 0..30 {
@@ -241,7 +241,7 @@ fn iterators_and_threads() {
 
 /// External threads and goroutines on the two ends of an unbuffered channel.
 #[test]
-fn threads_and_goroutines() {
+fn external_threads_and_goroutines_exchange_values() {
     let runtime = runtime(2);
     let ((ping, pinged), (pong, ponged)) = (chan(0), chan(0));
     let echo = runtime.spawn(async move {
@@ -260,7 +260,7 @@ fn threads_and_goroutines() {
 }
 
 #[gmp::test(max_procs = 2)]
-async fn time_limits() {
+async fn sends_and_receives_end_at_their_time_limit() {
     let (tx, rx) = chan(1);
     assert_eq!(rx.recv_timeout(SHORT).await, Err(RecvTimeoutError::Timeout));
     assert_eq!(tx.send_timeout(1, Duration::ZERO).await, Ok(()), "possible at once");
@@ -284,7 +284,7 @@ async fn time_limits() {
 
 /// A goroutine whose slice is over yields first and then still takes the value.
 #[gmp::test(max_procs = 1)]
-async fn a_time_limit_at_the_end_of_a_slice() {
+async fn a_time_limit_at_the_end_of_a_slice_takes_the_value() {
     let stop = Arc::new(AtomicBool::new(false));
     let others = {
         let stop = stop.clone();
@@ -398,7 +398,7 @@ fn a_panicking_drop_does_not_wedge_the_channel() {
 
 #[gmp::test]
 #[should_panic(expected = "a send is polled after it has ended")]
-async fn a_send_is_not_polled_twice() {
+async fn a_second_poll_of_a_finished_send_panics() {
     let (tx, _rx) = chan(1);
     let mut send = pin!(tx.send(1));
     assert!(poll_once(send.as_mut()).is_ready());
@@ -407,7 +407,7 @@ async fn a_send_is_not_polled_twice() {
 
 /// A wake-up calls the waker of the last poll.
 #[test]
-fn a_wait_moves_between_tasks() {
+fn a_wait_wakes_the_task_that_polled_it_last() {
     struct Rung(AtomicUsize);
     impl Wake for Rung {
         fn wake(self: Arc<Self>) {
@@ -437,7 +437,7 @@ fn a_wait_moves_between_tasks() {
 }
 
 #[gmp::test(max_procs = 2)]
-async fn dumps_say_why() {
+async fn dumps_show_the_reason_and_the_channel_of_a_wait() {
     let (tx, rx) = chan::<u32>(0);
     let (tx2, rx2) = chan::<u32>(0);
     let all = [
@@ -512,7 +512,7 @@ async fn values_of_aborted_receivers_keep_their_order() {
 
 /// Waiters are served in arrival order, on both sides.
 #[gmp::test(max_procs = 1)]
-async fn first_come_first_served() {
+async fn waiters_are_served_in_arrival_order() {
     let (tx, rx) = chan(0);
     let mut receivers = Vec::new();
     for n in 0..5 {

@@ -219,7 +219,7 @@ fn judge(log: &Log, aborts: Aborts, senders: usize, count: u32) {
 }
 
 #[gmp::test(max_procs = 4)]
-async fn whatever_goroutines_do() {
+async fn random_operations_lose_and_double_no_value() {
     if let Ok(seed) = std::env::var("GMP_CHAN_SEED") {
         return round(seed.parse().expect("a number")).await;
     }

@@ -33,7 +33,7 @@ async fn the_background_never_ends() {
 
 /// `TestWithCancel`: cancel reaches all descendants before it returns.
 #[gmp::test]
-async fn cancel_reaches_all_below() {
+async fn cancel_ends_all_descendants_before_it_returns() {
     let (first, canceller) = Context::background().with_cancel();
     let other = first.with_value("wrapped");
     let (second, _c) = other.with_cancel();
@@ -57,7 +57,7 @@ async fn assert_times_out(ctx: Context) {
 
 /// `TestDeadline`.
 #[gmp::test]
-async fn deadlines() {
+async fn contexts_end_at_their_deadline() {
     let (root, now) = (Context::background(), Instant::now());
     assert_times_out(root.with_deadline(now + SHORT).0).await;
     assert_times_out(root.with_deadline(now + SHORT).0.with_value(1)).await;
@@ -69,7 +69,7 @@ async fn deadlines() {
 
 /// `TestTimeout`.
 #[gmp::test]
-async fn timeouts() {
+async fn contexts_end_after_their_timeout() {
     let root = Context::background();
     assert_times_out(root.with_timeout(SHORT).0).await;
     assert_times_out(root.with_timeout(SHORT).0.with_value(1)).await;
@@ -83,7 +83,7 @@ async fn timeouts() {
 
 /// `TestCanceledTimeout`.
 #[gmp::test]
-async fn a_cancelled_timeout() {
+async fn a_cancelled_timeout_leaves_its_parent_alone() {
     let (outer, _c) = Context::background().with_timeout(LONG);
     let (inner, canceller) = outer.with_value(1).with_timeout(2 * LONG);
     canceller.cancel();
@@ -95,7 +95,7 @@ async fn a_cancelled_timeout() {
 /// Errors of a context have Go's texts, and only an expired deadline is a timeout
 /// (`TestDeadlineExceededSupportsTimeout`, `TestDeadlineExceededIsNetError`).
 #[test]
-fn errors_have_gos_texts() {
+fn errors_have_the_texts_of_go() {
     assert!(ContextError::DeadlineExceeded.is_timeout() && !ContextError::Cancelled.is_timeout());
     assert_eq!(ContextError::Cancelled.to_string(), "context canceled");
     assert_eq!(ContextError::DeadlineExceeded.to_string(), "context deadline exceeded");
@@ -105,7 +105,7 @@ fn errors_have_gos_texts() {
 
 /// `TestValues`: found by type, the newest first, through contexts of other kinds.
 #[test]
-fn values() {
+fn values_are_found_by_type_the_newest_first() {
     #[derive(Debug, PartialEq)]
     struct One(&'static str);
     #[derive(Debug, PartialEq)]
@@ -125,12 +125,16 @@ fn values() {
     let (other, canceller) = third.with_timeout(LONG);
     canceller.cancel();
     assert_values(&other, Some(&One("c3")), Some(&Two("c2")));
-    assert!(format!("{second:?}").contains("::Two, it::context::values::One]"), "{second:?}");
+    assert!(
+        format!("{second:?}")
+            .contains("::Two, it::context::values_are_found_by_type_the_newest_first::One]"),
+        "{second:?}"
+    );
 }
 
 /// `TestSimultaneousCancels`: a tree of a hundred contexts, all cancelled at once.
 #[gmp::test]
-async fn simultaneous_cancels() {
+async fn a_hundred_contexts_are_cancelled_at_once() {
     let mut all = vec![Context::background().with_cancel()];
     for n in 0..25 {
         for _ in 0..4 {
@@ -154,7 +158,7 @@ async fn simultaneous_cancels() {
 
 /// `TestInterlockedCancels`.
 #[gmp::test]
-async fn interlocked_cancels() {
+async fn a_cancel_of_the_child_during_that_of_the_parent_does_not_hang() {
     let (parent, cancel_parent) = Context::background().with_cancel();
     let (child, cancel_child) = parent.with_cancel();
     let waiter = go!({
@@ -188,7 +192,7 @@ fn layers(mut seed: u64, timeout: Duration) -> (Context, Vec<Canceller>) {
 
 /// `TestLayersCancel`, `TestLayersTimeout`.
 #[gmp::test]
-async fn layers_end_from_anywhere() {
+async fn a_context_ends_with_any_of_its_layers() {
     for seed in 1..20 {
         let (_, cancellers) = layers(seed, LONG);
         for n in 0..cancellers.len() {
@@ -208,7 +212,7 @@ async fn layers_end_from_anywhere() {
 
 /// `TestWithCancelCanceledParent`.
 #[test]
-fn the_child_of_a_cancelled_parent() {
+fn the_child_of_a_cancelled_parent_has_ended() {
     let (parent, canceller) = Context::background().with_cancel();
     canceller.cancel_cause("Because!");
     for (child, _) in [parent.with_cancel(), parent.with_timeout(LONG)] {
@@ -219,7 +223,7 @@ fn the_child_of_a_cancelled_parent() {
 
 /// `TestWithCancelSimultaneouslyCanceledParent`.
 #[gmp::test]
-async fn a_parent_cancelled_while_a_child_is_made() {
+async fn a_child_that_is_made_during_a_cancel_ends() {
     for _ in 0..300 {
         let (parent, canceller) = Context::background().with_cancel();
         let canceling = go!(move || canceller.cancel_cause("Because!"));
@@ -232,7 +236,7 @@ async fn a_parent_cancelled_while_a_child_is_made() {
 
 /// `TestCause`: all its rows except those about custom context types.
 #[test]
-fn causes() {
+fn each_context_has_the_cause_of_its_end() {
     use ContextError::{Cancelled, DeadlineExceeded};
     let canceled = || (Some(Cancelled), Some("context canceled".to_string()));
     let with = |err, cause: &str| (Some(err), Some(cause.to_string()));
@@ -298,7 +302,7 @@ fn chain(root: &Context) -> ((Context, Canceller), (Context, Canceller)) {
 
 /// A timeout that fires passes its cause to its descendants.
 #[gmp::test]
-async fn the_cause_of_a_timeout_goes_down() {
+async fn a_timeout_passes_its_cause_to_its_descendants() {
     let (ctx, _c) = Context::background().with_timeout_cause(SHORT, "too slow");
     let (child, _c) = ctx.with_cancel();
     assert_eq!(child.done().await, ContextError::DeadlineExceeded);
@@ -307,7 +311,7 @@ async fn the_cause_of_a_timeout_goes_down() {
 
 /// `TestCauseRace`: a context that is done has a cause.
 #[gmp::test]
-async fn the_cause_comes_with_the_end() {
+async fn a_context_that_has_ended_has_a_cause() {
     let (ctx, canceller) = Context::background().with_cancel();
     let canceling = go!(move || canceller.cancel_cause("race"));
     let cause = loop {
@@ -322,7 +326,7 @@ async fn the_cause_comes_with_the_end() {
 
 /// `TestWithoutCancel`.
 #[gmp::test]
-async fn without_cancel() {
+async fn without_cancel_keeps_values_and_never_ends() {
     let (ctx, canceller) = Context::background().with_value("value").with_timeout(LONG);
     let apart = ctx.without_cancel();
     canceller.cancel();
@@ -333,7 +337,7 @@ async fn without_cancel() {
 
 /// `TestCustomContextGoroutines`: a context never starts a goroutine.
 #[test]
-fn no_goroutine_per_context() {
+fn a_context_starts_no_goroutine() {
     let runtime = runtime(1);
     runtime.block_on(async {
         let (root, canceller) = Context::background().with_cancel();
@@ -384,7 +388,7 @@ fn after_func_is_not_called_after_stop() {
 
 /// `TestAfterFuncCalledAsynchronously`: cancel does not wait for the call, which may block.
 #[gmp::test]
-async fn after_func_does_not_hold_up_cancel() {
+async fn cancel_does_not_wait_for_after_func() {
     let (sender, receiver) = std::sync::mpsc::sync_channel(0);
     let (ctx, canceller) = Context::background().with_cancel();
     ctx.after_func(move || sender.send(()).unwrap());
@@ -415,7 +419,7 @@ async fn stop_returns_whether_it_prevented_the_call() {
 
 /// `TestContextErrDoneRace`: an error means done.
 #[gmp::test]
-async fn an_error_means_done() {
+async fn a_context_with_an_error_is_done() {
     for _ in 0..100 {
         let (ctx, canceller) = Context::background().with_cancel();
         let mut done = Box::pin(ctx.done());
@@ -432,7 +436,7 @@ async fn an_error_means_done() {
 
 /// A guard cancels when its scope is left, unless it is disarmed.
 #[test]
-fn guards() {
+fn a_guard_cancels_unless_it_is_disarmed() {
     let (ctx, canceller) = Context::background().with_cancel();
     let canceller = canceller.drop_guard().disarm();
     drop(canceller.clone());
@@ -444,7 +448,7 @@ fn guards() {
 /// A dump shows what a goroutine waits for. Many waiters wake at once. External threads and foreign
 /// executors can wait as well.
 #[test]
-fn waiting_for_the_end() {
+fn waits_for_the_end_work_everywhere_and_are_in_dumps() {
     let runtime = runtime(2);
     let (ctx, canceller) = Context::background().with_cancel();
     let goroutines: Vec<_> = (0..100)

@@ -23,7 +23,7 @@ fn ended() -> gmp::runtime::Handle {
 }
 
 #[test]
-fn block_on_of_an_ended_runtime_keeps_time() {
+fn timers_fire_in_block_on_of_an_ended_runtime() {
     let (handle, start) = (ended(), Instant::now());
     handle.block_on(gmp::sleep(SHORT));
     assert!(start.elapsed() >= SHORT);
@@ -37,7 +37,7 @@ fn block_on_of_an_ended_runtime_keeps_time() {
 
 /// The thread is inside `block_on` when the runtime ends.
 #[test]
-fn a_sleep_in_block_on_goes_on_when_the_runtime_ends() {
+fn a_sleep_in_block_on_outlives_the_end_of_the_runtime() {
     let runtime = runtime(1);
     let (handle, start) = (runtime.handle().clone(), Instant::now());
     let timers = handle.clone();
@@ -50,7 +50,7 @@ fn a_sleep_in_block_on_goes_on_when_the_runtime_ends() {
 
 /// The goroutine of one runtime waits in `block_on` of another.
 #[test]
-fn a_goroutine_in_block_on_of_an_ended_runtime_goes_on() {
+fn a_goroutine_in_block_on_outlives_the_end_of_that_runtime() {
     let (first, second) = (runtime(1), runtime(1));
     let handle = second.handle().clone();
     let sleeps = first.spawn(async move { handle.block_on(gmp::sleep(SHORT)) });
@@ -59,7 +59,7 @@ fn a_goroutine_in_block_on_of_an_ended_runtime_goes_on() {
 }
 
 #[test]
-fn a_sleep_goes_on_in_a_foreign_executor() {
+fn a_sleep_in_a_foreign_executor_outlives_its_runtime() {
     let (start, runtime) = (Instant::now(), runtime(1));
     let mut sleep = gmp::sleep(SHORT);
     runtime.block_on(async { assert!((&mut sleep).now_or_never().is_none()) });

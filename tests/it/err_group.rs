@@ -17,7 +17,7 @@ fn text(result: Result<(), GroupError<&'static str>>) -> Option<&'static str> {
 
 /// `TestZeroGroup`: the first error remains, for any number of waits.
 #[gmp::test]
-async fn the_first_error_stays() {
+async fn wait_returns_the_first_error() {
     let cases: [&[Option<&str>]; 5] =
         [&[], &[None], &[Some("1")], &[Some("1"), None], &[Some("1"), None, Some("2")]];
     for errors in cases {
@@ -34,7 +34,7 @@ async fn the_first_error_stays() {
 
 /// `TestWithContext`, `TestCancelCause`: the context ends with the first error or the wait.
 #[gmp::test]
-async fn the_context_ends() {
+async fn the_context_ends_with_the_first_error_or_the_wait() {
     let cases: [&[Option<&str>]; 4] = [&[], &[None], &[Some("doom")], &[Some("doom"), None]];
     for errors in cases {
         let (group, ctx) = Group::with_context(&Context::background());
@@ -57,7 +57,7 @@ async fn the_context_ends() {
 
 /// The first error ends the context while other members run. They see it and stop.
 #[gmp::test]
-async fn the_first_error_stops_the_others() {
+async fn members_see_the_end_of_the_context_after_the_first_error() {
     let (group, ctx) = Group::with_context(&Context::background());
     for _ in 0..10 {
         let ctx = ctx.clone();
@@ -74,7 +74,7 @@ async fn the_first_error_stops_the_others() {
 
 /// `TestTryGo`.
 #[gmp::test]
-async fn try_go() {
+async fn try_go_fails_at_the_limit() {
     let group = Group::new();
     let gates: Vec<Arc<Gate>> = (0..42).map(|_| Arc::default()).collect();
     let member = |gate: &Arc<Gate>| {
@@ -110,7 +110,7 @@ async fn try_go() {
 
 /// A limit of zero admits no member until it is raised.
 #[gmp::test]
-async fn a_limit_of_nothing() {
+async fn a_limit_of_zero_admits_no_member() {
     let group = Group::new();
     group.set_limit(0);
     let starter = {
@@ -126,7 +126,7 @@ async fn a_limit_of_nothing() {
 
 /// `TestGoLimit`.
 #[gmp::test]
-async fn never_more_than_the_limit() {
+async fn no_more_members_run_than_the_limit() {
     const LIMIT: usize = 10;
     let (group, active) = (Group::new(), Arc::new(AtomicUsize::new(0)));
     group.set_limit(LIMIT);
@@ -149,7 +149,7 @@ async fn never_more_than_the_limit() {
 #[should_panic(
     expected = "errgroup: modify limit while 1 goroutines in the group are still active"
 )]
-fn a_limit_changed_while_active() {
+fn a_new_limit_while_members_run_panics() {
     // The runtime ends, and the member with it.
     let (group, runtime) = (Group::new(), runtime(1));
     runtime.block_on(async { group.go(pending()).await });
@@ -158,7 +158,7 @@ fn a_limit_changed_while_active() {
 
 /// A panic is a failure: the context ends, `wait` returns it, and the group remains usable.
 #[gmp::test]
-async fn a_member_that_panics() {
+async fn a_member_that_panics_is_a_failure() {
     let (group, ctx) = Group::with_context(&Context::background());
     group.go(async { panic!("expected by the test: {}", 7) }).await;
     ctx.done().await;
@@ -170,7 +170,7 @@ async fn a_member_that_panics() {
 
 /// A member whose runtime shuts down has not succeeded.
 #[test]
-fn a_member_whose_runtime_goes_down() {
+fn a_member_whose_runtime_ends_is_a_failure() {
     let (group, runtime) = (Group::new(), runtime(1));
     runtime.block_on(async { group.go(pending()).await });
     drop(runtime);
@@ -179,7 +179,7 @@ fn a_member_whose_runtime_goes_down() {
 
 /// A member's values are dropped before the wait for it ends.
 #[gmp::test]
-async fn members_are_gone_when_the_wait_is_over() {
+async fn values_of_members_are_dropped_before_wait_returns() {
     for _ in 0..100 {
         let (group, held) = (Group::new(), Arc::new(()));
         for n in 0..4 {
@@ -200,7 +200,7 @@ async fn members_are_gone_when_the_wait_is_over() {
 /// Threads and foreign executors use groups. A dump shows what a goroutine waits for and where
 /// members start.
 #[test]
-fn waiting_and_starting_are_seen() {
+fn waits_and_starts_work_everywhere_and_are_in_dumps() {
     let (group, gate, runtime) = (Group::new(), Arc::new(Gate::default()), runtime(2));
     group.set_limit(1);
     let member = {

@@ -1,5 +1,5 @@
 //! Faults of a process: it is stopped, it is interrupted, the time of day jumps, or its standard
-//! descriptors are closed. The program goes on. Each test runs in a process of its own.
+//! descriptors are closed. The program continues. Each test runs in a process of its own.
 #![cfg(target_os = "linux")]
 #![expect(unsafe_code, reason = "handlers of signals, and signals to threads")]
 

@@ -11,7 +11,7 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 #[gmp::test]
-async fn join_all_and_futures_unordered() {
+async fn handles_work_in_join_all_and_futures_unordered() {
     let sum: u64 = join_all((0..100u64).map(|n| go!({ n }))).await.into_iter().flatten().sum();
     assert_eq!(sum, 4950);
     let mut set: FuturesUnordered<_> = (0..100u64)
@@ -30,7 +30,7 @@ async fn join_all_and_futures_unordered() {
 }
 
 #[gmp::test]
-async fn sleep_yield_and_timeout_in_futures_unordered() {
+async fn sleeps_yields_and_timeouts_work_in_futures_unordered() {
     let mut set: FuturesUnordered<futures::future::BoxFuture<'static, u32>> =
         FuturesUnordered::new();
     set.push(Box::pin(async {
@@ -98,7 +98,7 @@ fn a_waker_outlives_its_goroutine_and_its_runtime() {
 }
 
 #[test]
-fn wakes_from_many_threads_at_once() {
+fn wake_ups_from_many_threads_are_not_lost() {
     let runtime = runtime(2);
     for _ in 0..50 {
         let gates: Vec<_> = (0..8).map(|_| Arc::new(Gate::default())).collect();

@@ -13,7 +13,7 @@ async fn double(n: u64) -> u64 {
 }
 
 #[gmp::test]
-async fn all_forms_of_go() {
+async fn go_takes_all_its_forms() {
     let data = [1, 2, 3];
     assert_eq!(go!(double(4)).await.unwrap(), 8);
     assert_eq!(go!({ double(5).await }).await.unwrap(), 10);
@@ -40,7 +40,7 @@ async fn a_returned_future_runs_in_the_goroutine() {
 }
 
 #[gmp::test]
-async fn statements_and_options_of_go() {
+async fn go_takes_statements_and_options() {
     let named = go! { let n = double(3).await; n + 1 };
     assert_eq!(named.await.unwrap(), 7);
     let handle = go!(name = "statements", {
@@ -63,7 +63,7 @@ async fn arguments_are_evaluated_at_once() {
 }
 
 #[test]
-fn newest_first_then_in_order() {
+fn the_newest_goroutine_runs_first_and_the_others_in_order() {
     // As in Go with one P: `go a; go b; go c; block` runs c, a, b, unless the time slice of 10 ms
     // is over first.
     loop {
@@ -138,7 +138,7 @@ async fn abort_after_the_end_changes_nothing() {
 }
 
 #[gmp::test]
-async fn panic_is_the_joiners() {
+async fn a_panic_is_returned_by_the_join() {
     let handle = go!(async { panic!("expected by the test") });
     let goid = handle.goid();
     let error = handle.await.unwrap_err();
@@ -151,7 +151,7 @@ async fn panic_is_the_joiners() {
 }
 
 #[gmp::test]
-async fn panic_in_drop_of_the_future_is_a_panic() {
+async fn a_panic_in_the_drop_of_the_future_is_returned_by_the_join() {
     struct Bomb;
     impl Drop for Bomb {
         fn drop(&mut self) {
@@ -179,7 +179,7 @@ async fn panic_in_drop_of_the_future_is_a_panic() {
 }
 
 #[gmp::test]
-async fn output_dropped_with_the_handle() {
+async fn the_output_is_dropped_with_the_handle() {
     let count = Arc::new(());
     let inside = count.clone();
     let handle = go!({ inside });
@@ -192,7 +192,7 @@ async fn output_dropped_with_the_handle() {
 }
 
 #[gmp::test]
-async fn a_future_that_is_not_send_between_polls_only() {
+async fn values_within_one_poll_need_not_be_send() {
     // The output and the future are `Send`. Values that live within one poll need not be.
     let handle = go!({
         let cell = Cell::new(1);
@@ -203,7 +203,7 @@ async fn a_future_that_is_not_send_between_polls_only() {
 }
 
 #[gmp::test]
-async fn large_and_strictly_aligned_futures() {
+async fn large_and_strictly_aligned_futures_run() {
     #[repr(align(128))]
     #[derive(Clone, Copy)]
     struct Aligned(u8);
@@ -228,7 +228,7 @@ async fn large_and_strictly_aligned_futures() {
 }
 
 #[gmp::test]
-async fn large_and_strictly_aligned_outputs() {
+async fn large_and_strictly_aligned_outputs_are_returned() {
     #[repr(align(64))]
     struct Aligned(u8);
     let output = go!({ Aligned(7) }).await.unwrap();
@@ -245,7 +245,7 @@ async fn large_and_strictly_aligned_outputs() {
 }
 
 #[gmp::test]
-async fn a_future_of_every_size_class() {
+async fn futures_of_every_size_class_run() {
     // Futures of many sizes are alive at once, each with its own pattern.
     macro_rules! sized {
         ($($n:literal)*) => {
@@ -293,7 +293,7 @@ fn block_on_inside_a_goroutine_does_not_stop_the_others() {
 }
 
 #[test]
-fn many_blocked_goroutines_on_one_p() {
+fn goroutines_run_beside_twenty_that_block_one_p() {
     let runtime = runtime(1);
     let gates: Vec<_> = (0..20).map(|_| Arc::new(Gate::default())).collect();
     let handles: Vec<_> = gates
@@ -313,7 +313,7 @@ fn many_blocked_goroutines_on_one_p() {
 }
 
 #[test]
-fn runtimes_inside_each_other() {
+fn a_goroutine_blocks_on_another_runtime() {
     let outer = runtime(1);
     let inner = runtime(1);
     let handle = inner.handle().clone();
@@ -331,7 +331,7 @@ fn runtimes_inside_each_other() {
 }
 
 #[test]
-fn ids_are_unique_and_parents_known() {
+fn goroutines_have_unique_ids() {
     let runtime = runtime(2);
     let mut ids = runtime.block_on(async {
         let mut ids = Vec::new();
@@ -346,7 +346,7 @@ fn ids_are_unique_and_parents_known() {
 }
 
 #[test]
-fn num_goroutine_counts_the_living() {
+fn num_goroutine_counts_live_goroutines() {
     let runtime = runtime(2);
     let handles: Vec<_> = (0..100).map(|_| runtime.spawn(std::future::pending::<()>())).collect();
     assert_eq!(runtime.handle().num_goroutine(), 100);
@@ -355,7 +355,8 @@ fn num_goroutine_counts_the_living() {
 }
 
 #[gmp::test]
-async fn results_of_tests_and_question_marks() -> Result<(), Box<dyn std::error::Error>> {
+async fn tests_return_results_and_handles_work_with_question_marks()
+-> Result<(), Box<dyn std::error::Error>> {
     let n: u32 = go!({ "42".parse() }).await??;
     assert_eq!(n, 42);
     Ok(())
@@ -363,7 +364,7 @@ async fn results_of_tests_and_question_marks() -> Result<(), Box<dyn std::error:
 
 #[gmp::test]
 #[should_panic(expected = "seen by the harness")]
-async fn a_panic_of_the_test_is_a_panic() {
+async fn a_panic_of_a_test_reaches_the_harness() {
     panic!("seen by the harness");
 }
 

@@ -74,7 +74,7 @@ async fn chan_send_to_full_blocks() {
 /// `TestChan`, third and fourth part: after the close the remaining values are received, then the
 /// close itself. A close unblocks a receive.
 #[gmp::test(max_procs = 2)]
-async fn chan_close_lets_the_rest_through() {
+async fn values_in_the_buffer_are_received_after_a_close() {
     for cap in CAPACITIES {
         let (tx, rx) = chan(cap);
         for n in 0..cap {
@@ -97,7 +97,7 @@ async fn chan_close_lets_the_rest_through() {
 
 /// `TestChan`, fifth part: one sender and one receiver keep the order, four of each lose nothing.
 #[gmp::test(max_procs = 4)]
-async fn chan_delivers_everything_once() {
+async fn a_channel_delivers_each_value_once() {
     const EACH: usize = 100;
     for cap in CAPACITIES {
         let (tx, rx) = chan(cap);
@@ -144,7 +144,7 @@ async fn count(rx: Receiver<usize>, values: usize) -> BTreeMap<usize, usize> {
 
 /// `TestChan`, last part, and `test/chancap.go`: `len` and `cap`.
 #[test]
-fn chan_len_and_cap() {
+fn len_and_cap_follow_the_buffer() {
     for cap in CAPACITIES {
         let (tx, rx) = chan(cap);
         assert_eq!((tx.len(), tx.cap(), rx.len(), rx.cap()), (0, Some(cap), 0, Some(cap)));
@@ -157,7 +157,7 @@ fn chan_len_and_cap() {
 
 /// `test/chancap.go`, `test/makechan.go`: sizes beyond any memory.
 #[test]
-fn makechan_size_out_of_range() {
+fn a_capacity_beyond_any_memory_panics() {
     let panics = |make: fn()| {
         let payload = std::panic::catch_unwind(make).unwrap_err();
         assert_eq!(*payload.downcast_ref::<&str>().unwrap(), "makechan: size out of range");
@@ -174,7 +174,7 @@ fn makechan_size_out_of_range() {
 
 /// `TestNonblockRecvRace`: a value in the channel is received, however the close races with it.
 #[gmp::test(max_procs = 2)]
-async fn nonblock_recv_race() {
+async fn try_recv_gets_the_value_although_a_close_races() {
     for _ in 0..2000 {
         let (tx, rx) = chan(1);
         tx.send(1).await.unwrap();
@@ -193,7 +193,7 @@ async fn nonblock_recv_race() {
 
 /// `TestMultiConsumer`: all items through 23 workers and two buffered channels.
 #[gmp::test(max_procs = 4)]
-async fn multi_consumer() {
+async fn workers_receive_all_items_once() {
     const WORKERS: usize = 23;
     const ITEMS: usize = 27_182;
     const NUMBERS: [usize; 10] = [2, 3, 7, 11, 13, 17, 19, 23, 27, 31];
@@ -234,7 +234,7 @@ async fn multi_consumer() {
 /// `test/chan/fifo.go`: values keep their order through a buffer and through a daisy chain of
 /// receivers.
 #[gmp::test(max_procs = 2)]
-async fn fifo() {
+async fn values_keep_their_order() {
     const LINKS: usize = 10;
     let (tx, rx) = chan(LINKS);
     for n in 0..LINKS {
@@ -264,7 +264,7 @@ async fn fifo() {
 
 /// `test/chan/goroutines.go`: a value passes through a chain of 10000 goroutines.
 #[gmp::test(max_procs = 2)]
-async fn chain_of_goroutines() {
+async fn a_value_passes_through_a_chain_of_goroutines() {
     const LINKS: u32 = 10_000;
     let (mut tx, leftmost) = chan::<u32>(0);
     for _ in 0..LINKS {
@@ -279,7 +279,7 @@ async fn chain_of_goroutines() {
 /// `test/chan/nonblock.go`: attempts to send and to receive without a peer, with a waiting peer and
 /// with a buffer, for values of several types.
 #[gmp::test(max_procs = 2)]
-async fn nonblock() {
+async fn attempts_without_a_peer_fail_at_once() {
     async fn check<T: Clone + Send + PartialEq + std::fmt::Debug + 'static>(value: T) {
         for cap in [0, 1] {
             let (tx, rx) = chan::<T>(cap);
@@ -319,7 +319,7 @@ async fn nonblock() {
 
 /// `test/chan/zerosize.go`: zero-sized values are counted like others.
 #[gmp::test]
-async fn zero_size() {
+async fn values_without_size_are_counted() {
     for cap in [0, 1, 3] {
         let (tx, rx) = chan::<[u8; 0]>(cap);
         let sender = go!({
@@ -339,7 +339,7 @@ async fn zero_size() {
 /// `test/closedchan.go`: every operation on a closed channel, in every form, with and without a
 /// remaining value. Go panics where these return errors.
 #[gmp::test]
-async fn closed_channel() {
+async fn operations_on_a_closed_channel_return_errors() {
     for left in [0, 1] {
         for cap in [left, 1, 2] {
             let (tx, rx) = chan(cap);
@@ -385,7 +385,7 @@ async fn receives_fail(rx: &Receiver<usize>) {
 
 /// `test/ken/chan1.go`: many receivers on one channel count the values of one sender.
 #[gmp::test(max_procs = 4)]
-async fn one_sender_many_receivers() {
+async fn many_receivers_count_the_values_of_one_sender() {
     const VALUES: usize = 1000;
     let (tx, rx) = chan::<usize>(0);
     let all = Arc::new(Mutex::new(HashSet::new()));

@@ -447,7 +447,7 @@ fn ints(terms: &[i128]) -> Vec<(i128, i128)> {
 /// The checks of `powser1.go`: sums, derivatives, products, exponentials, arcs and tangents have
 /// the right coefficients. Series that do not refer to themselves end when no consumer is left.
 #[gmp::test(max_procs = 2)]
-async fn power_series() {
+async fn power_series_have_the_right_coefficients() {
     check("ones", ones(), &ints(&[1; 10])).await;
     check("sum", sum(ones(), repeated(Rat::int(2))), &ints(&[3; 10])).await;
     check("scaled", scaled(Rat::int(-1), ones()), &ints(&[-1; 10])).await;
@@ -489,7 +489,7 @@ async fn power_series() {
 /// Self-referential series: reciprocals, exponentials, the tangent. They keep each other alive, so
 /// their goroutines end with the runtime.
 #[gmp::test(max_procs = 2)]
-async fn power_series_of_themselves() {
+async fn series_that_refer_to_themselves_have_the_right_coefficients() {
     let reciprocals = reciprocal(ones());
     check("reciprocal", reciprocals, &ints(&[1, -1, 0, 0, 0, 0, 0, 0])).await;
     let exponential_of_x = exponential(polynomial(vec![Rat::ZERO, Rat::ONE]));

@@ -25,7 +25,7 @@ async fn all_have_ended() {
 /// `test/chan/sieve1.go`: each prime is a goroutine that passes on the numbers that it does not
 /// divide.
 #[gmp::test(max_procs = 2)]
-async fn sieve_of_filters() {
+async fn a_chain_of_filters_finds_primes() {
     async fn generate(tx: Sender<u32>) {
         for n in 2.. {
             if tx.send(n).await.is_err() {
@@ -66,7 +66,7 @@ async fn sieve_of_filters() {
 /// merger through a queue that never blocks: a select whose send case is on while the queue is not
 /// empty.
 #[gmp::test(max_procs = 2)]
-async fn sieve_of_merged_multiples() {
+async fn merged_channels_of_multiples_find_primes() {
     let (tx, primes) = chan(10);
     go!(merged_sieve(tx));
     for prime in PRIMES {
@@ -157,7 +157,7 @@ async fn merge(primes: Receiver<u32>, composites: Sender<u32>) {
 
 /// `test/chan/doubleselect.go`: no select completes two of its cases.
 #[gmp::test(max_procs = 2)]
-async fn double_select() {
+async fn no_select_completes_two_cases() {
     const N: usize = 5000;
     let ends: [_; 4] = std::array::from_fn(|_| chan::<usize>(0));
     let (mixed, out) = chan(0);
@@ -191,7 +191,7 @@ async fn double_select() {
 /// `test/ken/chan.go`: values from all forms of sending to all forms of receiving over channels of
 /// all sizes. All values arrive, and those of one sender in order.
 #[gmp::test(max_procs = 4)]
-async fn all_forms_and_sizes() {
+async fn all_forms_of_sends_meet_all_forms_of_receives() {
     const EACH: usize = 200;
     async fn send(form: usize, tx: Sender<(usize, usize)>) {
         for n in 0..EACH {
@@ -241,7 +241,7 @@ async fn all_forms_and_sizes() {
 /// `test/fixedbugs/issue19182.go` has no channel. It has a goroutine that never waits next to one
 /// that does. Here a select that is always ready yields.
 #[gmp::test(max_procs = 1)]
-async fn a_ready_select_gives_way() {
+async fn a_select_that_is_always_ready_yields() {
     let stop = Arc::new(AtomicBool::new(false));
     let (tx, rx) = chan(1);
     let busy = {

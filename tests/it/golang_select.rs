@@ -42,20 +42,20 @@ async fn nonblock_select_race(how: Ready) {
 
 /// `TestNonblockSelectRace`.
 #[gmp::test(max_procs = 2)]
-async fn nonblock_select_race_with_a_value() {
+async fn a_default_is_not_chosen_while_one_of_two_channels_has_a_value() {
     nonblock_select_race(Ready::Value).await;
 }
 
 /// `TestNonblockSelectRace2`.
 #[gmp::test(max_procs = 2)]
-async fn nonblock_select_race_with_a_close() {
+async fn a_default_is_not_chosen_while_one_of_two_channels_is_closed() {
     nonblock_select_race(Ready::Close).await;
 }
 
 /// `TestSelfSelect`: two goroutines send and receive on the same channel in one select. Neither
 /// receives its own value, and both end.
 #[gmp::test(max_procs = 2)]
-async fn self_select() {
+async fn selects_on_both_ends_receive_no_value_of_their_own() {
     for cap in [0, 10] {
         let (tx, rx) = chan::<u32>(cap);
         let both = WaitGroup::new();
@@ -85,7 +85,7 @@ async fn self_select() {
 /// `TestSelectStress`: senders, receivers, a select that sends on all channels and one that
 /// receives from all. Each runs until it has handled its number of values per channel.
 #[gmp::test(max_procs = 4)]
-async fn select_stress() {
+async fn selects_over_many_channels_lose_nothing() {
     const N: usize = 2000;
     let channels: Vec<_> = [0, 0, 2, 3].into_iter().map(chan::<usize>).collect();
     let all = WaitGroup::new();
@@ -132,7 +132,7 @@ async fn select_stress() {
 /// `TestSelectFairness`: two of four cases are always ready. Each of the two is chosen half of the
 /// time, within ten standard deviations.
 #[gmp::test(max_procs = 2)]
-async fn select_fairness() {
+async fn ready_cases_are_chosen_equally_often() {
     const TRIALS: usize = 10_000;
     let (tx1, rx1) = chan::<u8>(TRIALS + 1);
     let (tx2, rx2) = chan::<u8>(TRIALS + 1);
@@ -171,7 +171,7 @@ async fn select_fairness() {
 
 /// `TestPseudoRandomSend`: of two sends on the same channel each is chosen often.
 #[gmp::test(max_procs = 2)]
-async fn pseudo_random_send() {
+async fn two_sends_on_one_channel_are_both_chosen() {
     const N: usize = 100;
     for cap in [0, N] {
         let (tx, rx) = chan::<usize>(cap);
@@ -197,7 +197,7 @@ async fn pseudo_random_send() {
 /// `TestSelectDuplicateChannel`: a channel is twice in one select. The losing waits leave its
 /// queue, and a waiter behind them is still served.
 #[gmp::test(max_procs = 2)]
-async fn select_duplicate_channel() {
+async fn a_channel_may_be_in_two_cases() {
     let (c, from_c) = chan::<u32>(0);
     let (d, from_d) = chan::<u32>(0);
     let (e, from_e) = chan::<u32>(0);
@@ -223,7 +223,7 @@ async fn select_duplicate_channel() {
 /// evaluated. Go evaluates the values of all send cases each time (10 times here). gmp evaluates
 /// only the value of the chosen case.
 #[gmp::test]
-async fn switched_off_cases() {
+async fn a_case_that_is_switched_off_evaluates_nothing() {
     struct Values {
         made: u32,
         shift: u32,
@@ -279,7 +279,7 @@ async fn blocks(f: impl Future<Output = ()> + Send + 'static) -> bool {
 
 /// `test/chan/select3.go`: what blocks and what does not.
 #[gmp::test(max_procs = 2)]
-async fn blocking_table() {
+async fn operations_block_as_in_the_table_of_go() {
     fn closed() -> (Sender<u32>, Receiver<u32>) {
         let ends = chan(0);
         ends.0.close();
@@ -389,7 +389,7 @@ fn full() -> (Sender<u32>, Receiver<u32>) {
 /// `test/chan/select4.go`: the destination of a value is evaluated for the chosen case only. A Rust
 /// pattern has no side effects, so the body has them here.
 #[gmp::test]
-async fn effects_of_the_chosen_case_only() {
+async fn only_the_chosen_case_has_effects() {
     let (_never, idle) = chan::<u32>(0);
     let (tx, rx) = chan(1);
     tx.try_send(42).unwrap();
@@ -405,7 +405,7 @@ async fn effects_of_the_chosen_case_only() {
 /// Then a case is chosen. Unlike in Go the value of a send is evaluated after that, and only for
 /// the chosen case.
 #[gmp::test]
-async fn order_of_evaluation() {
+async fn guards_and_channels_are_evaluated_in_source_order() {
     let log = Mutex::new(Vec::new());
     let note = |name: &'static str| log.lock().unwrap().push(name);
     let (tx, rx) = chan::<u32>(1);
@@ -428,7 +428,7 @@ async fn order_of_evaluation() {
 /// `test/chan/select6.go` (issue 2075): the losing case of a select leaves the queue from its end
 /// and from its middle. The waiters around it are still served.
 #[gmp::test(max_procs = 2)]
-async fn losers_leave_from_anywhere() {
+async fn losing_cases_leave_any_place_of_the_queue() {
     for behind in [0, 1, 3] {
         let (tx, rx) = chan::<u32>(0);
         let (wake, woken) = chan::<u32>(0);
@@ -466,7 +466,7 @@ async fn losers_leave_from_anywhere() {
 /// `test/chan/select7.go`: a send, a select of one case or a select of two, against a receive, a
 /// select of one case or a select of two. All nine pairs run, with either side first.
 #[gmp::test(max_procs = 2)]
-async fn all_forms_against_all() {
+async fn all_forms_of_sends_meet_all_forms_of_selects() {
     async fn receive(form: u32, rx: Receiver<u32>) -> u32 {
         let (_tx, never) = chan::<u32>(0);
         match form {
@@ -503,7 +503,7 @@ async fn all_forms_against_all() {
 /// `test/chan/select8.go`: `break` and `continue` in a body leave the loop around the select,
 /// labelled or not.
 #[gmp::test]
-async fn break_and_continue() {
+async fn break_and_continue_leave_the_loop_around_the_select() {
     let (tx, rx) = chan(10);
     for n in 0..10 {
         tx.try_send(n).unwrap();

@@ -73,7 +73,7 @@ fn a_dump_distinguishes_computing_from_blocking_after_a_hand_off() {
 
 /// `TestNumGoroutine` and `issue9321.go`: dumps under full load, many at once.
 #[test]
-fn dumps_under_load() {
+fn dumps_work_under_load() {
     let runtime = runtime(2);
     let stop = Arc::new(AtomicBool::new(false));
     for _ in 0..100 {

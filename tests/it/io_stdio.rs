@@ -30,8 +30,8 @@ async fn shouts() {
 }
 
 #[test]
-fn lines_in_and_out() {
-    let name = "io_stdio::lines_in_and_out";
+fn lines_pass_through_stdin_and_stdout() {
+    let name = "io_stdio::lines_pass_through_stdin_and_stdout";
     if is_child() {
         return shouts();
     }
@@ -52,8 +52,8 @@ fn lines_in_and_out() {
 
 /// Regular files and devices can be the standard input too.
 #[test]
-fn input_from_a_file_and_from_nothing() {
-    let name = "io_stdio::input_from_a_file_and_from_nothing";
+fn stdin_may_be_a_file_or_a_device() {
+    let name = "io_stdio::stdin_may_be_a_file_or_a_device";
     if is_child() {
         return shouts();
     }
@@ -120,8 +120,8 @@ fn a_read_that_is_given_up_loses_nothing() {
 
 /// A pending read is no deadlock, does not delay the end of a runtime, and holds no thread.
 #[test]
-fn a_pending_read_keeps_nothing_up() {
-    let name = "io_stdio::a_pending_read_keeps_nothing_up";
+fn a_pending_read_delays_neither_a_shutdown_nor_a_thread() {
+    let name = "io_stdio::a_pending_read_delays_neither_a_shutdown_nor_a_thread";
     if !is_child() {
         let mut talk = Talk::new(name, &[("GMPDEBUG", "deadlock=fatal")]);
         assert_eq!(talk.hear(), "waiting");
@@ -158,9 +158,9 @@ fn a_pending_read_keeps_nothing_up() {
 
 /// A peer that does not read makes one goroutine wait, and blocks no P.
 #[test]
-fn a_full_pipe_holds_no_p() {
+fn a_full_pipe_blocks_no_p() {
     const SIZE: usize = 1 << 20;
-    let name = "io_stdio::a_full_pipe_holds_no_p";
+    let name = "io_stdio::a_full_pipe_blocks_no_p";
     if !is_child() {
         let mut talk = Talk::new(name, &[]);
         assert_eq!(talk.hear(), "full");
@@ -182,8 +182,8 @@ fn a_full_pipe_holds_no_p() {
 
 /// Twenty megabytes through a child.
 #[test]
-fn a_lot_goes_through() {
-    let name = "io_stdio::a_lot_goes_through";
+fn megabytes_pass_through_stdin_and_stderr() {
+    let name = "io_stdio::megabytes_pass_through_stdin_and_stderr";
     if is_child() {
         let runtime = runtime(2);
         let copied = runtime.spawn(async { gmp::io::copy(&mut stdin(), &mut stderr()).await });
@@ -205,8 +205,8 @@ fn a_lot_goes_through() {
 
 /// The reader of the output is closed: writing returns an error, and the process continues.
 #[test]
-fn nobody_reads() {
-    let name = "io_stdio::nobody_reads";
+fn writes_to_a_closed_pipe_return_an_error() {
+    let name = "io_stdio::writes_to_a_closed_pipe_return_an_error";
     if is_child() {
         let error = gmp::block_on(async {
             let mut byte = [0];

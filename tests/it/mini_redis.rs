@@ -48,7 +48,7 @@ fn request(words: &[&str]) -> Vec<u8> {
 }
 
 #[gmp::test]
-async fn commands_and_their_replies() {
+async fn commands_get_the_replies_of_redis() {
     let stream = TcpStream::connect(start().await).await.unwrap();
     let begin = Instant::now();
     for (line, reply) in [
@@ -102,7 +102,7 @@ async fn commands_and_their_replies() {
 }
 
 #[gmp::test]
-async fn a_key_ends_in_time_and_not_before() {
+async fn a_key_expires_at_its_time() {
     let stream = TcpStream::connect(start().await).await.unwrap();
     let set = Instant::now();
     ask(&stream, "SET k v PX 50", "+OK\r\n").await;
@@ -122,7 +122,7 @@ async fn a_key_ends_in_time_and_not_before() {
 
 /// The result does not depend on how the bytes are split.
 #[gmp::test]
-async fn requests_in_pieces_and_many_at_once() {
+async fn requests_may_come_in_pieces_and_many_at_once() {
     let addr = start().await;
     let stream = TcpStream::connect(addr).await.unwrap();
     stream.set_nodelay(true).unwrap();
@@ -157,7 +157,7 @@ async fn requests_in_pieces_and_many_at_once() {
 }
 
 #[gmp::test]
-async fn what_is_no_request_ends_the_connection() {
+async fn an_invalid_request_ends_the_connection() {
     let addr = start().await;
     for (bytes, why) in [
         (&b"*1\r\n+PING\r\n"[..], "expected '$'"),
@@ -178,7 +178,7 @@ async fn what_is_no_request_ends_the_connection() {
 /// The server stops reading from a client that never reads its replies, so its memory stays
 /// bounded.
 #[gmp::test]
-async fn replies_nobody_reads_hold_requests_back() {
+async fn unread_replies_stop_the_reading_of_requests() {
     let stream = TcpStream::connect(start().await).await.unwrap();
     let text = "v".repeat(100_000);
     let echo = request(&["ECHO", &text]);
@@ -219,7 +219,7 @@ async fn client(name: &'static str, args: &[&str], addr: SocketAddr) -> Option<O
 }
 
 #[gmp::test]
-async fn redis_cli() {
+async fn redis_cli_gets_its_replies() {
     let addr = start().await;
     for (line, reply) in [
         ("SET greeting hello EX 100000", "OK"),
@@ -249,7 +249,7 @@ async fn redis_cli() {
 
 /// A hundred clients, one request at a time and sixteen at a time.
 #[gmp::test]
-async fn redis_benchmark() {
+async fn redis_benchmark_runs_to_its_end() {
     let addr = start().await;
     for pipeline in ["1", "16"] {
         let args = ["-c", "100", "-n", "10000", "-r", "1000", "-P", pipeline, "--csv"];

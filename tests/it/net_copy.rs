@@ -136,7 +136,7 @@ fn pipe_out() -> (Async<io::PipeWriter>, Reader) {
 }
 
 #[gmp::test]
-async fn between_sockets() {
+async fn copy_works_between_sockets() {
     for size in SMALL.into_iter().chain([LARGE]) {
         through(size, tcp_in().await, tcp_out().await).await;
         through(size, unix_in(), tcp_out().await).await;
@@ -148,7 +148,7 @@ async fn between_sockets() {
 }
 
 #[gmp::test]
-async fn between_pipes_and_sockets() {
+async fn copy_works_between_pipes_and_sockets() {
     for size in SMALL.into_iter().chain([LARGE]) {
         through(size, pipe_in(), tcp_out().await).await;
         through(size, tcp_in().await, pipe_out()).await;
@@ -157,7 +157,7 @@ async fn between_pipes_and_sockets() {
 }
 
 #[gmp::test]
-async fn from_files_and_to_files() {
+async fn copy_works_from_files_and_to_files() {
     for size in SMALL.into_iter().chain([LARGE]) {
         let (mut to, output) = tcp_out().await;
         let checked = go!(check(output, size));
@@ -184,7 +184,7 @@ async fn from_files_and_to_files() {
 
 /// A wrapped stream is not a descriptor, so the copy uses a buffer.
 #[gmp::test]
-async fn through_a_buffer() {
+async fn copy_works_through_a_buffer() {
     for size in SMALL.into_iter().chain([LARGE]) {
         let ((input, from), (to, output)) = (tcp_in().await, tcp_out().await);
         through(size, (input, BufReader::new(from)), (BufWriter::new(to), output)).await;
@@ -195,7 +195,7 @@ async fn through_a_buffer() {
 
 /// The kernel refuses to splice to a file in append mode, after the bytes are in the pipe.
 #[gmp::test]
-async fn what_the_kernel_refuses_goes_through_a_buffer() {
+async fn copy_uses_a_buffer_if_the_kernel_refuses() {
     let path = temporary_path("append");
     std::fs::write(&path, block(0)).unwrap();
     let (input, mut from) = tcp_in().await;
@@ -246,7 +246,7 @@ impl AsyncRead for Breaks {
 }
 
 #[gmp::test]
-async fn all_that_came_before_an_error_is_written() {
+async fn copy_writes_what_was_read_before_an_error() {
     let mut written = Vec::new();
     let mut reader = Breaks(Cursor::new(block(3)));
     let error = copy(&mut reader, &mut BufWriter::new(&mut written)).await.unwrap_err();
@@ -260,7 +260,7 @@ async fn all_that_came_before_an_error_is_written() {
 
 /// A peer that waits for an answer must not wait until a buffer is full.
 #[gmp::test]
-async fn a_writer_is_flushed_before_the_reader_is_waited_for() {
+async fn copy_flushes_the_writer_before_it_waits_for_the_reader() {
     let (question, mut from) = UnixStream::pair().unwrap();
     let (to, answer) = UnixStream::pair().unwrap();
     go!(async move { copy(&mut from, &mut BufWriter::new(to)).await });
@@ -273,7 +273,7 @@ async fn a_writer_is_flushed_before_the_reader_is_waited_for() {
 }
 
 #[gmp::test]
-async fn a_reset_in_the_middle() {
+async fn a_reset_ends_a_copy() {
     // A reset of the connection that is read.
     let (peer, mut from) = pair().await;
     let (mut to, output) = tcp_out().await;
@@ -302,7 +302,7 @@ async fn a_reset_in_the_middle() {
 }
 
 #[gmp::test]
-async fn deadlines_hold() {
+async fn deadlines_end_a_copy() {
     // A deadline of the reader. Earlier bytes are passed on.
     let (peer, from) = pair().await;
     let (mut to, mut output) = tcp_out().await;
@@ -339,7 +339,7 @@ async fn deadlines_hold() {
 }
 
 #[gmp::test]
-async fn closing_from_elsewhere_ends_a_copy() {
+async fn a_close_by_another_goroutine_ends_a_copy() {
     let (_peer, from) = pair().await;
     let from = Arc::new(from);
     let (mut to, _output) = tcp_out().await;
@@ -371,7 +371,7 @@ where
 }
 
 #[gmp::test]
-async fn an_end_is_passed_on_and_the_other_direction_goes_on() {
+async fn the_end_of_one_direction_is_passed_on_and_the_other_continues() {
     let ((client, front), (back, server)) = (pair().await, pair().await);
     ask_and_answer(front, back, client, server).await;
     // One end is not a descriptor.
@@ -381,7 +381,7 @@ async fn an_end_is_passed_on_and_the_other_direction_goes_on() {
 
 /// Both directions at full speed at the same time. Neither starves, and the bytes do not mix.
 #[gmp::test]
-async fn both_directions_at_once() {
+async fn both_directions_are_copied_at_full_speed() {
     for procs in [1, 2] {
         let runtime = runtime(procs);
         let done = runtime.spawn(async {
@@ -422,7 +422,7 @@ async fn an_error_in_one_direction_ends_both() {
 
 /// A reader and a writer that are always ready do not keep their goroutine on its P.
 #[test]
-fn endless_copies_give_way() {
+fn endless_copies_yield() {
     let runtime = runtime(1);
     let gate = Arc::new(Gate::default());
     let opens = gate.clone();
@@ -483,9 +483,9 @@ fn cancelled_and_idle_copies_leave_no_descriptor() {
 
 /// Without descriptors for a pipe the copy uses a buffer.
 #[test]
-fn a_lack_of_descriptors_is_no_error() {
+fn copy_works_without_descriptors_for_a_pipe() {
     use rustix::process::{Resource, Rlimit, setrlimit};
-    let name = "net_copy::a_lack_of_descriptors_is_no_error";
+    let name = "net_copy::copy_works_without_descriptors_for_a_pipe";
     if !is_child() {
         let output = child(name, &[]);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -537,15 +537,19 @@ fn copies_in_the_kernel() {
 }
 
 #[test]
-fn the_kernel_does_it() {
+fn the_kernel_copies_between_descriptors() {
     if is_child() {
         return copies_in_the_kernel();
     }
     let calls =
         "read,write,readv,writev,recvfrom,sendto,recvmsg,sendmsg,splice,sendfile,copy_file_range";
     let what = "Which calls copy is untested.";
-    let Some((told, text)) = traced(calls, "net_copy::the_kernel_does_it", what) else { return };
-    let path = told.lines().find_map(|line| line.strip_prefix("file: ")).expect("a path");
+    let Some((printed, text)) =
+        traced(calls, "net_copy::the_kernel_copies_between_descriptors", what)
+    else {
+        return;
+    };
+    let path = printed.lines().find_map(|line| line.strip_prefix("file: ")).expect("a path");
     let copied = std::fs::read(path).unwrap();
     std::fs::remove_file(path).unwrap();
     let mut expected = vec![0; SPARSE as usize];
@@ -602,7 +606,7 @@ impl AsyncWrite for Boaster {
 }
 
 #[gmp::test]
-async fn a_count_that_cannot_be_true_is_a_panic_that_names_it() {
+async fn an_impossible_count_of_a_reader_or_writer_panics() {
     let reads = go!(async { copy(&mut Boaster, &mut Cursor::new(Vec::new())).await });
     let text = reads.await.unwrap_err().to_string();
     assert!(text.contains("a reader says it has read 8193 bytes of 8192"), "{text}");

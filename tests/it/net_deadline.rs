@@ -33,7 +33,7 @@ async fn a_read_ends_at_its_deadline() {
 }
 
 #[gmp::test]
-async fn a_deadline_in_the_past_is_now_and_wakes() {
+async fn a_deadline_in_the_past_ends_waits_at_once() {
     let (client, server) = pair().await;
     client.set_deadline(Some(Instant::now() - MS));
     assert_eq!(client.read(&mut [0; 1]).await.unwrap_err().kind(), ErrorKind::TimedOut);
@@ -47,7 +47,7 @@ async fn a_deadline_in_the_past_is_now_and_wakes() {
 }
 
 #[gmp::test]
-async fn a_deadline_can_be_moved_both_ways_while_somebody_waits() {
+async fn a_deadline_moves_both_ways_during_a_wait() {
     let (client, server) = pair().await;
     let client = Arc::new(client);
     let start = Instant::now();
@@ -96,7 +96,7 @@ async fn all_kinds_of_sockets_have_deadlines() {
 
 /// Deadlines race with data on many connections. Every read ends.
 #[gmp::test]
-async fn deadlines_against_data() {
+async fn every_read_ends_although_deadlines_race_with_data() {
     let racers: Vec<_> = (0..50u32)
         .map(|n| {
             go!(async move {
@@ -198,7 +198,7 @@ async fn a_closed_listener_frees_its_port() {
 
 /// Operations are cancel-safe.
 #[gmp::test]
-async fn dropped_operations_lose_nothing() {
+async fn dropped_operations_lose_no_bytes() {
     let (client, server) = pair().await;
     for round in 0..200u32 {
         let late = gmp::timeout(Duration::from_micros(50), server.read(&mut [0; 4])).await;

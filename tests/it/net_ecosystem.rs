@@ -24,7 +24,7 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Inf
 
 /// Keep-alive connections with many requests each. Both ends use hyper.
 #[gmp::test]
-async fn hyper_serves_and_asks() {
+async fn hyper_works_as_server_and_client() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let addr = listener.local_addr().unwrap();
     let server = go!(async move {
@@ -68,7 +68,7 @@ async fn hyper_serves_and_asks() {
 
 /// The server does not wait for a client that sends half a request.
 #[gmp::test]
-async fn hypers_timeouts_are_ours() {
+async fn hyper_header_timeouts_fire_on_gmp_timers() {
     let (client, server) = pair().await;
     client.write_all(b"GET / HTT").await.unwrap();
     let mut http = hyper::server::conn::http1::Builder::new();
@@ -80,7 +80,7 @@ async fn hypers_timeouts_are_ours() {
 }
 
 #[gmp::test]
-async fn a_timer_is_moved_in_place() {
+async fn a_hyper_timer_is_reset_in_place() {
     let start = Instant::now();
     let mut sleep = Timer.sleep(Duration::from_secs(3600));
     let first = poll_fn(|cx| Poll::Ready(sleep.as_mut().poll(cx))).await;
@@ -95,7 +95,7 @@ async fn a_timer_is_moved_in_place() {
 
 /// Tokio's traits, without Tokio's runtime.
 #[gmp::test]
-async fn tokios_traits() {
+async fn streams_implement_the_traits_of_tokio() {
     use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
     let (mut client, mut server) = pair().await;
     let sent = poll_fn(|cx| AsyncWrite::poll_write(Pin::new(&mut client), cx, b"ping")).await;
@@ -113,7 +113,7 @@ async fn tokios_traits() {
 
 /// A stream with only the traits of `futures` is served. The bodies are larger than one read.
 #[gmp::test]
-async fn hyper_on_what_wraps_a_socket() {
+async fn hyper_serves_streams_with_the_traits_of_futures() {
     let (client, server) = UnixStream::pair().unwrap();
     let (client, server) = (FuturesIo::new(BufReader::new(client)), FuturesIo::new(server));
     let serving = go!(async move {
@@ -173,7 +173,7 @@ async fn an_upgraded_connection_has_the_traits_of_futures() {
 /// A reader that reports a wrong length must not make hyper read uninitialised memory.
 #[test]
 #[should_panic(expected = "a reader says it has read 17 bytes into a buffer of 16")]
-fn a_reader_that_lies() {
+fn a_reader_that_reports_a_wrong_length_exposes_no_memory() {
     struct Liar;
     impl futures::AsyncRead for Liar {
         fn poll_read(
@@ -211,7 +211,7 @@ async fn through_tokios(
 }
 
 #[gmp::test]
-async fn tokios_traits_on_halves_and_other_descriptors() {
+async fn halves_and_descriptors_implement_the_traits_of_tokio() {
     let (mut client, mut server) = pair().await;
     through_tokios(&client, &server).await;
     through_tokios(TcpStream::split(&mut server).1, TcpStream::split(&mut client).0).await;

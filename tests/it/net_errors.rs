@@ -25,7 +25,7 @@ fn listed(error: &io::Error) -> &AddrErrors {
 }
 
 #[gmp::test]
-async fn a_refused_connect_has_its_number() {
+async fn a_refused_connect_has_the_number_of_the_os() {
     let addr = refused().await;
     assert_is(&TcpStream::connect(addr).await.unwrap_err(), Errno::CONNREFUSED);
     // As a string, and as a list of two.
@@ -39,7 +39,7 @@ async fn a_refused_connect_has_its_number() {
 /// Each address is in the error with std's message, whether the OS answers at once or later, and in
 /// whatever order.
 #[gmp::test]
-async fn different_answers_are_all_there() {
+async fn different_errors_of_addresses_are_all_listed() {
     let addr = refused().await;
     let multicast: SocketAddr = MULTICAST.parse().unwrap();
     for addrs in [[addr, multicast], [multicast, addr]] {
@@ -58,7 +58,7 @@ async fn different_answers_are_all_there() {
 }
 
 #[gmp::test]
-async fn a_taken_address_has_its_number() {
+async fn a_taken_address_has_the_number_of_the_os() {
     let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let addr = tcp.local_addr().unwrap();
     assert_is(&TcpListener::bind(addr).await.unwrap_err(), Errno::ADDRINUSE);
@@ -68,7 +68,7 @@ async fn a_taken_address_has_its_number() {
 }
 
 #[gmp::test]
-async fn a_udp_socket_of_the_other_family() {
+async fn a_udp_connect_to_the_other_family_is_an_error() {
     let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let other: SocketAddr = "[::1]:1".parse().unwrap();
     let expected = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().connect(other).unwrap_err();
@@ -78,7 +78,7 @@ async fn a_udp_socket_of_the_other_family() {
 }
 
 #[gmp::test]
-async fn unix_sockets_have_their_numbers() {
+async fn errors_of_unix_sockets_have_the_number_of_the_os() {
     let dir = std::env::temp_dir().join(format!("gmp-net-errors-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
     let path = dir.join("socket");

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 const MS: Duration = Duration::from_millis(1);
 
 #[gmp::test]
-async fn a_peer_that_resets_while_we_write() {
+async fn a_reset_ends_pending_reads_and_writes() {
     for _ in 0..20 {
         let (client, server) = pair().await;
         let client = Arc::new(client);
@@ -71,8 +71,8 @@ async fn a_slow_reader_holds_its_writer_back() {
 
 /// Without free descriptors a connect fails and an accept waits. Both work again afterwards.
 #[test]
-fn out_of_descriptors() {
-    if passed_in_child("net_faults::out_of_descriptors") {
+fn connects_fail_and_accepts_wait_without_descriptors() {
+    if passed_in_child("net_faults::connects_fail_and_accepts_wait_without_descriptors") {
         return;
     }
     let runtime = super::support::runtime(2);
@@ -234,8 +234,8 @@ async fn ping(stream: TcpStream) {
 
 /// A close ends the sleep of an accept that waits for free descriptors.
 #[test]
-fn a_close_ends_the_nap_of_an_accept() {
-    if passed_in_child("net_faults::a_close_ends_the_nap_of_an_accept") {
+fn a_close_ends_the_sleep_of_an_accept() {
+    if passed_in_child("net_faults::a_close_ends_the_sleep_of_an_accept") {
         return;
     }
     let runtime = super::support::runtime(2);

@@ -1,4 +1,4 @@
-//! System calls that fail, by the fault injection of `strace`. The program goes on, or gets an
+//! System calls that fail, by the fault injection of `strace`. The program continues, or gets an
 //! error that says what is wrong. Nothing hangs.
 
 use super::net_strace::can_trace;

@@ -198,8 +198,8 @@ fn deadlines_fire() {
 }
 
 #[test]
-fn a_close_wakes() {
-    apart("a_close_wakes", async {
+fn a_close_ends_waits_while_the_interface_is_down() {
+    apart("a_close_ends_waits_while_the_interface_is_down", async {
         let stuck = Stuck::new().await;
         down();
         until_quiet(100 * MS).await;
@@ -217,8 +217,8 @@ fn a_close_wakes() {
 }
 
 #[test]
-fn what_waits_goes_on_when_it_is_up_again() {
-    apart("what_waits_goes_on_when_it_is_up_again", async {
+fn waits_continue_when_the_interface_is_up_again() {
+    apart("waits_continue_when_the_interface_is_up_again", async {
         let stuck = Stuck::new().await;
         down();
         until_quiet(200 * MS).await;
@@ -319,8 +319,8 @@ impl Flow {
 /// Four connections transfer in both directions while the interface goes down several times. Each
 /// continues every time, and all bytes arrive.
 #[test]
-fn transfers_go_on_each_time() {
-    apart("transfers_go_on_each_time", async {
+fn transfers_continue_after_each_interruption() {
+    apart("transfers_continue_after_each_interruption", async {
         let over = Arc::new(AtomicBool::new(false));
         let mut flows = Vec::new();
         for _ in 0..4 {
@@ -357,8 +357,8 @@ fn transfers_go_on_each_time() {
 /// Operations that begin while the interface is down. A connect waits, and a datagram is lost
 /// without an error.
 #[test]
-fn what_begins_while_it_is_down() {
-    apart("what_begins_while_it_is_down", async {
+fn operations_may_begin_while_the_interface_is_down() {
+    apart("operations_may_begin_while_the_interface_is_down", async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
         let here = UdpSocket::bind("127.0.0.1:0").await.unwrap();
@@ -390,8 +390,8 @@ fn what_begins_while_it_is_down() {
 
 /// The interface stays down. After its timeout the OS gives up, and the read returns an error.
 #[test]
-fn the_end_of_patience() {
-    apart("the_end_of_patience", async {
+fn a_read_fails_when_the_os_gives_up() {
+    apart("a_read_fails_when_the_os_gives_up", async {
         let (client, _server) = pair().await;
         socket2::SockRef::from(&client).set_tcp_user_timeout(Some(300 * MS)).unwrap();
         down();

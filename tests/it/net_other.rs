@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 #[gmp::test]
-async fn udp_to_anybody_and_to_a_peer() {
+async fn udp_sends_to_any_address_and_to_a_peer() {
     let server = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
     let addr = server.local_addr().unwrap();
     // Many goroutines receive on one socket, and no datagram is lost.
@@ -44,7 +44,7 @@ async fn udp_to_anybody_and_to_a_peer() {
 }
 
 #[gmp::test]
-async fn udp_options() {
+async fn options_of_udp_are_read_as_they_were_set() {
     let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     assert!(!socket.broadcast().unwrap());
     socket.set_broadcast(true).unwrap();
@@ -67,7 +67,7 @@ async fn udp_options() {
 }
 
 #[gmp::test]
-async fn unix_by_path() {
+async fn unix_sockets_work_by_path() {
     let dir = std::env::temp_dir().join(format!("gmp-unix-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
     let path = dir.join("stream");
@@ -142,7 +142,7 @@ async fn unix_connect_waits_for_a_full_queue() {
 }
 
 #[gmp::test]
-async fn pipes_and_what_cannot_be_waited_for() {
+async fn pipes_work_and_files_are_refused() {
     let (reader, writer) = std::io::pipe().unwrap();
     let (reader, writer) = (Async::new(reader).unwrap(), Async::new(writer).unwrap());
     let writing = go!(async move {
@@ -183,7 +183,7 @@ async fn exchange() {
 
 /// A socket works under a foreign executor. The default runtime polls it.
 #[test]
-fn under_another_executor() {
+fn sockets_work_under_another_executor() {
     futures::executor::block_on(exchange());
     gmp::block_on(exchange());
     let threads: Vec<_> =
@@ -219,7 +219,7 @@ fn a_socket_belongs_to_its_runtime() {
 /// Goroutines that wait for the network are dropped with their runtime, and their sockets are
 /// closed.
 #[test]
-fn shutdown_closes_what_waits() {
+fn a_shutdown_closes_sockets_of_waiting_goroutines() {
     let (theirs, ours) = std::os::unix::net::UnixStream::pair().unwrap();
     let runtime = runtime(2);
     let waiting = runtime.spawn(async move {

@@ -207,8 +207,8 @@ fn time_limits_end_a_wait_for_a_name_server() {
 }
 
 #[test]
-fn the_limit_of_lookups_holds() {
-    with_server("the_limit_of_lookups_holds", |server| async move {
+fn no_more_lookups_run_than_the_limit() {
+    with_server("no_more_lookups_run_than_the_limit", |server| async move {
         const ALL: usize = 30;
         let runtime = runtime(4);
         let work = runtime.spawn(async move {

@@ -41,18 +41,18 @@ pub(crate) fn traced(calls: &str, name: &str, what: &str) -> Option<(String, Str
 
 #[cfg(not(gmp_portable_poll))]
 #[test]
-fn one_call_for_a_poll_and_none_beside_reads_and_writes() {
+fn a_poll_costs_one_call_and_reads_and_writes_cost_no_other() {
     if is_child() {
         return echo_rounds();
     }
-    let name = "net_strace::one_call_for_a_poll_and_none_beside_reads_and_writes";
+    let name = "net_strace::a_poll_costs_one_call_and_reads_and_writes_cost_no_other";
     let calls =
         "epoll_wait,epoll_pwait,epoll_pwait2,epoll_ctl,timerfd_settime,recvfrom,sendto,read";
     let what = "The number of system calls of a poll is untested.";
-    let Some((told, text)) = traced(calls, name, what) else { return };
+    let Some((printed, text)) = traced(calls, name, what) else { return };
     let count = |call: &str| text.matches(&format!(" {call}(")).count();
 
-    let polls = told.lines().find_map(|line| line.strip_prefix("polls: ")).expect("a figure");
+    let polls = printed.lines().find_map(|line| line.strip_prefix("polls: ")).expect("a figure");
     let polls: usize = polls.parse().unwrap();
     let waits = count("epoll_wait") + count("epoll_pwait") + count("epoll_pwait2");
     // A few waits come after the figure was printed.

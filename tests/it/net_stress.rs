@@ -104,7 +104,7 @@ async fn visit(addr: SocketAddr, mut rand: Rand) -> io::Result<u64> {
 }
 
 #[test]
-fn random_sockets() {
+fn random_operations_on_sockets_lose_no_bytes() {
     let end = Instant::now() + stress_seconds(2.0);
     let first_seed = test_seed();
     let runtime = runtime(3);

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 #[gmp::test]
-async fn a_megabyte_there_and_back() {
+async fn a_megabyte_is_echoed() {
     let (client, server) = pair().await;
     go!(echo(server));
     let data: Vec<u8> = (0..1 << 20).map(|n: u32| (n % 251) as u8).collect();
@@ -53,7 +53,7 @@ async fn the_end_right_behind_the_data_is_seen() {
 }
 
 #[gmp::test]
-async fn futures_traits_and_halves() {
+async fn streams_and_halves_implement_the_traits_of_futures() {
     let (mut client, mut server) = pair().await;
     AsyncWriteExt::write_all(&mut client, b"ping").await.unwrap();
     let mut buf = [0; 4];
@@ -77,7 +77,7 @@ async fn futures_traits_and_halves() {
 
 /// The OS accepts about a thousand buffers per call. More are no error.
 #[gmp::test]
-async fn more_buffers_than_the_os_takes() {
+async fn vectored_writes_take_more_buffers_than_the_os() {
     let (client, server) = pair().await;
     let byte = [7];
     let bufs = vec![IoSlice::new(&byte); 5_000];
@@ -89,7 +89,7 @@ async fn more_buffers_than_the_os_takes() {
 }
 
 #[gmp::test]
-async fn vectored_and_peek() {
+async fn vectored_calls_and_peek_work() {
     let (client, server) = pair().await;
     let bufs = [IoSlice::new(b"one "), IoSlice::new(b"two")];
     assert_eq!(client.write_vectored(&bufs).await.unwrap(), 7);
@@ -108,7 +108,7 @@ async fn vectored_and_peek() {
 }
 
 #[gmp::test]
-async fn options_are_what_was_set() {
+async fn options_are_read_as_they_were_set() {
     let (client, _server) = pair().await;
     client.set_nodelay(true).unwrap();
     assert!(client.nodelay().unwrap());
@@ -141,7 +141,7 @@ async fn half_close_leaves_the_other_half() {
 }
 
 #[gmp::test]
-async fn many_accept_on_one_listener() {
+async fn many_goroutines_accept_on_one_listener() {
     let listener = Arc::new(TcpListener::bind("127.0.0.1:0").await.unwrap());
     let addr = listener.local_addr().unwrap();
     for _ in 0..8 {
@@ -190,7 +190,7 @@ async fn incoming_is_a_stream_that_ends() {
 
 /// A name resolves to several addresses, and only the last one has a listener.
 #[gmp::test]
-async fn connect_goes_on_to_the_next_address() {
+async fn connect_tries_the_next_address() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let good = listener.local_addr().unwrap();
     let refused = {
@@ -206,7 +206,7 @@ async fn connect_goes_on_to_the_next_address() {
 /// A connect does not wait for a silent address when there is another one. The silent address is a
 /// listener whose queue is full, so the test needs no special route.
 #[gmp::test]
-async fn connect_does_not_wait_for_the_silent() {
+async fn connect_does_not_wait_for_a_silent_address() {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let full = socket.listen(0).unwrap();
@@ -239,7 +239,7 @@ async fn connect_does_not_wait_for_the_silent() {
 
 /// On one P other goroutines run beside a connection that always has data.
 #[test]
-fn a_busy_connection_gives_way() {
+fn a_busy_connection_yields() {
     let runtime = runtime(1);
     let busy = runtime.spawn(async {
         let (client, server) = pair().await;

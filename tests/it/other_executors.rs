@@ -105,7 +105,7 @@ fn drive(shared: &Arc<Shared>, spawn: impl Fn(Task)) -> gmp::sync::futures::Wait
 }
 
 #[test]
-fn under_tokio() {
+fn primitives_work_under_tokio() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
     let shared = Shared::new();
     let wait = drive(&shared, |task| drop(runtime.spawn(task)));
@@ -120,7 +120,7 @@ fn under_tokio() {
 }
 
 #[test]
-fn under_smol() {
+fn primitives_work_under_smol() {
     let shared = Shared::new();
     let wait = drive(&shared, |task| smol::spawn(task).detach());
     smol::block_on(wait);
@@ -129,7 +129,7 @@ fn under_smol() {
 
 /// Tasks of three executors and a thread share the same primitives.
 #[test]
-fn under_all_at_once() {
+fn primitives_connect_tasks_of_all_executors() {
     let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
     let shared = Shared::new();
     let turn = AtomicUsize::new(0);

@@ -13,12 +13,12 @@ const LONG: Duration = Duration::from_millis(400);
 #[test]
 fn a_test_whose_goroutines_are_parked_fails_with_a_dump() {
     #[gmp::test(deadlock_after = 0.05)]
-    async fn parked() {
+    async fn program_that_is_parked() {
         let (tx, rx) = gmp::chan::<()>(0);
         go!(name = "waiter", async move { rx.recv().await }).await.unwrap().unwrap();
         drop(tx);
     }
-    let payload = catch_unwind(parked).unwrap_err();
+    let payload = catch_unwind(program_that_is_parked).unwrap_err();
     let text = payload.downcast_ref::<String>().expect("a text");
     let start = "gmp: deadlock: all goroutines of the test have been parked for 50ms (an external \
                  thread or another runtime could still wake one; \
@@ -31,7 +31,7 @@ fn a_test_whose_goroutines_are_parked_fails_with_a_dump() {
 #[test]
 fn a_deadlock_after_zero_turns_the_check_off() {
     #[gmp::test(deadlock_after = 0)]
-    async fn waits_for_a_thread() {
+    async fn program_that_waits_for_a_thread() {
         let (tx, rx) = gmp::chan(0);
         std::thread::spawn(move || {
             std::thread::sleep(LONG);
@@ -39,14 +39,14 @@ fn a_deadlock_after_zero_turns_the_check_off() {
         });
         assert_eq!(rx.recv().await, Ok(1));
     }
-    waits_for_a_thread();
+    program_that_waits_for_a_thread();
 }
 
 /// A wait for a foreign future, for a timer, a socket, a signal or a blocking call is no deadlock.
 #[test]
 fn a_test_that_something_else_can_wake_does_not_fail() {
     #[gmp::test(deadlock_after = 0.05)]
-    async fn foreign() {
+    async fn program_that_awaits_a_foreign_future() {
         let (tx, rx) = futures::channel::oneshot::channel();
         std::thread::spawn(move || {
             std::thread::sleep(LONG);
@@ -55,7 +55,7 @@ fn a_test_that_something_else_can_wake_does_not_fail() {
         rx.await.unwrap();
     }
     #[gmp::test(deadlock_after = 0.05)]
-    async fn beside_a_timer() {
+    async fn program_that_waits_beside_a_timer() {
         let (tx, rx) = gmp::chan(0);
         go!(async move {
             gmp::sleep(LONG).await;
@@ -64,12 +64,12 @@ fn a_test_that_something_else_can_wake_does_not_fail() {
         assert_eq!(rx.recv().await, Ok(1));
     }
     #[gmp::test(deadlock_after = 0.05)]
-    async fn beside_a_blocking_call() {
+    async fn program_that_waits_for_a_blocking_call() {
         gmp::spawn_blocking(|| std::thread::sleep(LONG)).await.unwrap();
     }
-    foreign();
-    beside_a_timer();
-    beside_a_blocking_call();
+    program_that_awaits_a_foreign_future();
+    program_that_waits_beside_a_timer();
+    program_that_waits_for_a_blocking_call();
 }
 
 #[cfg(unix)]
@@ -77,7 +77,7 @@ fn a_test_that_something_else_can_wake_does_not_fail() {
 fn a_test_that_waits_for_a_socket_or_a_signal_does_not_fail() {
     use std::io::Write;
     #[gmp::test(deadlock_after = 0.05)]
-    async fn beside_a_socket() {
+    async fn program_that_waits_for_a_socket() {
         let (mut writer, reader) = std::os::unix::net::UnixStream::pair().unwrap();
         let reads = go!(async move {
             let reader = gmp::net::UnixStream::from_std(reader).unwrap();
@@ -90,7 +90,7 @@ fn a_test_that_waits_for_a_socket_or_a_signal_does_not_fail() {
         assert_eq!(reads.await.unwrap(), 1);
     }
     #[gmp::test(deadlock_after = 0.05)]
-    async fn beside_a_signal() {
+    async fn program_that_waits_for_a_signal() {
         let mut signal = gmp::signal::signal(gmp::signal::SignalKind::from_raw(28)).unwrap();
         std::thread::spawn(|| {
             std::thread::sleep(LONG);
@@ -99,6 +99,6 @@ fn a_test_that_waits_for_a_socket_or_a_signal_does_not_fail() {
         });
         go!(async move { signal.recv().await }).await.unwrap().unwrap();
     }
-    beside_a_socket();
-    beside_a_signal();
+    program_that_waits_for_a_socket();
+    program_that_waits_for_a_signal();
 }

@@ -149,7 +149,7 @@ fn processes_can_be_started_while_threads_are_paused() {
 /// Goroutines take a lock in each round that the hogs take too. No bound on the time: if a paused
 /// thread kept the lock for ever, the test would hang.
 #[test]
-fn a_lock_that_hogs_use_is_not_lost() {
+fn a_paused_hog_does_not_keep_a_lock_for_ever() {
     let runtime = runtime(2);
     let (stop, lock) = (Arc::new(AtomicBool::new(false)), Arc::new(std::sync::Mutex::new(0_u64)));
     let (tx, rx) = gmp::chan::<u64>(16);

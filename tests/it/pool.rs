@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// `TestPool`: an item that was put can be taken. It survives one ageing, not two.
 #[gmp::test(max_procs = 1)]
-async fn what_is_put_can_be_taken() {
+async fn get_returns_an_item_that_was_put() {
     let pool = Pool::<&'static str>::default();
     assert_eq!(pool.try_get(), None);
     pool.put("a");
@@ -28,7 +28,7 @@ async fn what_is_put_can_be_taken() {
 
 /// `TestPoolNew`: an empty pool makes a new item.
 #[gmp::test(max_procs = 1)]
-async fn what_is_not_there_is_made() {
+async fn get_makes_an_item_if_the_pool_is_empty() {
     let made = AtomicUsize::new(0);
     let pool = Pool::new(move || made.fetch_add(1, Ordering::Relaxed) + 1);
     assert_eq!((pool.get(), pool.get()), (1, 2));
@@ -64,7 +64,7 @@ fn counting(idle: Duration) -> (Pool<Counted>, Arc<AtomicUsize>) {
 
 /// `TestPoolGC`: the pool keeps nothing of an item that was taken out.
 #[gmp::test(max_procs = 1)]
-async fn what_is_taken_is_gone() {
+async fn the_pool_keeps_nothing_of_a_taken_item() {
     let (pool, alive) = counting(Duration::MAX);
     for _ in 0..3 {
         let items: Vec<_> = (0..100).map(|_| pool.get()).collect();
@@ -114,7 +114,7 @@ async fn a_dropped_pool_drops_its_items() {
 /// `TestPoolStress`, and no item is in use twice at once: goroutines and threads, while the pool
 /// ages.
 #[test]
-fn stress() {
+fn no_item_is_in_use_twice() {
     const ROUNDS: usize = 20_000;
     let (pool, alive) = counting(Duration::from_millis(1));
     fn churn(pool: &Pool<Counted>) {
@@ -180,7 +180,7 @@ fn each_item_is_taken_once() {
 
 /// A guard puts its item back, also on an external thread and after a panic. `into_inner` does not.
 #[test]
-fn guards() {
+fn a_guard_puts_its_item_back() {
     let pool = Pool::new(String::new);
     pool.get_guard().push_str("kept");
     assert_eq!(&*pool.get_guard(), "kept");

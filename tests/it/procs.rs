@@ -71,7 +71,7 @@ fn shrinking_stops_parallel_running() {
 }
 
 #[test]
-fn shrinking_lets_threads_go() {
+fn shrinking_ends_surplus_threads() {
     let builder = gmp::runtime::Builder::new().max_procs(4);
     let runtime = builder.thread_keep_alive(std::time::Duration::from_millis(20)).build().unwrap();
     let arrived = Arc::new(AtomicU64::new(0));
@@ -118,7 +118,7 @@ fn growing_wakes_more_threads() {
 }
 
 #[gmp::test(max_procs = 2)]
-async fn from_inside_a_goroutine() {
+async fn a_goroutine_changes_max_procs() {
     assert_eq!(gmp::max_procs(), 2);
     assert_eq!(gmp::set_max_procs(1), Ok(2));
     go!({ gmp::yield_now().await }).await.unwrap();
@@ -128,7 +128,7 @@ async fn from_inside_a_goroutine() {
 }
 
 #[gmp::test]
-async fn impossible_numbers_are_errors_and_change_nothing() {
+async fn invalid_max_procs_are_errors_and_change_nothing() {
     let before = gmp::max_procs();
     assert_eq!(gmp::set_max_procs(0), Err(ProcsError::Zero));
     assert_eq!(gmp::set_max_procs(usize::MAX), Err(ProcsError::TooMany { limit: 1024 }));

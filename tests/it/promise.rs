@@ -120,10 +120,10 @@ fn spawn_blocking_runs_beside_one_proc() {
     });
 }
 
-/// Sysmon reports a poll that goes on for half a millisecond after a request to yield. That happens
-/// to this hog only if the OS stops its thread between two checkpoints.
+/// Sysmon reports a poll that continues for half a millisecond after a request to yield. That
+/// happens to this hog only if the OS stops its thread between two checkpoints.
 #[test]
-fn checkpoints_give_way() {
+fn checkpoints_yield() {
     let runtime = runtime(1);
     let handle = runtime.handle().clone();
     let stop = Arc::new(AtomicBool::new(false));
@@ -153,7 +153,7 @@ fn checkpoints_give_way() {
 }
 
 #[test]
-fn futures_of_gmp_that_are_always_ready_give_way() {
+fn futures_of_gmp_that_are_always_ready_yield() {
     let runtime = runtime(1);
     let stop = Arc::new(AtomicBool::new(false));
     let hog_stop = stop.clone();

@@ -63,8 +63,8 @@ async fn stuck() {
 }
 
 #[test]
-fn shows_all_goroutines_and_exits_with_2() {
-    let name = "quit::shows_all_goroutines_and_exits_with_2";
+fn sigquit_shows_all_goroutines_and_exits_with_2() {
+    let name = "quit::sigquit_shows_all_goroutines_and_exits_with_2";
     if is_child() {
         return stuck();
     }
@@ -86,8 +86,8 @@ fn shows_all_goroutines_and_exits_with_2() {
 
 /// Repeated signals have no effect, also while the first one is served.
 #[test]
-fn many_at_once_are_one() {
-    let name = "quit::many_at_once_are_one";
+fn repeated_signals_during_a_dump_have_no_effect() {
+    let name = "quit::repeated_signals_during_a_dump_have_no_effect";
     if is_child() {
         return stuck();
     }
@@ -113,8 +113,8 @@ async fn crowd() {
 
 /// The dump is stuck because stderr is not read. Repeated signals end the process.
 #[test]
-fn insisting_ends_a_dump_that_is_stuck() {
-    let name = "quit::insisting_ends_a_dump_that_is_stuck";
+fn repeated_signals_end_a_dump_that_is_stuck() {
+    let name = "quit::repeated_signals_end_a_dump_that_is_stuck";
     if is_child() {
         return crowd();
     }
@@ -161,8 +161,8 @@ async fn has_its_own() {
 }
 
 #[test]
-fn a_program_can_have_it() {
-    let name = "quit::a_program_can_have_it";
+fn a_program_may_handle_sigquit_itself() {
+    let name = "quit::a_program_may_handle_sigquit_itself";
     if is_child() {
         if std::env::var_os("BEFORE").is_some() {
             SEEN.set(own_handler()).unwrap();
@@ -180,9 +180,9 @@ fn a_program_can_have_it() {
 
 /// Without `#[gmp::main]` the signal has its default action.
 #[test]
-fn runtimes_built_by_hand_leave_it_alone() {
+fn runtimes_of_a_builder_leave_sigquit_alone() {
     use std::os::unix::process::ExitStatusExt;
-    let name = "quit::runtimes_built_by_hand_leave_it_alone";
+    let name = "quit::runtimes_of_a_builder_leave_sigquit_alone";
     if is_child() {
         // The default action would leave a core file behind.
         let none = Rlimit { current: Some(0), maximum: Some(0) };

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// `TestYieldProgress`: a goroutine that spins and yields lets other goroutines run.
 #[gmp::test(max_procs = 1)]
-async fn yield_makes_progress() {
+async fn a_goroutine_that_spins_and_yields_lets_others_run() {
     let flag = Arc::new(AtomicBool::new(false));
     let setter = flag.clone();
     let spinner = go!({
@@ -116,7 +116,7 @@ async fn a_runnext_pair_does_not_starve_the_ring() {
 /// The same with a pair that only wakes each other. `runnext` is never empty, so the third
 /// goroutine runs only when the shared slice is over.
 #[gmp::test(max_procs = 1)]
-async fn a_pair_that_only_wakes_each_other_gives_way() {
+async fn a_pair_that_only_wakes_each_other_yields_after_a_slice() {
     use std::task::{Poll, Waker};
     let stop = Arc::new(AtomicBool::new(false));
     let wakers: Arc<Mutex<[Option<Waker>; 2]>> = Arc::default();
@@ -192,7 +192,7 @@ async fn timers_fire_under_load() {
 
 /// A burst that overflows the ring loses nothing.
 #[test]
-fn overflow_loses_nothing() {
+fn an_overflow_of_the_ring_loses_nothing() {
     fn burst(runtime: &gmp::Runtime) {
         let sum = Arc::new(AtomicU64::new(0));
         let total = sum.clone();
@@ -224,7 +224,7 @@ fn overflow_loses_nothing() {
 
 /// `TestBigGOMAXPROCS`: the maximum number of Ps.
 #[test]
-fn a_thousand_procs() {
+fn goroutines_run_on_1024_procs() {
     let runtime = gmp::runtime::Builder::new().max_procs(1024).build().expect("a runtime");
     let handles: Vec<_> = (0..2000).map(|n| runtime.spawn(async move { n })).collect();
     let sum: u64 = handles.into_iter().map(|handle| gmp::block_on(handle).unwrap()).sum();
@@ -233,7 +233,7 @@ fn a_thousand_procs() {
 
 /// A tree of goroutines on every number of Ps.
 #[test]
-fn skynet_in_small() {
+fn a_tree_of_goroutines_runs_on_every_number_of_ps() {
     fn node(base: u64, size: u64) -> futures::future::BoxFuture<'static, u64> {
         Box::pin(async move {
             if size == 1 {
@@ -259,7 +259,7 @@ fn skynet_in_small() {
 /// A goroutine alone on its P yields to the global queue at once, not only at the next global
 /// check.
 #[test]
-fn yield_gives_way_to_all() {
+fn a_lone_goroutine_yields_to_the_global_queue() {
     const N: usize = 2_000;
     let runtime = runtime(1);
     let yields = gmp::block_on(runtime.spawn(async {

@@ -16,7 +16,7 @@ use std::time::Duration;
 const LONG: Duration = Duration::from_secs(3600);
 
 #[gmp::test(max_procs = 2)]
-async fn a_loop_with_borrowed_channels() {
+async fn select_in_a_loop_borrows_its_channels() {
     let (tx, rx) = chan::<u32>(0);
     let (quit, quitting) = chan::<()>(0);
     let producer = go!({
@@ -83,7 +83,7 @@ async fn a_body_owns_what_the_cases_borrowed() {
 
 /// Cases that are not chosen are dropped before the body runs.
 #[gmp::test]
-async fn losers_are_gone_before_the_body() {
+async fn losing_cases_are_dropped_before_the_body() {
     struct Note(&'static str, Arc<Mutex<Vec<&'static str>>>);
     impl Drop for Note {
         fn drop(&mut self) {
@@ -110,7 +110,7 @@ async fn losers_are_gone_before_the_body() {
 }
 
 #[gmp::test]
-async fn guards_come_first() {
+async fn guards_are_evaluated_before_operations() {
     fn evaluated() -> std::future::Ready<()> {
         panic!("the guard is false");
     }
@@ -140,7 +140,7 @@ async fn guards_come_first() {
 
 /// The sender of a guarded send case may be a temporary that refers to something that outlives it.
 #[gmp::test]
-async fn a_guarded_sender_behind_an_option() {
+async fn a_guarded_sender_may_be_a_temporary() {
     let (tx, rx) = chan(1);
     let mut maybe = Some(tx);
     for _ in 0..2 {
@@ -165,7 +165,7 @@ async fn a_guarded_sender_behind_an_option() {
 }
 
 #[gmp::test]
-async fn a_default_is_for_when_nothing_is_ready() {
+async fn a_default_is_chosen_only_if_no_case_is_ready() {
     let (tx, rx) = chan::<u32>(1);
     let look = async || select! { v = rx.recv() => Some(v), default => None };
     assert_eq!(look().await, None);
@@ -180,7 +180,7 @@ async fn a_default_is_for_when_nothing_is_ready() {
 
 /// Any future may be a case. A pinned one continues in the next round.
 #[gmp::test(max_procs = 2)]
-async fn other_futures() {
+async fn any_future_may_be_a_case() {
     let (tx, rx) = chan::<u32>(0);
     let worker = go!({
         for n in 0..5 {
@@ -223,7 +223,7 @@ async fn other_futures() {
 
 /// A future and a channel that are both ready are chosen equally often.
 #[gmp::test]
-async fn futures_and_channels_are_equal() {
+async fn futures_and_channels_are_chosen_equally_often() {
     let (tx, rx) = chan(1);
     let mut counts = [0u32; 3];
     for _ in 0..3000 {
@@ -239,7 +239,7 @@ async fn futures_and_channels_are_equal() {
 }
 
 #[gmp::test]
-async fn nested() {
+async fn select_nests_in_bodies_operations_and_values() {
     let (tx, rx) = chan(4);
     (1..=4).for_each(|n| tx.try_send(n).unwrap());
     let (_never, idle) = chan::<u32>(0);
@@ -261,7 +261,7 @@ async fn nested() {
 
 /// `break`, `continue`, `return` and `?` in bodies mean what they mean outside.
 #[gmp::test]
-async fn control_flow() {
+async fn break_return_and_question_mark_leave_the_body() {
     async fn first_even(numbers: &[u32]) -> Result<u32, RecvError> {
         let (tx, rx) = chan(numbers.len());
         numbers.iter().for_each(|n| tx.try_send(*n).unwrap());
@@ -290,7 +290,7 @@ async fn control_flow() {
 
 /// Cases that come through a user's macro work the same.
 #[gmp::test]
-async fn inside_of_another_macro() {
+async fn cases_of_another_macro_work() {
     macro_rules! or_default {
         ($operation:expr) => {
             select! { r = $operation => Some(r.is_ok()), default => None }
@@ -305,7 +305,7 @@ async fn inside_of_another_macro() {
 }
 
 #[gmp::test]
-async fn patterns() {
+async fn cases_take_irrefutable_patterns() {
     struct Point {
         x: u32,
         y: u32,
@@ -322,7 +322,7 @@ async fn patterns() {
 }
 
 #[test]
-fn not_send() {
+fn block_on_selects_over_values_that_are_not_send() {
     let rc = Rc::new(5);
     let got = gmp::block_on(async {
         let (tx, rx) = chan::<Rc<u32>>(1);
@@ -338,7 +338,7 @@ fn not_send() {
 
 /// More cases than are stored inline, and each of them is chosen.
 #[gmp::test(max_procs = 2)]
-async fn many_cases() {
+async fn each_of_many_cases_is_chosen() {
     let channels: Vec<_> = (0..40).map(|_| chan::<usize>(1)).collect();
     channels.iter().enumerate().for_each(|(n, (tx, _))| tx.try_send(n).unwrap());
     let mut seen = [false; 40];
@@ -402,7 +402,7 @@ async fn collect(mut receivers: Vec<Receiver<usize>>) -> Vec<usize> {
 
 /// Cases of all kinds and types in one list.
 #[gmp::test]
-async fn cases_at_run_time() {
+async fn select_cases_takes_cases_of_all_kinds() {
     let (words, word) = chan::<String>(1);
     let (numbers, number) = chan::<u32>(0);
     let cases = |on: bool| {
@@ -433,14 +433,14 @@ async fn cases_at_run_time() {
 
 #[test]
 #[should_panic(expected = "select_cases: more than one default case")]
-fn two_defaults_at_run_time() {
+fn select_cases_with_two_defaults_panics() {
     drop(select_cases([SelectCase::default(|| 1), SelectCase::default(|| 2)]));
 }
 
 /// The value of a send case is not made, because of a panic, a `?`, or a dropped select. The
 /// receiver is notified, and the channel still works.
 #[gmp::test(max_procs = 1)]
-async fn a_value_that_is_not_made() {
+async fn a_send_case_whose_value_is_not_made_releases_the_receiver() {
     fn no_value() -> u32 {
         panic!("no value");
     }
@@ -484,7 +484,7 @@ async fn a_value_that_is_not_made() {
 /// The receiver of a select's value waits for it. If the channel is closed during that time, the
 /// value is returned to the sender.
 #[gmp::test(max_procs = 1)]
-async fn closed_while_the_value_is_made() {
+async fn a_close_while_the_value_is_made_returns_the_value() {
     let (tx, rx) = chan::<u32>(0);
     let closer = rx.clone();
     let receiver = go!({ rx.recv().await });
@@ -496,7 +496,7 @@ async fn closed_while_the_value_is_made() {
 
 /// A dropped select leaves its channels unchanged, whenever it is dropped.
 #[gmp::test(max_procs = 1)]
-async fn a_dropped_select_leaves_no_trace() {
+async fn a_dropped_select_leaves_its_channels_unchanged() {
     let (tx, rx) = chan::<u32>(0);
     let (tx2, rx2) = chan::<u32>(0);
     for served in [false, true] {

@@ -44,7 +44,7 @@ fn parked_queued_and_sleeping_goroutines_are_dropped() {
 }
 
 #[test]
-fn dropping_is_shutdown() {
+fn the_drop_of_a_runtime_shuts_it_down() {
     /// The drop of a runtime waits at most for this time.
     const GRACE: Duration = Duration::from_secs(1);
     until(|| {
@@ -64,7 +64,7 @@ fn dropping_is_shutdown() {
 }
 
 #[test]
-fn goroutines_that_spawn_while_it_ends() {
+fn goroutines_that_spawn_do_not_delay_a_shutdown() {
     fn endless() {
         gmp::spawn(async {
             gmp::yield_now().await;
@@ -94,7 +94,7 @@ fn spawn_after_shutdown_is_cancelled_at_once() {
 }
 
 #[test]
-fn spawns_from_threads_against_shutdown() {
+fn spawns_of_threads_during_a_shutdown_lose_nothing() {
     for _ in 0..30 {
         let runtime = runtime(2);
         let handle = runtime.handle().clone();
@@ -124,7 +124,7 @@ fn spawns_from_threads_against_shutdown() {
 
 /// A goroutine that yields all the time must not run on after the runtime has closed.
 #[test]
-fn spawns_of_goroutines_that_yield_against_shutdown() {
+fn a_goroutine_that_yields_does_not_outlive_a_shutdown() {
     for round in 0..100 {
         let runtime = runtime(1 + round % 2);
         let handle = runtime.handle().clone();
@@ -348,7 +348,7 @@ fn a_stuck_goroutine_is_named_and_left_behind() {
 }
 
 #[test]
-fn a_runtime_dropped_by_its_own_goroutine() {
+fn a_goroutine_may_drop_its_own_runtime() {
     let runtime = runtime(1);
     let handle = runtime.handle().clone();
     let gate = Arc::new(Gate::default());

@@ -112,8 +112,8 @@ fn every_listener_gets_every_signal() {
 }
 
 #[test]
-fn none_is_missed_and_many_are_one() {
-    let name = "signal::none_is_missed_and_many_are_one";
+fn no_signal_is_missed_and_unread_ones_count_as_one() {
+    let name = "signal::no_signal_is_missed_and_unread_ones_count_as_one";
     if !is_child() {
         return assert_success(&child(name, &[]));
     }
@@ -150,8 +150,8 @@ fn none_is_missed_and_many_are_one() {
 
 /// Listeners are created and dropped while signals arrive.
 #[test]
-fn a_storm() {
-    let name = "signal::a_storm";
+fn listeners_come_and_go_while_signals_arrive() {
+    let name = "signal::listeners_come_and_go_while_signals_arrive";
     if !is_child() {
         return assert_success(&child(name, &[]));
     }
@@ -186,8 +186,8 @@ fn a_storm() {
 }
 
 #[test]
-fn what_was_there_before_comes_back() {
-    let name = "signal::what_was_there_before_comes_back";
+fn the_last_listener_restores_the_previous_action() {
+    let name = "signal::the_last_listener_restores_the_previous_action";
     if !is_child() {
         // The default action of SIGTERM.
         let output = child(name, &[]);
@@ -217,8 +217,8 @@ fn what_was_there_before_comes_back() {
 
 /// The listener receives one Ctrl-C. The next one ends the process, which does not listen any more.
 #[test]
-fn ctrl_c_twice() {
-    let name = "signal::ctrl_c_twice";
+fn a_second_ctrl_c_ends_the_process() {
+    let name = "signal::a_second_ctrl_c_ends_the_process";
     if is_child() {
         return gmp::block_on(async {
             let pressed = ctrl_c();
@@ -320,8 +320,8 @@ fn hears_once(listener: &mut gmp::signal::Signal, kind: Signal) {
 }
 
 #[test]
-fn tokio_that_listened_first_still_hears() {
-    let name = "signal::tokio_that_listened_first_still_hears";
+fn a_handler_of_tokio_from_before_is_called() {
+    let name = "signal::a_handler_of_tokio_from_before_is_called";
     if !is_child() {
         return assert_success(&child(name, &[]));
     }
@@ -337,8 +337,8 @@ fn tokio_that_listened_first_still_hears() {
 }
 
 #[test]
-fn tokio_that_listens_later_still_hears() {
-    let name = "signal::tokio_that_listens_later_still_hears";
+fn a_handler_of_tokio_from_later_is_called() {
+    let name = "signal::a_handler_of_tokio_from_later_is_called";
     if !is_child() {
         return assert_success(&child(name, &[]));
     }
@@ -401,7 +401,7 @@ fn hook(signal: Signal, action: impl Fn() + Send + Sync + 'static) -> signal_hoo
 }
 
 #[test]
-fn some_cannot_be_listened_to() {
+fn signals_without_a_handler_are_errors() {
     for raw in [9, 19, 11, 7, 8, 4, 0, -1, 32, 100, 1000, i32::MAX] {
         let error = signal(SignalKind::from_raw(raw)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{raw}: {error}");
@@ -411,7 +411,7 @@ fn some_cannot_be_listened_to() {
 
 /// gmp handles SIGQUIT unless a listener exists, and again after the last listener is dropped.
 #[test]
-fn the_dump_of_main_gives_way() {
+fn a_listener_for_sigquit_replaces_the_dump_of_main() {
     #[gmp::main]
     async fn program() {
         let mut quit = signal(SignalKind::quit()).unwrap();
@@ -421,7 +421,7 @@ fn the_dump_of_main_gives_way() {
         println!("heard");
         std::future::pending::<()>().await;
     }
-    let name = "signal::the_dump_of_main_gives_way";
+    let name = "signal::a_listener_for_sigquit_replaces_the_dump_of_main";
     if is_child() {
         return program();
     }
@@ -438,8 +438,8 @@ fn the_dump_of_main_gives_way() {
 
 /// Waiting for a signal is no deadlock, holds no thread and uses no CPU.
 #[test]
-fn waiting_is_no_deadlock_and_costs_nothing() {
-    let name = "signal::waiting_is_no_deadlock_and_costs_nothing";
+fn a_wait_for_a_signal_is_no_deadlock_and_uses_no_cpu() {
+    let name = "signal::a_wait_for_a_signal_is_no_deadlock_and_uses_no_cpu";
     if is_child() {
         let runtime = runtime(2);
         let work = runtime.spawn(async {
@@ -480,8 +480,8 @@ fn switches(child: &Child) -> Vec<String> {
 
 /// The example `graceful_shutdown`, stopped while it serves clients.
 #[test]
-fn a_server_drains() {
-    let name = "signal::a_server_drains";
+fn sigterm_drains_the_graceful_server() {
+    let name = "signal::sigterm_drains_the_graceful_server";
     if is_child() {
         return assert_eq!(graceful_shutdown::main(), std::process::ExitCode::SUCCESS);
     }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// `TestDo`.
 #[gmp::test]
-async fn a_call_gives_its_value() {
+async fn a_call_returns_its_value() {
     let flights = SingleFlight::new();
     let result = flights.call("key", || ready("bar")).await;
     assert_eq!(result, FlightResult { value: "bar", shared: false });
@@ -20,7 +20,7 @@ async fn a_call_gives_its_value() {
 
 /// `TestDoErr`.
 #[gmp::test]
-async fn an_error_is_a_value() {
+async fn an_error_is_returned_as_the_value() {
     let flights = SingleFlight::new();
     let result = flights.call(1, || ready(Err::<(), _>("some error"))).await;
     assert_eq!(result.value, Err("some error"));
@@ -28,7 +28,7 @@ async fn an_error_is_a_value() {
 
 /// `TestDoDupSuppress`: ten callers, one call.
 #[test]
-fn many_callers_one_call() {
+fn ten_callers_share_one_call() {
     let runtime = runtime(2);
     let flights = SingleFlight::new();
     let (gate, calls) = (Arc::new(Gate::default()), Arc::new(AtomicUsize::new(0)));
@@ -59,7 +59,7 @@ fn many_callers_one_call() {
 
 /// `TestForget`.
 #[gmp::test]
-async fn forget() {
+async fn a_forgotten_key_starts_a_new_call() {
     let flights = SingleFlight::<String, u32>::new();
     let gates: [Arc<Gate>; 2] = Default::default();
     let call = |n: usize| {
@@ -82,7 +82,7 @@ async fn forget() {
 
 /// `TestDoChan`.
 #[gmp::test]
-async fn a_call_in_its_own_goroutine() {
+async fn spawn_runs_the_call_in_its_own_goroutine() {
     let flights = SingleFlight::new();
     let call = flights.spawn("key", || ready("bar"));
     assert_eq!(call.await.unwrap().value, "bar");
@@ -90,7 +90,7 @@ async fn a_call_in_its_own_goroutine() {
 
 /// `TestPanicDo`: every caller whose function panics gets the panic, and none hangs.
 #[gmp::test]
-async fn a_panic_hits_each_caller() {
+async fn every_caller_whose_function_panics_gets_the_panic() {
     let (flights, group) = (SingleFlight::<_, ()>::new(), WaitGroup::new());
     let panics = Arc::new(AtomicUsize::new(0));
     for _ in 0..5 {
@@ -111,7 +111,7 @@ async fn a_panic_hits_each_caller() {
 
 /// A panic does not affect the other callers: the next one runs its own function.
 #[gmp::test]
-async fn the_next_runs_its_own_after_a_panic() {
+async fn the_next_caller_runs_its_own_function_after_a_panic() {
     let (flights, gate) = (SingleFlight::new(), Arc::new(Gate::default()));
     let first = flights.spawn("key", {
         let gate = gate.clone();
@@ -144,7 +144,7 @@ async fn an_aborted_leader_passes_the_call_on() {
 
 /// Calls with different keys do not wait for each other, also on external threads.
 #[test]
-fn keys_are_apart() {
+fn calls_with_different_keys_do_not_wait_for_each_other() {
     let flights = SingleFlight::<usize, usize>::new();
     let stuck = flights.spawn(99, std::future::pending);
     std::thread::scope(|scope| {

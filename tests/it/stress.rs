@@ -289,11 +289,11 @@ fn count_end(counts: &Counts, end: Result<Probe, gmp::JoinError>) {
 
 /// Runs in its own process, because thousands of panics without a join are reported on stderr.
 #[test]
-fn random_mix() {
+fn random_operations_run_to_their_end() {
     if is_child() {
         return mix();
     }
-    let output = child("stress::random_mix", &[]);
+    let output = child("stress::random_operations_run_to_their_end", &[]);
     let told = String::from_utf8_lossy(&output.stderr);
     let expected = |line: &&str| line.contains(EXPECTED) || line.contains("tests/it/stress.rs:");
     let told: Vec<&str> = told.lines().filter(|line| !expected(line)).collect();

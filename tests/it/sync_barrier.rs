@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Rounds of several goroutines. No goroutine is a round ahead, and each round has one leader.
 #[test]
-fn rounds_with_one_leader_each() {
+fn each_round_has_one_leader() {
     const N: usize = 7;
     const ROUNDS: usize = 100;
     let runtime = runtime(2);
@@ -35,7 +35,7 @@ fn rounds_with_one_leader_each() {
 
 /// A dropped wait does not count as an arrival.
 #[test]
-fn a_dropped_wait_has_not_come() {
+fn a_dropped_wait_does_not_count_as_an_arrival() {
     let barrier = Barrier::new(3);
     let mut first = Polled::waiting(barrier.wait());
     let mut second = Polled::waiting(barrier.wait());
@@ -54,7 +54,7 @@ fn a_dropped_wait_has_not_come() {
 }
 
 #[test]
-fn a_barrier_for_one_or_none() {
+fn a_barrier_of_zero_or_one_never_blocks() {
     for size in [0, 1] {
         let barrier = Barrier::new(size);
         for _ in 0..3 {
@@ -64,7 +64,7 @@ fn a_barrier_for_one_or_none() {
 }
 
 #[test]
-fn threads_wait_too() {
+fn external_threads_wait_at_a_barrier() {
     let barrier = Barrier::new(4);
     let led = AtomicUsize::new(0);
     std::thread::scope(|scope| {

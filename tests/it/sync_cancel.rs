@@ -76,20 +76,20 @@ fn mutex_scene(line: Line, starving: Duration) {
 }
 
 #[test]
-fn mutex_lock() {
+fn a_dropped_lock_lets_the_next_one_in() {
     mutex_scene(Line::Before, Duration::ZERO);
     mutex_scene(Line::Behind, Duration::ZERO);
 }
 
 #[test]
-fn mutex_lock_starving() {
+fn a_dropped_lock_of_a_starving_mutex_lets_the_next_one_in() {
     mutex_scene(Line::Before, Duration::from_micros(1200));
     mutex_scene(Line::Behind, Duration::from_micros(1200));
 }
 
 /// A semaphore of three. A request for two is dropped. Requests for one and three are around it.
 #[test]
-fn semaphore_acquire() {
+fn a_dropped_acquire_lets_the_next_ones_in() {
     for line in [Line::Before, Line::Behind] {
         everywhere(
             || Semaphore::new(3),
@@ -138,7 +138,7 @@ fn semaphore_acquire() {
 
 /// A dropped reader, with a writer inside, a waiting writer and another reader.
 #[test]
-fn rw_lock_read() {
+fn a_dropped_read_lets_the_writer_and_readers_in() {
     everywhere(
         || RwLock::new(()),
         |lock| {
@@ -168,7 +168,7 @@ fn rw_lock_read() {
 
 /// A dropped writer, with readers inside, readers that it blocks, and a writer behind it.
 #[test]
-fn rw_lock_write() {
+fn a_dropped_write_lets_readers_and_the_next_writer_in() {
     everywhere(
         || RwLock::new(()),
         |lock| {
@@ -215,7 +215,7 @@ fn rw_lock_write() {
 
 /// A dropped wait with one signal and another waiter behind it. One of the two gets the signal.
 #[test]
-fn cond_wait() {
+fn a_dropped_wait_loses_no_signal() {
     everywhere(
         || (Mutex::new(()), Cond::new()),
         |(mutex, cond)| {
@@ -247,7 +247,7 @@ fn cond_wait() {
 
 /// A dropped `call` that waits or runs. At the end it is done, by one of the two.
 #[test]
-fn once() {
+fn a_dropped_call_of_once_leaves_it_done() {
     everywhere(
         || (Once::new(), Gate::default(), Cell::new(0)),
         |(once, gate, begun)| {
@@ -279,7 +279,7 @@ fn once() {
 
 /// A dropped initialiser. At the end the value is set, by this one or the other one.
 #[test]
-fn once_cell_get_or_init() {
+fn a_dropped_initialiser_lets_the_next_one_set_the_value() {
     everywhere(
         || (OnceCell::new(), Gate::default()),
         |(cell, gate)| {
@@ -315,7 +315,7 @@ fn once_cell_get_or_init() {
 
 /// The previous initialiser gives up. A waiter that gets the turn and is dropped passes it on.
 #[test]
-fn once_cell_turn_passed_on() {
+fn a_dropped_waiter_passes_the_initialisation_on() {
     everywhere(
         || (OnceCell::new(), Gate::default()),
         |(cell, gate)| {
@@ -347,7 +347,7 @@ fn once_cell_turn_passed_on() {
 
 /// A lazy value is made once and is present at the end, whichever wait is dropped.
 #[test]
-fn lazy_get() {
+fn a_dropped_force_lets_the_next_one_make_the_value() {
     everywhere(
         || {
             let (gate, begun) = (Arc::new(Gate::default()), Arc::new(Mutex::new(0)));
@@ -393,7 +393,7 @@ fn comes<'a>(
 
 /// A barrier of three. A dropped wait counts as an arrival only if it has passed.
 #[test]
-fn barrier_wait() {
+fn a_dropped_barrier_wait_counts_only_if_it_has_passed() {
     everywhere(
         || Barrier::new(3),
         |barrier| {
@@ -426,7 +426,7 @@ fn barrier_wait() {
 
 /// A dropped wait on a wait group is removed, and the other wait ends.
 #[test]
-fn wait_group_wait() {
+fn a_dropped_wait_leaves_the_wait_group() {
     everywhere(
         || {
             let group = WaitGroup::new();

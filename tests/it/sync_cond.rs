@@ -87,7 +87,7 @@ fn a_broadcast_wakes_all() {
 
 /// `TestRace`: a waiter sees what the previous holder wrote under the mutex.
 #[test]
-fn what_was_written_is_seen() {
+fn a_waiter_sees_the_writes_of_the_previous_holder() {
     let runtime = runtime(2);
     let shared = Arc::new((Mutex::new(0), Cond::new()));
     let step = |from: u32, to: u32| {
@@ -107,7 +107,7 @@ fn what_was_written_is_seen() {
 
 /// `TestCondSignalStealing`: a newer waiter does not take the signal of an older one.
 #[test]
-fn a_signal_is_not_stolen() {
+fn a_newer_waiter_does_not_take_the_signal_of_an_older_one() {
     for _ in 0..100 {
         let (mutex, cond) = (Mutex::new(false), Cond::new());
         // The first one waits, is signalled, and has not run yet.
@@ -150,7 +150,7 @@ fn a_dropped_wait_passes_the_signal_on() {
 }
 
 #[test]
-fn threads_wait_too() {
+fn external_threads_wait_for_a_condition() {
     let (mutex, cond) = (Mutex::new(0), Cond::new());
     std::thread::scope(|scope| {
         scope.spawn(|| {

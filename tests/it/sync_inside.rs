@@ -51,7 +51,7 @@ fn waits() -> Vec<(&'static str, BoxFuture<'static, ()>)> {
 }
 
 #[test]
-fn dumps_say_why_they_wait() {
+fn dumps_show_the_reasons_of_waits() {
     let runtime = runtime(2);
     let guards = (WAITED.mutex.lock_blocking(), WAITED.lock.write_blocking());
     let _doing = Polled::waiting(WAITED.once.call(std::future::pending));
@@ -75,7 +75,7 @@ fn dumps_say_why_they_wait() {
 }
 
 #[test]
-fn what_may_go_from_thread_to_thread() {
+fn primitives_and_guards_are_send_and_sync() {
     fn both<T: Send + Sync>() {}
     fn send<T: Send>() {}
     both::<Mutex<Cell<u8>>>();
@@ -104,7 +104,7 @@ macro_rules! not {
 }
 
 #[test]
-fn what_may_not_go_from_thread_to_thread() {
+fn primitives_of_unsendable_values_are_not_send() {
     type NotSend = Rc<u8>;
     type NotSync = Cell<u8>;
     not!(Sync: Mutex<NotSend>, RwLock<NotSend>, RwLock<NotSync>, OnceCell<NotSync>, Lazy<NotSync>);

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// `TestMutex`: the results of `try_lock`, and ten goroutines that lock and try.
 #[test]
-fn ten_goroutines_lock_and_try() {
+fn goroutines_lock_and_try_one_at_a_time() {
     let mutex = Mutex::new(());
     let guard = mutex.try_lock().unwrap();
     assert!(mutex.try_lock().is_none());
@@ -48,7 +48,7 @@ fn ten_goroutines_lock_and_try() {
 
 /// The same with an await inside the lock, so that all of them queue.
 #[test]
-fn locks_held_across_awaits() {
+fn locks_are_exclusive_across_awaits() {
     let runtime = runtime(2);
     let count = Arc::new(Mutex::new(0u32));
     let handles: Vec<_> = (0..16)
@@ -98,7 +98,7 @@ async fn a_hog_does_not_starve_others() {
 
 /// One waiter is woken at a time. A waiter that does not get the mutex stays first in the queue.
 #[test]
-fn woken_in_vain() {
+fn a_woken_waiter_that_finds_the_mutex_locked_stays_first() {
     let mutex = Mutex::new(());
     let guard = mutex.try_lock().unwrap();
     let mut first = Polled::waiting(mutex.lock());
@@ -121,7 +121,7 @@ fn woken_in_vain() {
 
 /// After a millisecond of waiting the mutex is handed over, and barging fails.
 #[test]
-fn starving() {
+fn a_starving_waiter_is_handed_the_mutex() {
     let mutex = Mutex::new(());
     let guard = mutex.try_lock().unwrap();
     let mut first = Polled::waiting(mutex.lock());
@@ -145,7 +145,7 @@ fn starving() {
 
 /// The mutex is handed to a waiter that is dropped. The next waiter gets it.
 #[test]
-fn handed_to_one_that_is_dropped() {
+fn a_mutex_handed_to_a_dropped_waiter_goes_to_the_next() {
     let mutex = Mutex::new(());
     let guard = mutex.try_lock().unwrap();
     let mut first = Polled::waiting(mutex.lock());
@@ -162,7 +162,7 @@ fn handed_to_one_that_is_dropped() {
 }
 
 #[test]
-fn threads_and_goroutines_share_one() {
+fn external_threads_and_goroutines_share_a_mutex() {
     let runtime = runtime(2);
     let count = Arc::new(Mutex::new(0u32));
     let handles: Vec<_> = (0..4)
@@ -208,7 +208,7 @@ async fn a_panic_unlocks() {
 }
 
 #[test]
-fn guards_and_values() {
+fn guards_map_and_show_the_value() {
     let mut mutex = Mutex::new((1, 2));
     *mutex.get_mut() = (3, 4);
     assert_eq!(format!("{mutex:?}"), "Mutex { value: (3, 4) }");

@@ -71,7 +71,7 @@ fn a_notified_that_has_ended_stays_ended() {
 }
 
 #[test]
-fn it_has_the_usual_traits() {
+fn the_types_have_the_usual_traits() {
     fn usual<T: Send + Sync + UnwindSafe + RefUnwindSafe>(_: &T) {}
     let notify = Notify::default();
     usual(&notify);

@@ -20,7 +20,7 @@ fn panic_of(f: impl FnOnce()) -> String {
 
 /// `TestOnce`: the call runs once for any number of callers, and all of them see that it is done.
 #[test]
-fn once_under_concurrency() {
+fn concurrent_callers_run_once() {
     let runtime = runtime(2);
     let (once, count) = (Arc::new(Once::new()), Arc::new(AtomicUsize::new(0)));
     let handles: Vec<_> = (0..10)
@@ -57,7 +57,7 @@ fn a_panic_counts_as_done() {
 
 /// A dropped call counts as done, as Go's `Goexit` does. Waiters continue.
 #[test]
-fn dropped_half_way_counts_as_done() {
+fn a_dropped_call_counts_as_done() {
     let once = Once::new();
     let mut first = Polled::waiting(once.call(std::future::pending));
     let mut second = Polled::waiting(once.call(|| async { unreachable!("called twice") }));
@@ -116,7 +116,7 @@ fn a_lazy_panic_is_raised_each_time() {
 
 /// Waiters of a lazy value panic too if its future panics.
 #[test]
-fn waiting_for_a_lazy_panic() {
+fn waiters_of_a_lazy_value_that_panics_panic() {
     let gate = Arc::new(Gate::default());
     let inside = gate.clone();
     let lazy: Lazy<()> = Lazy::new(async move {
@@ -149,7 +149,7 @@ fn a_lazy_future_is_dropped_when_done() {
 
 /// The caller that runs the future is dropped. The next caller continues the same future.
 #[test]
-fn a_lazy_future_goes_on() {
+fn the_next_caller_continues_a_lazy_future() {
     let gate = Arc::new(Gate::default());
     let (inside, begun) = (gate.clone(), Arc::new(AtomicUsize::new(0)));
     let count = begun.clone();
@@ -222,7 +222,7 @@ fn a_failed_initialiser_lets_the_next_one_try() {
 }
 
 #[test]
-fn a_cell_and_its_value() {
+fn the_value_of_a_cell_can_be_taken_and_changed() {
     let mut cell = OnceCell::from(1);
     *cell.get_mut().unwrap() += 1;
     assert_eq!(cell.take(), Some(2));

@@ -39,7 +39,7 @@ fn waits_of_goroutines_keep_the_rate() {
 }
 
 #[test]
-fn threads_wait_too() {
+fn external_threads_wait_for_tokens() {
     let limiter = RateLimiter::new(Limit::per_second(1000.0), 1);
     let start = Instant::now();
     limiter.wait_blocking().unwrap();

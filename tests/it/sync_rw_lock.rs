@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// `TestParallelReaders`: all readers are inside at once, with any number of Ps.
 #[test]
-fn readers_are_inside_together() {
+fn readers_hold_the_lock_together() {
     for (readers, procs) in [(1, 4), (3, 4), (4, 2)] {
         let runtime = runtime(procs);
         let lock = Arc::new(RwLock::new(()));
@@ -31,7 +31,7 @@ fn readers_are_inside_together() {
 
 /// `TestRWMutex`: the results of `try_read` and `try_write`.
 #[test]
-fn tries() {
+fn try_read_and_try_write_respect_other_holders() {
     let lock = RwLock::new(());
     {
         let _writer = lock.try_write().unwrap();
@@ -53,7 +53,7 @@ fn tries() {
 
 /// `TestRWMutex`, `HammerRWMutex`: a writer is alone, and readers exclude writers only.
 #[test]
-fn readers_and_writers_hammer() {
+fn a_writer_is_alone_among_many_readers_and_writers() {
     for (procs, readers) in [(1, 1), (1, 3), (1, 10), (4, 1), (4, 3), (4, 10), (2, 5)] {
         let runtime = runtime(procs);
         let lock = Arc::new(RwLock::new(()));
@@ -88,7 +88,7 @@ fn readers_and_writers_hammer() {
 
 /// `TestRLocker`: readers that enter one after the other, and a writer between them.
 #[test]
-fn readers_respect_the_writer() {
+fn later_readers_wait_for_a_waiting_writer() {
     let lock = RwLock::new(0);
     for round in 0..10 {
         let reader = lock.try_read().unwrap();
@@ -124,7 +124,7 @@ fn readers_and_writers_take_turns() {
 }
 
 #[test]
-fn from_writer_to_reader() {
+fn a_downgrade_admits_readers_and_no_writer() {
     let lock = Arc::new(RwLock::new(1));
     let mut writer = lock.try_write().unwrap();
     let mut blocked = Polled::waiting(lock.read());
@@ -143,7 +143,7 @@ fn from_writer_to_reader() {
 }
 
 #[test]
-fn threads_and_owned_guards() {
+fn external_threads_and_owned_guards_use_the_lock() {
     let runtime = runtime(2);
     let lock = Arc::new(RwLock::new(0));
     let adds = {

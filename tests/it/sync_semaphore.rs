@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// `TestSemaphore` (`sync/runtime_sema_test.go`, `HammerSemaphore`).
 #[test]
-fn ten_goroutines_take_and_give() {
+fn goroutines_take_and_give_permits() {
     let runtime = runtime(2);
     let semaphore = Arc::new(Semaphore::new(1));
     let inside = Arc::new(AtomicUsize::new(0));
@@ -61,14 +61,14 @@ fn weights_never_exceed_the_size() {
 /// `TestWeightedPanic`.
 #[test]
 #[should_panic(expected = "semaphore: released more than held")]
-fn released_more_than_held() {
+fn a_release_above_the_size_panics() {
     let semaphore = Semaphore::new(1);
     semaphore.release(1);
 }
 
 /// `TestWeightedTryAcquire`.
 #[test]
-fn tries() {
+fn try_acquire_takes_only_free_permits() {
     let semaphore = Semaphore::new(2);
     semaphore.try_acquire(1).unwrap().forget();
     let second = semaphore.try_acquire(1);
@@ -93,7 +93,7 @@ fn a_request_waits_for_permits() {
 
 /// `TestWeightedDoesntBlockIfTooBig`: a request above the size waits and blocks no other request.
 #[test]
-fn too_big_holds_up_nobody() {
+fn a_request_above_the_size_blocks_no_other() {
     let semaphore = Semaphore::new(2);
     let mut too_big = Polled::waiting(semaphore.acquire(3));
     for _ in 0..3 {
@@ -141,7 +141,7 @@ fn big_requests_do_not_starve() {
 /// `TestAllocCancelDoesntStarve`, `TestWeightedAcquireCanceled`: a large request at the head is
 /// dropped, and the small ones behind it are served.
 #[test]
-fn a_dropped_head_frees_the_line() {
+fn a_dropped_large_request_lets_small_ones_in() {
     let semaphore = Semaphore::new(10);
     let one = semaphore.try_acquire(1).unwrap();
     let mut all = Polled::waiting(semaphore.acquire(10));
@@ -157,7 +157,7 @@ fn a_dropped_head_frees_the_line() {
 /// `TestSemaHandoff`: a released permit belongs to the first waiter. Unlike Go's `handoff` the
 /// release does not switch to that waiter, because a drop cannot await.
 #[test]
-fn handed_over() {
+fn a_released_permit_belongs_to_the_first_waiter() {
     let semaphore = Semaphore::new(1);
     for _ in 0..1000 {
         let permit = semaphore.try_acquire(1).unwrap();
@@ -189,20 +189,20 @@ fn permits_are_split_and_merged() {
 
 #[test]
 #[should_panic(expected = "semaphore: permits of different semaphores cannot be put together")]
-fn permits_of_different_semaphores() {
+fn a_merge_of_permits_of_different_semaphores_panics() {
     let (one, other) = (Semaphore::new(1), Semaphore::new(1));
     one.try_acquire(1).unwrap().merge(other.try_acquire(1).unwrap());
 }
 
 #[test]
 #[should_panic(expected = "semaphore: too many permits")]
-fn too_many_permits() {
+fn more_permits_than_the_maximum_panic() {
     Semaphore::new(Semaphore::MAX_PERMITS).add_permits(1);
 }
 
 /// A request for zero permits never waits, also if other requests do.
 #[test]
-fn nothing_is_always_there() {
+fn a_request_for_zero_permits_never_waits() {
     let semaphore = Semaphore::new(0);
     let mut waits = Polled::waiting(semaphore.acquire(1));
     assert!(Polled::new(semaphore.acquire(0)).poll().is_some());
@@ -212,7 +212,7 @@ fn nothing_is_always_there() {
 }
 
 #[test]
-fn threads_wait_too() {
+fn external_threads_wait_for_permits() {
     let semaphore = Semaphore::new(2);
     std::thread::scope(|scope| {
         for weight in [1, 2, 1, 2] {

@@ -83,7 +83,7 @@ fn a_send_during_a_modification_wins() {
 
 #[test]
 #[should_panic(expected = "watch: a modification inside of a modification of the same channel")]
-fn a_modification_inside_of_a_modification() {
+fn a_modification_inside_of_a_modification_panics() {
     let (tx, _rx) = channel(1);
     tx.send_modify(|_| tx.send_modify(|n| *n += 1));
 }
@@ -151,7 +151,7 @@ async fn wait_for_returns_the_value_that_it_tested() {
 }
 
 #[test]
-fn threads_wait_too() {
+fn external_threads_wait_for_changes() {
     let (tx, mut rx) = channel(1);
     let waits = std::thread::spawn(move || {
         rx.wait_for_blocking(|n| *n == 3).unwrap();

@@ -92,7 +92,7 @@ async fn a_panic_and_an_abort_are_distinct_and_named() {
 }
 
 #[gmp::test]
-async fn the_first_failure_ends_all() {
+async fn the_first_failure_aborts_all_members() {
     let alive = Arc::new(());
     let mut set = JoinSet::new();
     for _ in 0..3 {
@@ -129,7 +129,7 @@ async fn a_dropped_set_aborts_and_a_detached_one_does_not() {
 
 /// The output of a member of an ended runtime is an error, at once.
 #[test]
-fn a_member_on_an_ended_runtime() {
+fn a_member_of_an_ended_runtime_is_an_error() {
     let runtime = runtime(1);
     let handle = runtime.handle().clone();
     runtime.shutdown(std::time::Duration::from_secs(60)).unwrap();

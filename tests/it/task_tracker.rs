@@ -79,7 +79,7 @@ async fn members_count_until_their_future_is_dropped() {
 }
 
 #[test]
-fn a_refused_future_comes_back() {
+fn a_refused_future_is_returned() {
     let tracker = TaskTracker::new();
     tracker.close();
     let refused = tracker.spawn(async { 7 }).unwrap_err();

@@ -22,7 +22,7 @@ async fn sleeps_are_never_short() {
 }
 
 #[gmp::test]
-async fn far_deadlines_never_come_and_disturb_nobody() {
+async fn far_deadlines_never_come_and_delay_no_other() {
     let never = go!(gmp::sleep(Duration::MAX));
     let late = go!(gmp::sleep(Duration::from_secs(1 << 40)));
     gmp::sleep(2 * MS).await;
@@ -32,7 +32,7 @@ async fn far_deadlines_never_come_and_disturb_nobody() {
 
 /// `TestAfterQueuing`: on one P, timers fire in the order of their deadlines, however late.
 #[gmp::test(max_procs = 1)]
-async fn in_the_order_of_their_deadlines() {
+async fn timers_fire_in_the_order_of_their_deadlines() {
     // A timer that is set after its deadline, or after another one has fired, has no order. If the
     // OS stops the thread until then, the timers are set again with later deadlines.
     let mut lead = 5 * MS;
@@ -72,7 +72,7 @@ async fn fire_in_order(lead: Duration) -> bool {
 }
 
 #[gmp::test]
-async fn a_dropped_sleep_leaves_nothing_behind() {
+async fn a_dropped_sleep_removes_its_timer() {
     let before = gmp::runtime::metrics().timers.pending;
     for _ in 0..1000 {
         let timeout = gmp::timeout(Duration::from_secs(3600), gmp::yield_now());
@@ -96,7 +96,7 @@ async fn sleep_can_be_reset() {
 }
 
 #[gmp::test]
-async fn timer_stop_and_reset_say_what_they_did() {
+async fn stop_and_reset_return_whether_the_timer_was_pending() {
     let mut timer = gmp::Timer::new(Duration::from_secs(3600));
     assert!(timer.stop());
     assert!(!timer.stop(), "stopped before");
@@ -194,7 +194,7 @@ async fn tiny_timers_are_never_missed() {
 
 /// External threads set timers on a runtime that is otherwise idle.
 #[test]
-fn timers_of_threads_outside() {
+fn external_threads_set_timers_on_an_idle_runtime() {
     let runtime = Arc::new(runtime(2));
     let threads: Vec<_> = (1..=8u32)
         .map(|n| {
@@ -213,7 +213,7 @@ fn timers_of_threads_outside() {
 
 /// A timer fires although the goroutine that set it blocks its thread.
 #[test]
-fn timers_of_a_blocked_goroutine() {
+fn timers_of_a_blocked_goroutine_fire() {
     let runtime = runtime(1);
     let slept = runtime.spawn(async {
         let start = Instant::now();
@@ -225,7 +225,7 @@ fn timers_of_a_blocked_goroutine() {
 
 /// `TestAdjustTimers`: moving timers earlier and later loses none.
 #[gmp::test]
-async fn random_resets_lose_none() {
+async fn random_resets_lose_no_timer() {
     let handles: Vec<_> = (0..50u32)
         .map(|n| {
             go!({

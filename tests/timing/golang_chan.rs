@@ -9,7 +9,7 @@ use std::time::Duration;
 /// A select that loses leaves the queue of a channel with many waiters in constant time. Eight
 /// times as many waiters take eight times as long, not sixty-four times.
 #[test]
-fn leaving_a_popular_channel() {
+fn a_losing_select_leaves_a_long_queue_in_constant_time() {
     /// Returns the CPU time that `count` selects take to lose.
     async fn once(count: usize) -> Duration {
         let (_popular, rx) = chan::<()>(0);

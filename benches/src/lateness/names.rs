@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_unique_and_found_again() {
+    fn names_are_unique_and_parsed_back() {
         for source in Source::ALL {
             assert_eq!(Source::find(source.name()), Some(source));
             assert_eq!(Load::find(source.name()), None, "--only cannot tell them apart");

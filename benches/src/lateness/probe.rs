@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_in_flight_counts_with_its_lateness_so_far() {
+    fn an_event_in_flight_counts_with_its_present_lateness() {
         let probe = Probe::new(Instant::now() - Duration::from_secs(1), 5);
         probe.end(probe.begin());
         assert!(probe.is_idle() && !probe.is_done());

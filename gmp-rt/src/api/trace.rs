@@ -258,7 +258,7 @@ impl FlightRecorder {
 pub struct Recording(());
 
 impl Recording {
-    /// Writes what was recorded, up to now, as a file for `go tool trace`. The recorder goes on.
+    /// Writes what was recorded, up to now, as a file for `go tool trace`. The recorder continues.
     ///
     /// In a goroutine this is a blocking call.
     ///

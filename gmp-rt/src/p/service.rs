@@ -23,7 +23,7 @@
 //!
 //! A service within a poll runs no newcomer. If there is one, it makes the goroutine yield
 //! ([`crate::sched::budget`]). So a goroutine that finds every channel and every lock ready does
-//! not delay newcomers either. It goes on behind them. Newcomers do not interrupt each other. One
+//! not delay newcomers either. It continues behind them. Newcomers do not interrupt each other. One
 //! that still runs at the end of their turn yields, and counts as an own goroutine.
 //!
 //! # Bounds

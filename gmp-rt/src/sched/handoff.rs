@@ -5,7 +5,7 @@
 //! of its queue goes to the global queue. From then on the queue of the handed-off P stays empty:
 //! what the M still queues goes to these two as well. When a marked call returns, the M reactivates
 //! its P in place of an idle one, or waits for a P ([`way_back`](super::way_back)). An unmarked
-//! poll goes on without an active P. It is asked to yield, so that its goroutine runs with an
+//! poll continues without an active P. It is asked to yield, so that its goroutine runs with an
 //! active P again. At the end of the poll the M reactivates its P, or sleeps if no P is idle.
 //!
 //! The M itself hands off its P if it knows that it will wait ([`Local::syscall_block`]). Sysmon
@@ -170,7 +170,7 @@ impl Sched {
     fn replace_handed_off(&self, lists: &mut IdleLists, p: &P) {
         traced::handed_off(p);
         self.replace_p(lists, p);
-        // A goroutine that goes on without an active P gets one again when it yields.
+        // A goroutine that continues without an active P gets one again when it yields.
         p.request_preempt();
         p.note_long_poll(clock::now());
     }

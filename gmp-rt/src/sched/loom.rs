@@ -83,7 +83,7 @@
 //!
 //! The models have no time, and here sysmon sleeps without an alarm. That the alarm is set as the
 //! state says is asserted at each release of the lists' lock
-//! ([`Lull::assert_set`](crate::sysmon::deep_sleep::Lull::assert_set)).
+//! ([`DeepSleep::assert_set`](crate::sysmon::deep_sleep::DeepSleep::assert_set)).
 
 use super::handoff;
 use super::local;
@@ -596,7 +596,7 @@ fn loom_way_back_vs_park() {
 }
 
 /// The marked call of a goroutine returns, while sysmon hands off the P of another one that blocks
-/// its thread until the first has run. No other thread is to be had.
+/// its thread until the first has run. No other thread can start.
 #[test]
 fn loom_way_back_vs_hand_off_without_a_thread() {
     model(1, || {

@@ -126,8 +126,8 @@ impl Local {
         let now = self.begin_service(&p);
         let admission = begin_turn(&p, now);
         if p.status() == PStatus::HandedOff {
-            // Other Ps serve newcomers. Sysmon asks this poll to yield only once, but it may go on
-            // in `block_on`, which ends the refusals of each of its polls.
+            // Other Ps serve newcomers. Sysmon asks this poll to yield only once, but it may
+            // continue in `block_on`, which ends the refusals of each of its polls.
             return p.is_slice_over(now).then_some(Yield::Global);
         }
         if admission == Admission::Open {

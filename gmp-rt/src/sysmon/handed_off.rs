@@ -1,4 +1,4 @@
-//! What sysmon knows of the polls that go on without an active P.
+//! What sysmon knows of the polls that continue without an active P.
 //!
 //! The thread of a handed-off P still blocks or computes. While it computes it takes CPU time from
 //! the threads that have an active P, so it has to be paused ([`super::pause`]). Some threads are
@@ -8,7 +8,7 @@
 //!
 //! There may be thousands of such threads, so a round of sysmon does not visit them all. A hand-off
 //! puts its P into a list ([`PTable::take_hand_offs`]), from which sysmon takes it. Hogs are
-//! visited every [`VISIT`]. A thread that stays blocked is visited ever less often, at last once
+//! visited every [`VISIT`]. A thread that stays blocked is visited ever less often, finally once
 //! per second, and a heap knows which one is next. A P is counted at each hand-off: what sysmon
 //! knows of an earlier one is dropped at its next visit.
 //!

@@ -5,7 +5,7 @@ use std::fmt;
 
 /// A receiver was too slow: this number of values was dropped before it received them.
 ///
-/// The receiver is still subscribed, and goes on with the oldest value that is kept.
+/// The receiver is still subscribed, and continues with the oldest value that is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Lagged(pub u64);
 

@@ -40,8 +40,8 @@ use std::sync::Arc;
 /// number of values that the slowest receiver may be behind; it does not depend on the number of
 /// receivers. What to do in the case of a lag depends on the values:
 ///
-/// - Each value replaces the ones before (prices, positions): go on with the next receive.
-/// - The values are changes of a state: read the whole state again, then go on.
+/// - Each value replaces the ones before (prices, positions): continue with the next receive.
+/// - The values are changes of a state: read the whole state again, then continue.
 /// - No value may be lost: end the connection of that receiver, or give each receiver a
 ///   [`chan`](crate::chan()) whose sends wait.
 ///

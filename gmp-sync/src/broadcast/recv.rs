@@ -104,7 +104,7 @@ impl<T> fmt::Debug for BroadcastRecv<'_, T> {
     }
 }
 
-/// The stream goes on after [`Lagged`]. It ends when all senders are dropped and all values have
+/// The stream continues after [`Lagged`]. It ends when all senders are dropped and all values have
 /// been received.
 impl<T: Clone> Stream for Receiver<T> {
     type Item = Result<T, Lagged>;

@@ -45,7 +45,7 @@ pub(super) struct Ring<T> {
 /// What a receiver finds at its position.
 pub(super) enum RingTake<T> {
     Value(Kept<T>),
-    /// Values that it has missed. It goes on with the oldest kept one.
+    /// Values that it has missed. It continues with the oldest kept one.
     Lagged(u64),
     /// It has received all values.
     Empty,

@@ -82,8 +82,8 @@ enum Many {
 }
 
 impl Candidates {
-    /// Returns the cases of `list` that may be ready. If the select goes on without one, a skipped
-    /// case would not be checked again, so all are returned.
+    /// Returns the cases of `list` that may be ready. If the select continues without one, a
+    /// skipped case would not be checked again, so all are returned.
     #[inline]
     pub(super) fn of<L: List + ?Sized>(list: &L, will: Will) -> Self {
         let count = list.count() as u32;

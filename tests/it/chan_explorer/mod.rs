@@ -178,33 +178,33 @@ const NOTHING: &[Act] = &[];
 const NEVER: &[&[Act]] = &[];
 
 #[test]
-fn plain_sends_and_receives() {
+fn sends_and_receives_agree_with_the_model() {
     let kinds = &[Recv, Send];
     explore(&Family { kinds, acts: TRIES_AND_CLOSE, meanwhile: NEVER, operations: 4, length: 5 });
 }
 
 /// Four receivers that were handed values are dropped in any order.
 #[test]
-fn values_that_come_back() {
+fn values_of_dropped_receives_agree_with_the_model() {
     let kinds = &[Recv];
     explore(&Family { kinds, acts: &[Act::TrySend], meanwhile: NEVER, operations: 4, length: 7 });
 }
 
 #[test]
-fn selects_against_plain() {
+fn selects_vs_plain_operations_agree_with_the_model() {
     let kinds = &[Recv, Send, SelRecv, SelSend];
     explore(&Family { kinds, acts: TRIES, meanwhile: NEVER, operations: 4, length: 4 });
 }
 
 #[test]
-fn selects_both_ways() {
+fn selects_with_a_send_and_a_receive_agree_with_the_model() {
     let kinds = &[SelBoth, Recv, Send];
     explore(&Family { kinds, acts: &[Act::Close], meanwhile: NEVER, operations: 4, length: 5 });
 }
 
 /// Other operations act while the value of a send case is evaluated.
 #[test]
-fn while_the_value_is_evaluated() {
+fn operations_during_the_evaluation_of_a_value_agree_with_the_model() {
     let meanwhile: &[&[Act]] =
         &[&[Act::TrySend], &[Act::TryRecv], &[Act::Close], &[Act::Begin(SelSend)]];
     let kinds = &[Recv, SelSend];
@@ -214,7 +214,7 @@ fn while_the_value_is_evaluated() {
 /// While a receiver waits for a permit, a send does not overtake values that were returned or went
 /// into the buffer.
 #[test]
-fn order_while_the_value_is_evaluated() {
+fn the_order_during_the_evaluation_of_a_value_agrees_with_the_model() {
     let meanwhile: &[&[Act]] = &[&[Act::TrySend], &[Act::TrySend, Act::Begin(SelSend)]];
     let kinds = &[Recv, SelSend];
     explore(&Family { kinds, acts: &[Act::TrySend], meanwhile, operations: 3, length: 4 });
@@ -222,7 +222,7 @@ fn order_while_the_value_is_evaluated() {
 
 /// Other operations act while a select polls its other future.
 #[test]
-fn while_a_select_is_away() {
+fn operations_while_a_select_polls_a_future_agree_with_the_model() {
     let meanwhile: &[&[Act]] = &[
         &[Act::TrySend],
         &[Act::TryRecv],
@@ -235,21 +235,21 @@ fn while_a_select_is_away() {
 }
 
 #[test]
-fn streams_and_sinks() {
+fn streams_and_sinks_agree_with_the_model() {
     let kinds = &[Kind::Stream, StaleStream, Kind::Sink, Recv, Send];
     explore(&Family { kinds, acts: NOTHING, meanwhile: NEVER, operations: 4, length: 4 });
 }
 
 /// A stream wakes a select that sends. Other operations wait behind it.
 #[test]
-fn streams_and_permits() {
+fn streams_that_summon_selects_agree_with_the_model() {
     let kinds = &[Kind::Stream, SelSend, Send];
     explore(&Family { kinds, acts: NOTHING, meanwhile: NEVER, operations: 4, length: 5 });
 }
 
 /// Streams and sinks act while a select polls its other future or evaluates its value.
 #[test]
-fn streams_and_sinks_in_the_middle() {
+fn streams_and_sinks_within_a_select_agree_with_the_model() {
     let meanwhile: &[&[Act]] =
         &[&[Act::Begin(Kind::Stream)], &[Act::Begin(Kind::Sink)], &[Act::TryRecv]];
     let kinds = &[AwayRecv, AwaySend, Kind::Stream, Kind::Sink];
@@ -258,7 +258,7 @@ fn streams_and_sinks_in_the_middle() {
 
 /// Values are sent, or the channel is closed, just before a receive with a time limit gives up.
 #[test]
-fn receives_with_a_time_limit() {
+fn receives_with_a_time_limit_agree_with_the_model() {
     let meanwhile: &[&[Act]] = &[
         &[Act::TrySend],
         &[Act::TrySend, Act::TrySend, Act::TryRecv],
@@ -271,7 +271,7 @@ fn receives_with_a_time_limit() {
 
 /// Other operations act between the attempts of the cases on one channel.
 #[test]
-fn defaults_of_selects() {
+fn operations_between_attempts_of_a_default_agree_with_the_model() {
     let meanwhile: &[&[Act]] = &[&[Act::TrySend], &[Act::TryRecv], &[Act::TrySend, Act::TrySend]];
     let kinds = &[DefBoth, Recv, Send];
     explore(&Family { kinds, acts: TRIES, meanwhile, operations: 3, length: 4 });
@@ -279,7 +279,7 @@ fn defaults_of_selects() {
 
 /// A default against senders and receivers that are in a select themselves.
 #[test]
-fn defaults_against_selects() {
+fn defaults_vs_selects_agree_with_the_model() {
     let kinds = &[DefRecv, DefSend, SelRecv, SelSend, Kind::Stream];
     let acts = &[Act::TrySend, Act::TryRecvMeet];
     explore(&Family { kinds, acts, meanwhile: NEVER, operations: 4, length: 4 });
@@ -287,7 +287,7 @@ fn defaults_against_selects() {
 
 /// Receivers that do not wait, or are dropped, against senders in a select.
 #[test]
-fn receivers_that_leave_senders_in_selects() {
+fn dropped_receivers_vs_senders_in_selects_agree_with_the_model() {
     let kinds = &[SelSend, AwaySend, Recv, SelRecv, StaleStream];
     let acts = &[Act::TryRecvMeet];
     explore(&Family { kinds, acts, meanwhile: NEVER, operations: 4, length: 4 });
@@ -295,7 +295,7 @@ fn receivers_that_leave_senders_in_selects() {
 
 /// All operations against each other.
 #[test]
-fn everything() {
+fn all_operations_agree_with_the_model() {
     let kinds = &[
         Recv,
         Send,

@@ -248,7 +248,7 @@ impl Judge {
         self.violations.lock().push(text);
     }
 
-    /// Whether it is pointless to go on.
+    /// Whether it is pointless to continue.
     pub(crate) fn has_many_violations(&self) -> bool {
         self.violations.lock().len() >= MANY
     }

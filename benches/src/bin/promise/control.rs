@@ -1,4 +1,4 @@
-//! Threads that only sleep, one on each CPU. If one is late, its CPU was busy or stood still: a
+//! Threads that only sleep, one on each CPU. If one is late, its CPU was busy or stopped: a
 //! hypervisor may stop one CPU and not the others.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_are_samples() {
+    fn percentiles_are_measured_values() {
         let mut lateness = Lateness::default();
         assert_eq!(lateness.percentile(99), Duration::ZERO);
         (1..=200).rev().for_each(|ms| lateness.push(Duration::from_millis(ms)));

@@ -104,7 +104,7 @@ mod tests {
     use super::{Costs, Line};
 
     #[test]
-    fn a_line_that_is_ones_own_costs_a_hit() {
+    fn an_unshared_line_costs_a_hit() {
         let (mut line, costs) = (Line::of(3), Costs::default());
         assert_eq!(line.write(0, 3, 0, &costs), costs.hit);
         assert_eq!(line.read(10, 3, &costs), 10 + costs.look);

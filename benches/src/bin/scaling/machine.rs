@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn without_sharing_twice_the_cores_do_twice_as_much() {
+    fn the_rate_is_linear_without_sharing() {
         let alone = |_| vec![Step::Work(100), Step::Done(1)];
         let one = per_second(1, alone);
         assert!((one / 1e7 - 1.0).abs() < 0.02, "{one}");
@@ -135,14 +135,14 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_held_longer_is_full_earlier() {
+    fn a_lock_that_is_held_longer_admits_fewer() {
         let locked = |_| vec![Step::Write { line: 0, hold: 900 }, Step::Done(1)];
         let rate = per_second(64, locked);
         assert!((rate / 1e6 - 1.0).abs() < 0.02, "{rate}");
     }
 
     #[test]
-    fn a_scan_pays_for_what_was_written_since() {
+    fn a_scan_pays_for_lines_that_were_written_since() {
         // Core 0 reads a line that core 1 writes all the time, or never.
         let rate = |writes: bool| {
             let looker = vec![Step::Scan { lines: vec![0], at_once: 1 }, Step::Done(1)];

@@ -400,19 +400,19 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_equal() {
+    fn equal_runs_have_equal_rates() {
         assert_eq!(rate(0, 8), rate(0, 8));
     }
 
     #[test]
-    fn names_of_lines_are_their_numbers() {
+    fn each_line_has_its_own_number() {
         for (n, shared) in SHARED.iter().enumerate() {
             assert_eq!(*shared as usize, n);
         }
     }
 
     #[test]
-    fn to_split_what_is_full_helps() {
+    fn shards_raise_the_rate() {
         for (at, workload) in WORKLOADS.iter().enumerate() {
             if !workload.shards.is_empty() {
                 assert!(rate(at, 64) > rate(at - 1, 64), "{}", workload.name);

@@ -17,7 +17,7 @@ fn note(text: &str) -> hyper::Request<http_body_util::Full<hyper::body::Bytes>> 
 }
 
 #[gmp::test]
-async fn paths_state_and_json() {
+async fn paths_state_and_json_work() {
     let server = start();
     let mut sender = client::http1(server.addr()).await;
     let response = send(&mut sender, request("GET", "/hello/a%20b", "")).await;
@@ -34,7 +34,7 @@ async fn paths_state_and_json() {
 }
 
 #[gmp::test]
-async fn what_is_wrong_is_refused() {
+async fn invalid_requests_get_their_4xx_status() {
     let server = start();
     let mut sender = client::http1(server.addr()).await;
     let mut broken = note("");
@@ -60,7 +60,7 @@ async fn what_is_wrong_is_refused() {
 
 /// The time limit works on gmp's timers, and a waiting handler does not delay other requests.
 #[gmp::test]
-async fn a_handler_that_takes_too_long() {
+async fn a_handler_that_takes_too_long_is_ended() {
     let server = start();
     let addr = server.addr();
     let slow = go!(async move {

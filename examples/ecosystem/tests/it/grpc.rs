@@ -52,7 +52,7 @@ async fn parts(response: Response<Incoming>) -> (Bytes, HeaderMap) {
 }
 
 #[test]
-fn its_own_client() {
+fn the_client_gets_replies_and_errors() {
     let server = start();
     let good = ask(&server, "you");
     assert_eq!(String::from_utf8_lossy(&good.stdout), "Hello, you!\n");
@@ -65,7 +65,7 @@ fn its_own_client() {
 
 /// Runs many calls concurrently, each as a stream of the same connection.
 #[gmp::test]
-async fn many_calls() {
+async fn many_calls_share_a_connection() {
     let server = start();
     let sender = client::http2(server.addr()).await;
     let calls: Vec<_> = (0..300)
@@ -86,7 +86,7 @@ async fn many_calls() {
 
 /// Without data the gRPC status is in the header.
 #[gmp::test]
-async fn what_is_wrong_is_a_status() {
+async fn invalid_requests_get_a_grpc_status() {
     let server = start();
     let mut sender = client::http2(server.addr()).await;
     let no_protobuf = vec![0, 0, 0, 0, 2, 0xff, 0xff];

@@ -33,7 +33,7 @@ async fn serve(stream: UnixStream) {
 }
 
 #[gmp::test]
-async fn h2_alone() {
+async fn streams_of_h2_work_without_hyper() {
     let (stream, other) = UnixStream::pair().unwrap();
     let server = go!(serve(other));
     let (sender, connection) = client::handshake(stream).await.unwrap();

@@ -16,7 +16,7 @@ pub(crate) fn http_client(args: &[&str]) -> Output {
 }
 
 #[gmp::test]
-async fn many_requests_on_each_of_many_connections() {
+async fn many_connections_serve_many_requests() {
     let server = start();
     let addr = server.addr();
     let clients: Vec<_> = (0..50)
@@ -56,7 +56,7 @@ fn the_client_asks_several_servers() {
 }
 
 #[test]
-fn the_client_says_what_went_wrong() {
+fn the_client_reports_its_errors() {
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for (url, complaint) in
         [(format!("http://{nobody}/"), "refused"), ("/nowhere".to_owned(), "a host")]

@@ -22,7 +22,7 @@ fn start() -> Server {
 
 /// Runs concurrent streams with bodies larger than their windows.
 #[gmp::test]
-async fn many_streams_on_one_connection() {
+async fn streams_of_one_connection_run_concurrently() {
     let server = start();
     let sender = client::http2(server.addr()).await;
     let streams: Vec<_> = (0..100_usize)
@@ -45,7 +45,7 @@ async fn many_streams_on_one_connection() {
 
 /// A stream that is not read does not delay the others.
 #[gmp::test]
-async fn a_stream_that_is_not_read() {
+async fn a_stream_that_is_not_read_delays_no_other() {
     let server = start();
     let mut sender = client::http2(server.addr()).await;
     let asked = Request::post(server.url("/echo")).body(Full::from(vec![7; 5_000_000])).unwrap();
@@ -59,7 +59,7 @@ async fn a_stream_that_is_not_read() {
 }
 
 #[gmp::test]
-async fn both_versions_at_one_port() {
+async fn one_port_serves_both_versions() {
     let server = start();
     let mut sender = client::http1(server.addr()).await;
     let response = sender.send_request(request("GET", "/you", "")).await.unwrap();
@@ -71,7 +71,7 @@ async fn both_versions_at_one_port() {
 }
 
 #[test]
-fn curl_speaks_both() {
+fn curl_gets_answers_in_both_versions() {
     let server = start();
     let url = server.url("/curl");
     let Some(second) = curl(&["--http2-prior-knowledge", &url]) else { return };
@@ -144,7 +144,7 @@ async fn open_http1(addr: SocketAddr) -> http1::SendRequest<Open> {
 
 /// Idle and silent connections do not keep a server alive.
 #[gmp::test]
-async fn idle_connections_do_not_hold_up_the_end() {
+async fn idle_connections_do_not_delay_the_end() {
     let mut server = start();
     let silent = TcpStream::connect(server.addr()).await.unwrap();
     let mut idle = client::http1(server.addr()).await;
@@ -160,7 +160,7 @@ async fn idle_connections_do_not_hold_up_the_end() {
 
 /// hyper's pings use gmp's timers: a connection whose peer does not answer them ends.
 #[gmp::test]
-async fn a_peer_that_does_not_answer_pings() {
+async fn a_peer_that_does_not_answer_pings_is_disconnected() {
     let listener = gmp::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     // The preface and an empty settings frame, then nothing.

@@ -66,8 +66,8 @@ async fn connect(
 }
 
 #[gmp::test]
-async fn http1_in_private() {
-    let https = Https::start("http1_in_private");
+async fn http1_works_over_tls() {
+    let https = Https::start("http1_works_over_tls");
     let stream = FuturesIo::new(https.connect(b"http/1.1").await);
     let (mut sender, connection) = http1::handshake(stream).await.unwrap();
     go!(connection);
@@ -84,8 +84,8 @@ async fn http1_in_private() {
 /// hyper's shutdown of a connection reaches the socket through the TLS stream. Without TLS's close
 /// message a client could not distinguish the end from a broken connection.
 #[gmp::test]
-async fn the_end_is_said() {
-    let https = Https::start("the_end_is_said");
+async fn a_shutdown_sends_the_close_message_of_tls() {
+    let https = Https::start("a_shutdown_sends_the_close_message_of_tls");
     let mut stream = https.connect(b"http/1.1").await;
     let asked = b"GET /you HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     stream.write_all(asked).await.unwrap();
@@ -97,8 +97,8 @@ async fn the_end_is_said() {
 }
 
 #[gmp::test]
-async fn http2_in_private() {
-    let https = Https::start("http2_in_private");
+async fn http2_works_over_tls() {
+    let https = Https::start("http2_works_over_tls");
     let stream = https.connect(b"h2").await;
     assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
     let (sender, connection) = http2::handshake(Executor, FuturesIo::new(stream)).await.unwrap();
@@ -122,8 +122,8 @@ async fn http2_in_private() {
 /// Clients that cannot connect do not delay others: one sends nothing, one does not speak TLS, one
 /// does not trust the certificate.
 #[gmp::test]
-async fn clients_that_do_not_get_in() {
-    let https = Https::start("clients_that_do_not_get_in");
+async fn failed_handshakes_delay_no_other_client() {
+    let https = Https::start("failed_handshakes_delay_no_other_client");
     let silent = TcpStream::connect(https.server.addr()).await.unwrap();
 
     let plain = TcpStream::connect(https.server.addr()).await.unwrap();
@@ -143,7 +143,7 @@ async fn clients_that_do_not_get_in() {
 
 /// Sends more than all buffers hold, in both directions at once.
 #[gmp::test]
-async fn megabytes_each_way() {
+async fn megabytes_pass_in_both_directions_at_once() {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let certificate = made.cert.der().clone();
     let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();

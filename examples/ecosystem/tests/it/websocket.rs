@@ -21,7 +21,7 @@ async fn connect(addr: SocketAddr) -> WebSocketStream<TcpStream> {
 }
 
 #[gmp::test]
-async fn all_kinds_of_messages() {
+async fn messages_of_all_kinds_are_echoed() {
     let server = start();
     let mut socket = connect(server.addr()).await;
     for message in [
@@ -43,7 +43,7 @@ async fn all_kinds_of_messages() {
 }
 
 #[gmp::test]
-async fn ping_and_close() {
+async fn pings_and_closes_are_answered() {
     let server = start();
     let mut socket = connect(server.addr()).await;
     socket.send(Message::Ping("are you there?".into())).await.unwrap();
@@ -56,7 +56,7 @@ async fn ping_and_close() {
 
 /// Sends all messages without waiting for answers, on concurrent connections.
 #[gmp::test]
-async fn many_messages_on_many_connections() {
+async fn many_connections_echo_many_messages() {
     let server = start();
     let addr = server.addr();
     let clients: Vec<_> = (0..20)
@@ -84,7 +84,7 @@ async fn many_messages_on_many_connections() {
 
 /// A client disconnects in the middle of a message.
 #[gmp::test]
-async fn a_client_that_leaves() {
+async fn a_client_that_leaves_ends_only_its_connection() {
     let server = start();
     let stream = connect(server.addr()).await.into_inner();
     // A masked binary frame of 100 bytes, cut off after two bytes.
@@ -97,7 +97,7 @@ async fn a_client_that_leaves() {
 
 /// The answer to the key of RFC 6455, section 1.3. A request without an upgrade gets none.
 #[gmp::test]
-async fn the_handshake_on_the_wire() {
+async fn the_handshake_follows_the_rfc() {
     let server = start();
     let stream = TcpStream::connect(server.addr()).await.unwrap();
     let asked = "GET /chat HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\

@@ -28,7 +28,7 @@ fn gate() -> Arc<Gate> {
     Arc::new(Gate::over(AtomicU32::new(0)))
 }
 
-/// A hog that is held and released goes on, whenever its signal arrives.
+/// A hog that is held and released continues, whenever its signal arrives.
 #[test]
 fn loom_release_vs_wait() {
     loom::model(|| {
@@ -45,7 +45,7 @@ fn loom_release_vs_wait() {
     });
 }
 
-/// A hog that is held, marked once more and released goes on.
+/// A hog that is held, marked once more and released continues.
 #[test]
 fn loom_second_mark_vs_wait() {
     loom::model(|| {

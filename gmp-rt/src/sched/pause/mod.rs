@@ -1,6 +1,6 @@
 //! Pauses threads that compute without a P.
 //!
-//! A goroutine that computes without an await loses its P, and its thread goes on computing. Of
+//! A goroutine that computes without an await loses its P, and its thread continues to compute. Of
 //! those threads ("hogs") at most `max_procs` of each runtime run at a time, in turns. The others
 //! wait in a signal handler, so they take no CPU time from the threads that have a P. A
 //! pause needs no privileges and ends at once, unlike a lower priority.
@@ -248,7 +248,7 @@ pub(crate) fn call(sched: &Sched) {
     }
     let mut runs = PAUSER.lock();
     if !*runs && thread_signal::install(Reason::Pause, on_signal) {
-        // Without a thread to be had, the hogs run on. The next hog tries again, and so does sysmon
+        // If no thread can start, the hogs run on. The next hog tries again, and so does sysmon
         // while a hog runs.
         let pauser = thread::Builder::new().name("gmp-pauser".to_owned());
         let run = || {
