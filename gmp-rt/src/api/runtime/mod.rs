@@ -110,7 +110,8 @@ pub fn on_stall(hook: impl Fn(&Stall) + Send + Sync + 'static) {
 ///
 /// The runtime does not wait for the reader of stderr. If the pipe is full, it drops the message,
 /// and the next message that has room reports how many were dropped. Only dumps and messages that
-/// end the process wait for up to a second.
+/// end the process wait for up to a second. The dump of SIGQUIT goes on while the reader makes room
+/// for a piece of it each second.
 ///
 /// # Errors
 ///
