@@ -25,6 +25,9 @@
 //! }
 //! ```
 //!
+//! A goroutine's future is on the heap, and each poll of it uses the stack of its thread. So a deep
+//! recursion of boxed futures needs more of that: [`runtime::Builder::thread_stack_size`].
+//!
 //! # Overview
 //!
 //! - Starting and joining: [`go!`], [`spawn`], [`JoinHandle`], [`block_on`], [`yield_now`],

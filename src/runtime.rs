@@ -5,12 +5,13 @@
 //!
 //! # The fields of `schedtrace`
 //!
-//! `GMPDEBUG=schedtrace=1000` prints a line about each runtime every second. Its fields are those of
-//! Go, in Go's order, then `runtime`. The values are read while the runtime runs, so they need not
-//! agree with each other.
+//! `GMPDEBUG=schedtrace=1000` prints a line about each runtime every second, here in two parts. Its
+//! fields are those of Go, in Go's order, then `runtime`. The values are read while the runtime
+//! runs, so they need not agree with each other.
 //!
 //! ```text
-//! SCHED 1004ms: gomaxprocs=4 idleprocs=2 threads=5 spinningthreads=1 needspinning=0 idlethreads=2 runqueue=0 [ 3 2 0 1 ] schedticks=[ 7 4 0 2 ] runtime=0(gmp)
+//! SCHED 1004ms: gomaxprocs=4 idleprocs=2 threads=5 spinningthreads=1 needspinning=0
+//!     idlethreads=2 runqueue=0 [ 3 2 0 1 ] schedticks=[ 7 4 0 2 ] runtime=0(gmp)
 //! ```
 //!
 //! | field | meaning |

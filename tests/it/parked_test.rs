@@ -118,7 +118,8 @@ fn a_test_that_waits_for_a_foreign_future_beside_a_channel_does_not_fail() {
     async fn after_a_receive_that_was_given_up() {
         let (_tx, rx) = gmp::chan::<()>(0);
         let mut recv = Box::pin(rx.recv());
-        poll_fn(|cx| Poll::Ready(assert!(recv.as_mut().poll(cx).is_pending()))).await;
+        let is_pending = poll_fn(|cx| Poll::Ready(recv.as_mut().poll(cx).is_pending())).await;
+        assert!(is_pending);
         drop(recv);
         foreign_after_long().await.unwrap();
     }

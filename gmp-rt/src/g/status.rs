@@ -423,7 +423,8 @@ impl Status {
     /// A reference of a walk or of an abort handle counts as a waker.
     pub(crate) fn has_wakers(&self) -> bool {
         // Relaxed: this thread has counted the wakers of this poll. It has also seen the step to
-        // running, which is after the counts of the other polls. A clone of a waker is no first one.
+        // running, which is after the counts of the other polls. A clone of a waker is no first
+        // one.
         other_refs(self.0.load(Relaxed)) > 0
     }
 

@@ -3,9 +3,9 @@
 //!
 //! As in Go, the values are read while the runtime runs, so they need not be consistent.
 //!
-//! Sysmon makes the line of `schedtrace`. The walk over all goroutines takes long if there are many,
-//! so the reporter thread makes it, and prints the goroutines slab by slab. While it does so, no
-//! further trace is made.
+//! Sysmon makes the line of `schedtrace`. The walk over all goroutines takes long if there are
+//! many, so the reporter thread makes it, and prints the goroutines slab by slab. While it does so,
+//! no further trace is made.
 
 use super::dump::running;
 use super::event::{self, Event, reporter};

@@ -15,8 +15,8 @@
 //! the CPU.
 //!
 //! Sysmon itself sets the alarm if it has something to do later, while goroutines still rest: to
-//! search for a deadlock, or to print a trace. A P that runs meanwhile replaces that setting. If all
-//! Ps are idle again at once, the setting returns.
+//! search for a deadlock, or to print a trace. A P that runs meanwhile replaces that setting. If
+//! all Ps are idle again at once, the setting returns.
 //!
 //! The alarm is set and cleared under the lists' lock, together with the change of the state. If a
 //! thread set it after the release of the lock, it could lose its CPU in between: an M that sees

@@ -203,12 +203,6 @@ impl Entries {
         }
         self.empty -= usize::from(list == EMPTY);
     }
-
-    /// Returns the number of chunks that have memory.
-    #[cfg(test)]
-    pub(super) fn chunks(&self) -> usize {
-        self.chunks.iter().filter(|chunk| !chunk.entries.is_empty()).count()
-    }
 }
 
 /// What [`Entries::release`] has freed.
@@ -236,13 +230,18 @@ impl IndexMut<u32> for Entries {
     }
 }
 
-#[cfg(all(test, not(gmp_loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::util::rand::Rand;
     use std::collections::HashSet;
 
     impl Entries {
+        /// Returns the number of chunks that have memory.
+        pub(in crate::timer) fn chunks(&self) -> usize {
+            self.chunks.iter().filter(|chunk| !chunk.entries.is_empty()).count()
+        }
+
         /// Asserts what is always true of the lists and counters.
         fn assert_consistent(&self) {
             let mut listed = 0;

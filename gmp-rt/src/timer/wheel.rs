@@ -12,8 +12,8 @@
 //! 100 µs, and an idle process wakes once for one timer, not once per level. To search the slot
 //! itself for each due timer would take quadratic time.
 //!
-//! Entries are stored in [chunks](super::entries) and identified by [`Key`]. Nothing is intrusive, so a timer may
-//! move in memory and there is no unsafe code. Locks and the clock are in
+//! Entries are stored in [chunks](super::entries) and identified by [`Key`]. Nothing is intrusive,
+//! so a timer may move in memory and there is no unsafe code. Locks and the clock are in
 //! [`Timers`](super::Timers).
 //!
 //! # Differences from Go

@@ -104,7 +104,8 @@ pub fn on_stall(hook: impl Fn(&Stall) + Send + Sync + 'static) {
 /// and of `#[gmp::main]` waits up to 200 ms for the queue.
 ///
 /// Messages that end the process always go to stderr: a bug of gmp, `panic=abort`,
-/// `deadlock=fatal` and SIGQUIT.
+/// `deadlock=fatal` and SIGQUIT. So does the line `gmp: goroutine N panics:`, which `#[gmp::main]`
+/// prints before the message of the panic hook. It is no event.
 ///
 /// # Writes to stderr
 ///
@@ -231,9 +232,9 @@ impl Runtime {
     /// No new goroutine starts: [`Handle::spawn`] says what happens instead. A goroutine that waits
     /// or is queued is dropped, and one that runs is dropped at its next await. Then the threads
     /// exit. Pending calls of [`after_func`](crate::after_func()) are dropped. The limit covers all
-    /// of that, also the hooks of [`Builder::on_thread_stop`], destructors of thread-locals, a stall
-    /// hook that runs, and the writer of `GMPDEBUG=trace=FILE`. A trace that is not written in time
-    /// is an [`Event::TraceFailed`]. Its writer goes on until the process ends.
+    /// of that, also the hooks of [`Builder::on_thread_stop`], destructors of thread-locals, a
+    /// stall hook that runs, and the writer of `GMPDEBUG=trace=FILE`. A trace that is not written
+    /// in time is an [`Event::TraceFailed`]. Its writer goes on until the process ends.
     ///
     /// In a goroutine of this runtime the call is a blocking call and waits only until all other
     /// goroutines have ended. The calling goroutine is dropped at its next await, and then the
