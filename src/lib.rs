@@ -25,6 +25,9 @@
 //! }
 //! ```
 //!
+//! A goroutine's future is on the heap, and each poll of it uses the stack of its thread. So a deep
+//! recursion of boxed futures needs more of that: [`runtime::Builder::thread_stack_size`].
+//!
 //! # Overview
 //!
 //! - Starting and joining: [`go!`], [`spawn`], [`JoinHandle`], [`block_on`], [`yield_now`],
@@ -81,6 +84,7 @@
 //! - `stall=1`: reports a goroutine that blocks its thread or computes for long while others wait,
 //!   once per spawn site. [`runtime::on_stall`] says what counts.
 //! - `schedtrace=N`: prints a line about the scheduler every N milliseconds, in Go's format.
+//!   [`runtime`] explains all fields.
 //! - `scheddetail=1`: adds a line for each P, M and goroutine to `schedtrace`.
 //! - `trace=FILE`: writes an execution trace for `go tool trace` to FILE, from the first runtime to
 //!   its end or to the exit of the process. `%p` in FILE stands for the process id, for programs

@@ -91,6 +91,7 @@ const SHARED_NAMES: &[(&str, &str, &str)] = &[
     ("gmp-rt", "Seat", "one for each kind of system"),
     ("gmp-rt", "ThreadSleep", "one for each kind of system"),
     ("gmp-rt", "TimerFd", "one for each kind of system"),
+    ("gmp-rt", "TraceFile", "one for each kind of system"),
     ("gmp-net", "Bell", "one for each kind of system"),
     ("gmp-net", "Direct", "one for each kind of system"),
     ("gmp-net", "Os", "one for each kind of system"),
@@ -474,6 +475,36 @@ fn comments_and_markdown_are_at_most_100_columns_wide() {
         found.insert(kind);
     }
     assert_eq!(found.len(), 3, "kinds of files: {found:?}");
+    assert_none(&complaints);
+}
+
+/// A comment that names a file that was renamed leads its reader nowhere.
+#[test]
+fn source_files_named_in_comments_exist() {
+    let mut files = Vec::new();
+    for folder in
+        ["src", "gmp-rt", "gmp-macros", "gmp-net", "gmp-sync", "gmp-tokio", "tests", "benches/src"]
+    {
+        collect_all(&root().join(folder), &mut files);
+    }
+    collect_all(&root().join("examples"), &mut files);
+    let paths: Vec<String> = files.iter().map(|file| format!("/{}", file.display())).collect();
+    let is_part = |c: char| c.is_alphanumeric() || "/._-".contains(c);
+    let mut complaints = Vec::new();
+    for file in &files {
+        let text = fs::read_to_string(file).unwrap();
+        for (n, line) in text.lines().enumerate() {
+            let Some(comment) = line.trim_start().strip_prefix("//") else { continue };
+            for name in comment.split(|c| !is_part(c)).filter(|name| name.ends_with(".rs")) {
+                let name = name.trim_start_matches(['.', '/']);
+                // `rs` alone is the suffix.
+                if name != "rs" && !paths.iter().any(|path| path.ends_with(&format!("/{name}"))) {
+                    let path = file.strip_prefix(root()).unwrap().display();
+                    complaints.push(format!("{path}:{}: there is no {name}", n + 1));
+                }
+            }
+        }
+    }
     assert_none(&complaints);
 }
 

@@ -11,7 +11,7 @@
 //!
 //! This file has no loom model: an alarm needs a runtime, which this crate cannot make without its
 //! threads. All state here is behind one lock. The races of a deadline with an edge and with a
-//! waiter are on the word of the descriptor and have models in `poll_desc_loom.rs`. The races of an
+//! waiter are on the word of the descriptor and have models in `poll/desc_loom.rs`. The races of an
 //! alarm with sleeping Ms have models in `sched/loom.rs` of `gmp-rt`.
 
 use crate::fd::Direction;

@@ -31,3 +31,8 @@ pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(10);
 /// Time that the drop of a [`Runtime`](crate::Runtime) waits for its goroutines, before it leaves
 /// threads that are stuck in a poll behind.
 pub(crate) const DROP_GRACE: Duration = Duration::from_secs(1);
+
+/// Time that the drop of a [`Runtime`](crate::Runtime) and the end of the process wait until the
+/// trace of `GMPDEBUG=trace=FILE` is written. Chosen: a slow disk needs seconds, and a FIFO may
+/// have no reader.
+pub(crate) const TRACE_GRACE: Duration = Duration::from_secs(5);

@@ -227,6 +227,33 @@ fn a_goroutine_that_forks_ends_the_child_when_its_poll_returns() {
     }
 }
 
+/// Makes stderr a pipe that is full and whose reader, which is returned, does not read.
+fn full_stderr() -> std::io::PipeReader {
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let flags = rustix::fs::fcntl_getfl(&writer).unwrap();
+    rustix::fs::fcntl_setfl(&writer, flags | rustix::fs::OFlags::NONBLOCK).unwrap();
+    while std::io::Write::write(&mut writer, &[b'x'; 4096]).is_ok() {}
+    rustix::fs::fcntl_setfl(&writer, flags).unwrap();
+    rustix::stdio::dup2_stderr(&writer).unwrap();
+    reader
+}
+
+/// The message is dropped, since nobody reads the pipe.
+#[test]
+fn a_child_with_a_full_stderr_ends_when_its_poll_returns() {
+    let name = "fork::a_child_with_a_full_stderr_ends_when_its_poll_returns";
+    if passed_in_child(name) {
+        return;
+    }
+    let runtime = used_runtime();
+    let _reader = full_stderr();
+    let forks = runtime.spawn(async { fork() });
+    let pid = gmp::block_on(forks).unwrap().unwrap();
+    let status = wait(pid);
+    assert_eq!(status.code(), Some(2), "{status}");
+    runtime.shutdown(LONG).unwrap();
+}
+
 #[test]
 fn a_goroutine_may_start_programs() {
     // `pre_exec` makes std use `fork`, otherwise it uses `posix_spawn`.

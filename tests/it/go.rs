@@ -64,8 +64,8 @@ async fn arguments_are_evaluated_at_once() {
 
 #[test]
 fn the_newest_goroutine_runs_first_and_the_others_in_order() {
-    // As in Go with one P: `go a; go b; go c; block` runs c, a, b, unless the time slice of 10 ms
-    // is over first.
+    // As in Go with one P: `go a; go b; go c; go d; go e; block` runs e, a, b, c, d, unless the
+    // time slice of 10 ms is over first.
     loop {
         let runtime = runtime(1);
         let order = runtime.spawn(async {
@@ -74,7 +74,7 @@ fn the_newest_goroutine_runs_first_and_the_others_in_order() {
             for _ in 0..300 {
                 gmp::yield_now().await;
             }
-            let handles: Vec<_> = ["a", "b", "c"]
+            let handles: Vec<_> = ["a", "b", "c", "d", "e"]
                 .into_iter()
                 .map(|name| {
                     let order = order.clone();
@@ -93,7 +93,7 @@ fn the_newest_goroutine_runs_first_and_the_others_in_order() {
         if let Some(order) = order
             && handle.metrics().stalls.total() == 0
         {
-            assert_eq!(order, "cab");
+            assert_eq!(order, "eabcd");
             return;
         }
         // The thread was descheduled, or it waited for a lock and lost its P: try again.

@@ -2,6 +2,7 @@
 
 use super::support::{child_command, is_child, runtime, until};
 use gmp::go;
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 use std::sync::Arc;
@@ -125,6 +126,8 @@ fn shape(line: &str) -> String {
 const HEAD: &str = "SCHED #ms: gomaxprocs=# idleprocs=# threads=# spinningthreads=# needspinning=# \
                     idlethreads=# runqueue=#";
 const DETAIL: &str = " gcwaiting=? nmidlelocked=# stopwait=# sysmonwait=?";
+/// After Go's fields.
+const NAME: &str = " runtime=#()";
 const P_LINE: &str =
     "  P#: status=# schedtick=# syscalltick=# m=# runqsize=# gfreecnt=# timerslen=#";
 const M_LINE: &str = "  M#: p=# curg=# mallocing=# throwing=# preemptoff= locks=# dying=# \
@@ -171,6 +174,37 @@ fn sleep_and_call() {
     gmp::block_on(runtime.spawn(async move { gmp::block_in_place(read) })).unwrap().unwrap();
 }
 
+/// The work of the child: two runtimes of the same name.
+fn two_runtimes() {
+    let _others = [runtime(1), runtime(1)];
+    sleep_and_call();
+}
+
+#[test]
+fn traces_name_their_runtimes_and_the_docs_have_all_fields() {
+    let name = "inside::traces_name_their_runtimes_and_the_docs_have_all_fields";
+    if is_child() {
+        return two_runtimes();
+    }
+    let names = |traces: &[Vec<String>]| {
+        let lines = traces.iter().map(|trace| &trace[0]);
+        let names = lines.filter_map(|line| Some(line.rsplit_once(" runtime=")?.1.to_owned()));
+        names.collect::<BTreeSet<_>>()
+    };
+    let docs = include_str!("../../src/runtime.rs");
+    for debug in ["schedtrace=10", "schedtrace=10,scheddetail=1"] {
+        let traces = traces(name, debug, |traces| names(traces).len() >= 3);
+        let all = names(&traces);
+        assert!(all.iter().all(|name| name.ends_with("(gmp)")), "{all:?}");
+        for line in traces.concat() {
+            let words = line.split([' ', '[', ']']).filter(|word| !word.is_empty());
+            for key in words.filter_map(|word| Some(word.split_once('=')?.0)) {
+                assert!(docs.contains(&format!("//! | `{key}` |")), "{key} of {line}");
+            }
+        }
+    }
+}
+
 #[test]
 fn schedtrace_has_gos_format() {
     let name = "inside::schedtrace_has_gos_format";
@@ -180,7 +214,7 @@ fn schedtrace_has_gos_format() {
     let traces = traces(name, "schedtrace=10", |traces| traces.len() >= 3);
     let lines = traces.concat();
     assert!(lines[0].starts_with("SCHED 0ms: gomaxprocs=2 idleprocs="), "{lines:?}");
-    let expected = format!("{HEAD} [ # # ] schedticks=[ # # ]");
+    let expected = format!("{HEAD} [ # # ] schedticks=[ # # ]{NAME}");
     for line in &lines {
         assert_eq!(shape(line), expected);
     }
@@ -204,7 +238,7 @@ fn scheddetail_has_gos_format() {
     });
     for trace in &traces {
         let mut shapes: Vec<String> = trace.iter().map(|line| shape(line)).collect();
-        assert_eq!(shapes.remove(0), format!("{HEAD}{DETAIL}"));
+        assert_eq!(shapes.remove(0), format!("{HEAD}{DETAIL}{NAME}"));
         shapes.dedup();
         let kinds: Vec<&str> = shapes.iter().map(String::as_str).collect();
         assert!([P_LINE, M_LINE, G_LINE].starts_with(&kinds), "{trace:?}");

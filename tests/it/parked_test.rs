@@ -4,7 +4,9 @@
 #![allow(unnameable_test_items)]
 
 use gmp::go;
+use std::future::poll_fn;
 use std::panic::catch_unwind;
+use std::task::Poll;
 use std::time::Duration;
 
 /// Many times the time after which the tests here count as parked.
@@ -70,6 +72,77 @@ fn a_test_that_something_else_can_wake_does_not_fail() {
     program_that_awaits_a_foreign_future();
     program_that_waits_beside_a_timer();
     program_that_waits_for_a_blocking_call();
+}
+
+/// Returns a foreign future that a plain thread completes after [`LONG`].
+fn foreign_after_long() -> futures::channel::oneshot::Receiver<()> {
+    let (tx, rx) = futures::channel::oneshot::channel();
+    std::thread::spawn(move || {
+        std::thread::sleep(LONG);
+        // The receiver is dropped in the tests that fail before.
+        let _ = tx.send(());
+    });
+    rx
+}
+
+/// The poll records the wait for the channel, and not that for the foreign future.
+#[test]
+fn a_test_that_waits_for_a_foreign_future_beside_a_channel_does_not_fail() {
+    #[gmp::test(deadlock_after = 0.05)]
+    async fn in_a_select() {
+        let (_tx, rx) = gmp::chan::<()>(0);
+        let foreign = foreign_after_long();
+        gmp::select! {
+            _ = rx.recv() => panic!("nothing is sent"),
+            ended = foreign => ended.unwrap(),
+        }
+    }
+    #[gmp::test(deadlock_after = 0.05)]
+    async fn in_a_select_of_futures() {
+        let (never, lock) = (gmp::sync::Notify::new(), foreign_after_long());
+        gmp::select! {
+            ended = lock => ended.unwrap(),
+            () = never.notified() => panic!("nobody notifies"),
+        }
+    }
+    #[gmp::test(deadlock_after = 0.05)]
+    async fn in_a_join() {
+        let (tx, rx) = gmp::chan(0);
+        let foreign = async {
+            foreign_after_long().await.unwrap();
+            tx.send(1).await.unwrap();
+        };
+        assert_eq!(futures::future::join(foreign, rx.recv()).await, ((), Ok(1)));
+    }
+    #[gmp::test(deadlock_after = 0.05)]
+    async fn after_a_receive_that_was_given_up() {
+        let (_tx, rx) = gmp::chan::<()>(0);
+        let mut recv = Box::pin(rx.recv());
+        let is_pending = poll_fn(|cx| Poll::Ready(recv.as_mut().poll(cx).is_pending())).await;
+        assert!(is_pending);
+        drop(recv);
+        foreign_after_long().await.unwrap();
+    }
+    in_a_select();
+    in_a_select_of_futures();
+    in_a_join();
+    after_a_receive_that_was_given_up();
+}
+
+#[test]
+fn a_foreign_future_that_has_ended_does_not_turn_the_check_off() {
+    #[gmp::test(deadlock_after = 0.05)]
+    async fn parked() {
+        let (_tx, rx) = gmp::chan::<()>(0);
+        gmp::select! {
+            ended = foreign_after_long() => ended.unwrap(),
+            _ = rx.recv() => panic!("nothing is sent"),
+        }
+        rx.recv().await.unwrap();
+    }
+    let payload = catch_unwind(parked).unwrap_err();
+    let text = payload.downcast_ref::<String>().expect("a text");
+    assert!(text.contains(" [chan receive] {name: main}:\nwaits at 0x"), "{text}");
 }
 
 #[cfg(unix)]

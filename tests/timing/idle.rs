@@ -2,7 +2,7 @@
 
 use crate::alone;
 use crate::support::net::pair;
-use crate::support::{passed_in_child, until};
+use crate::support::{child, is_child, passed_in_child, until};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -169,6 +169,31 @@ fn a_slow_ticker_does_not_wake_sysmon() {
     let waited = (waited - waited_before).as_millis() as u64;
     let limit = TICKS / 2 + 4 * waited;
     assert!(switches <= limit, "{switches} context switches of sysmon in {TICKS} ticks");
+}
+
+/// Sysmon wakes for each line of a trace, and sleeps in between.
+#[test]
+fn a_trace_wakes_sysmon_only_for_its_lines() {
+    let name = "idle::a_trace_wakes_sysmon_only_for_its_lines";
+    let _alone = alone();
+    if is_child() {
+        let runtime = gmp::runtime::Builder::new().max_procs(2).build().unwrap();
+        runtime.block_on(runtime.spawn(async {})).unwrap();
+        let sysmon = threads(|name| name == "gmp-sysmon");
+        // The first lines come while the threads start.
+        std::thread::sleep(Duration::from_millis(500));
+        let before = context_switches(&sysmon);
+        std::thread::sleep(Duration::from_secs(1));
+        let switches = context_switches(&sysmon) - before;
+        // Without a deep sleep it wakes each millisecond.
+        assert!(switches < 200, "{switches} context switches of sysmon for 20 lines");
+        return;
+    }
+    let output = child(name, &[("GMPDEBUG", "schedtrace=50")]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let lines = said.lines().filter(|line| line.starts_with("SCHED ")).count();
+    assert!(lines >= 20, "{said}");
 }
 
 /// Sysmon sleeps most of the time while goroutines run, also after its deep sleep.

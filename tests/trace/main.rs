@@ -375,3 +375,46 @@ fn the_environment_traces_a_program() {
     assert!(said.contains("gmp: the trace /nonexistent/file is not complete:"), "{said}");
     assert_eq!(output.status.code(), Some(3), "the program runs on");
 }
+
+/// Nobody reads the FIFO, so its open waits for ever.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_trace_that_nobody_reads_delays_no_shutdown() {
+    const LIMIT: &str = "GMP_TRACE_SHUTDOWN_LIMIT";
+    let name = "a_trace_that_nobody_reads_delays_no_shutdown";
+    if let Ok(limit) = std::env::var(LIMIT) {
+        let runtime = gmp::runtime::Builder::new().max_procs(1).build().unwrap();
+        runtime.block_on(gmp::spawn(a_named_future())).unwrap();
+        match limit.parse() {
+            Ok(millis) => runtime.shutdown(Duration::from_millis(millis)).unwrap(),
+            Err(_) => drop(runtime),
+        }
+        println!("the runtime has ended");
+        std::process::exit(3);
+    }
+    let path = std::env::temp_dir().join(format!("gmp-fifo-{}", std::process::id()));
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let children: Vec<_> = ["2000", "drop"]
+        .map(|limit| {
+            Command::new(std::env::current_exe().unwrap())
+                .args([name, "--exact", "--test-threads=1", "--nocapture"])
+                .env(LIMIT, limit)
+                .env("GMPDEBUG", format!("trace={}", path.display()))
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap()
+        })
+        .into();
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{said}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("the runtime has ended"));
+        let report = format!("gmp: the trace {} is not complete: ", path.display());
+        assert_eq!(said.matches(&report).count(), 1, "{said}");
+        assert!(said.contains("bytes of it are not written yet"), "{said}");
+    }
+    std::fs::remove_file(path).unwrap();
+}

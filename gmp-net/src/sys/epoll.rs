@@ -6,8 +6,8 @@
 //! A descriptor costs two calls of `epoll_ctl` in its life: one adds it and one deletes it.
 //! `polling` adds without `EPOLLRDHUP`, so [`Os::add`] adds streams itself, with that flag. Without
 //! the flag, a read that got less than it asked for could not know whether the end follows. Each
-//! message would then cost one more read (see `poll_desc`). All other descriptors are added through
-//! `polling`.
+//! message would then cost one more read (see `poll/desc.rs`). All other descriptors are added
+//! through `polling`.
 //!
 //! Closing a descriptor does not replace the deletion. epoll forgets a descriptor only when the
 //! last reference to its open file is gone. Another reference can exist at any time: a duplicate

@@ -10,6 +10,7 @@ use crate::observe::event::{self, Event, reporter};
 use crate::sched::local;
 use crate::sys::own_threads::OwnThread;
 use crate::sys::{sigquit, stderr};
+use crate::throw::LAST_WORDS;
 use std::panic::Location;
 use std::pin::Pin;
 use std::process::{ExitCode, Termination};
@@ -78,8 +79,8 @@ fn name_panics() {
 
 /// Prints all goroutines to stderr in Go's format, after SIGQUIT.
 fn show_all() {
-    sigquit::write_stderr("SIGQUIT: quit\n\n");
-    sigquit::write_stderr(&dump::dump_all());
+    stderr::write_raw("SIGQUIT: quit\n\n", LAST_WORDS);
+    stderr::write_raw(&dump::dump_all(), LAST_WORDS);
 }
 
 /// The default of the option `deadlock_after` of `#[gmp::test]`.

@@ -44,9 +44,10 @@ use crate::sched::forked::FORKED;
 use crate::sched::handoff;
 use crate::sched::traced::Traced;
 use crate::sys::fork;
-use crate::tracer::{RegionId, TRACER, hook};
+use crate::tracer::{RegionId, TRACER, TraceOutput, hook};
 use std::fmt;
 use std::io::{self, Write};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Begins to write a trace of all runtimes of this process to `w`.
@@ -80,6 +81,12 @@ pub fn start(w: impl Write + Send + 'static) -> io::Result<()> {
 ///
 /// The error that ended the trace early, see [`start`]. If no trace runs: `NotFound`.
 pub fn stop() -> io::Result<()> {
+    check_fork()?;
+    handoff::syscall(|| TRACER.stop_file()?.finish(None))
+}
+
+/// Ends the trace that [`start`] began. Returns its output, which may not be written yet.
+pub(crate) fn end() -> io::Result<Arc<TraceOutput>> {
     check_fork()?;
     handoff::syscall(|| TRACER.stop_file())
 }

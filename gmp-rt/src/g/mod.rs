@@ -160,8 +160,8 @@ pub(crate) struct Birth {
     pub(crate) origin: Origin,
 }
 
-/// Reason and start of a goroutine's wait, packed into one word. The reason replaces the lowest
-/// byte of the start.
+/// Reason and start of a goroutine's wait, packed into one word. The lowest byte of the start is
+/// replaced by the reason and [`Wait::FOREIGN`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait {
     pub(crate) reason: WaitReason,
@@ -170,14 +170,20 @@ pub(crate) struct Wait {
 }
 
 impl Wait {
-    const REASON: u64 = u8::MAX as u64;
+    const LOW: u64 = u8::MAX as u64;
+    /// Code that is not gmp's has cloned the waker, and may still have the clone. It may then wake
+    /// the goroutine, whatever reason the poll recorded last.
+    const FOREIGN: u64 = 1 << 7;
+    const REASON: u64 = Self::LOW & !Self::FOREIGN;
 
-    fn pack(since: u64, reason: u64) -> u64 {
-        since & !Self::REASON | reason
+    /// `low` is a reason, with or without `FOREIGN`.
+    fn pack(since: u64, low: u64) -> u64 {
+        since & !Self::LOW | low
     }
 
     fn unpack(word: u64) -> Self {
-        Self { reason: WaitReason::from_u8(word as u8), since: word & !Self::REASON }
+        let reason = WaitReason::from_u8((word & Self::REASON) as u8);
+        Self { reason, since: word & !Self::LOW }
     }
 }
 
@@ -234,7 +240,8 @@ impl G {
     #[inline]
     pub(crate) fn set_wait(&self, reason: WaitReason, resource: usize) {
         // Relaxed: both are hints, and a dump may read a new reason beside an old resource.
-        self.wait.store(Wait::pack(0, reason as u64), Relaxed);
+        let foreign = self.wait.load(Relaxed) & Wait::FOREIGN;
+        self.wait.store(Wait::pack(0, reason as u64 | foreign), Relaxed);
         self.resource.store(resource, Relaxed);
     }
 
@@ -245,19 +252,67 @@ impl G {
     #[inline]
     pub(crate) fn stamp_wait(&self, since: u64) {
         // Relaxed: only the M that runs the goroutine writes.
-        self.wait.store(Wait::pack(since, self.noted_reason()), Relaxed);
+        let noted = self.wait.load(Relaxed); // Relaxed: see above
+        let low = Self::noted_reason(noted) | noted & Wait::FOREIGN;
+        self.wait.store(Wait::pack(since, low), Relaxed);
     }
 
     #[inline(always)]
-    fn noted_reason(&self) -> u64 {
-        let noted = self.wait.load(Relaxed); // Relaxed: see `stamp_wait`
-        if noted <= Wait::REASON { noted } else { WaitReason::Await as u64 }
+    fn noted_reason(noted: u64) -> u64 {
+        if noted <= Wait::LOW { noted & Wait::REASON } else { WaitReason::Await as u64 }
     }
 
     /// Returns the reason of the wait that begins when this poll ends. Only inside the goroutine's
     /// poll, or at its end before [`stamp_wait`](Self::stamp_wait).
     pub(crate) fn next_wait(&self) -> WaitReason {
-        WaitReason::from_u8(self.noted_reason() as u8)
+        let noted = self.wait.load(Relaxed); // Relaxed: see `stamp_wait`
+        WaitReason::from_u8(Self::noted_reason(noted) as u8)
+    }
+
+    /// Records that code that is not gmp's clones the waker.
+    ///
+    /// The first clone is made inside the poll, on the thread that runs the goroutine. Other
+    /// threads clone a clone, and find this recorded until that one is dropped.
+    #[inline]
+    fn note_foreign_waker(&self) {
+        let word = self.wait.load(Relaxed); // Relaxed: a hint
+        if word & Wait::FOREIGN == 0 {
+            // Relaxed: a hint, which only the M that runs the goroutine writes.
+            self.wait.store(word | Wait::FOREIGN, Relaxed);
+        }
+    }
+
+    /// Forgets that there were foreign wakers, if no waker is left besides that of the poll. Called
+    /// before a primitive of gmp keeps a waker.
+    ///
+    /// If another thread calls it, that thread has a waker, so there is one.
+    #[inline(always)]
+    fn forget_foreign_wakers(&self) {
+        let word = self.wait.load(Relaxed); // Relaxed: a hint
+        if word & Wait::FOREIGN != 0 {
+            self.forget_dropped_wakers(word);
+        }
+    }
+
+    #[cold]
+    fn forget_dropped_wakers(&self, word: u64) {
+        if !self.status.has_wakers() {
+            // Relaxed: a hint. Without a waker no other thread writes it.
+            self.wait.store(word & !Wait::FOREIGN, Relaxed);
+        }
+    }
+
+    /// Adds a reference for a waker that a primitive of gmp keeps.
+    #[inline]
+    fn add_own_waker(&self) {
+        self.forget_foreign_wakers();
+        self.status.add_ref();
+    }
+
+    /// Whether code that is not gmp's may have a waker of the goroutine: a foreign future, or a
+    /// combinator with wakers of its own.
+    pub(crate) fn has_foreign_wakers(&self) -> bool {
+        self.wait.load(Relaxed) & Wait::FOREIGN != 0 // Relaxed: a hint
     }
 
     /// Returns the current wait, or the last one.

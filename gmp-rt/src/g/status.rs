@@ -440,9 +440,18 @@ impl Status {
     /// A reference of another walk counts as a waker.
     pub(crate) fn wakers(&self) -> Option<usize> {
         let now = self.0.load(Acquire); // O3
-        // One reference for being alive, and the caller's.
-        let known = 2 + usize::from(now & JOIN_INTEREST != 0);
-        (now & PHASE == WAITING).then(|| (now / REF).saturating_sub(known))
+        (now & PHASE == WAITING).then(|| other_refs(now).saturating_sub(1))
+    }
+
+    /// Whether a waker of the running goroutine exists, besides that of the poll. Only inside the
+    /// poll.
+    ///
+    /// A reference of a walk or of an abort handle counts as a waker.
+    pub(crate) fn has_wakers(&self) -> bool {
+        // Relaxed: this thread has counted the wakers of this poll. It has also seen the step to
+        // running, which is after the counts of the other polls. A clone of a waker is no first
+        // one.
+        other_refs(self.0.load(Relaxed)) > 0
     }
 
     /// Drops a reference.
@@ -457,6 +466,12 @@ impl Status {
             AfterRef::Shared
         }
     }
+}
+
+/// Returns the number of references in the word `now` of a goroutine that is not dead, without that
+/// for being alive and the `JoinHandle`'s.
+fn other_refs(now: usize) -> usize {
+    (now / REF).saturating_sub(1 + usize::from(now & JOIN_INTEREST != 0))
 }
 
 /// Returns the flags of a goroutine that was woken while it ran.

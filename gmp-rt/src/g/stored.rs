@@ -174,9 +174,13 @@ impl<'a> StorableWaker<'a> {
     pub fn store(&mut self) -> StoredWaker {
         match self.clone.take() {
             Some(clone) => clone,
-            None => self.waker.clone().into(),
+            None => clone(self.waker).into(),
         }
     }
+}
+
+fn clone(waker: &Waker) -> Waker {
+    waker::clone_own(waker).unwrap_or_else(|| waker.clone())
 }
 
 #[cold]

@@ -4,12 +4,15 @@ use super::cell::{self, Newborn, Polled};
 use super::heap;
 use super::origin::Origin;
 use super::status::{AfterPoll, Cause, Phase, Status, ToRunning, Wake};
+use super::stored::{StorableWaker, StoredWaker};
 use super::{Birth, G, GRef, Ids, Schedule, waker};
+use crate::prim::fixed::Mutex;
 use crate::wait_reason::WaitReason;
 use std::any::Any;
 use std::cell::RefCell;
 use std::panic::Location;
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
 thread_local! {
     /// The goroutines submitted on this thread.
@@ -110,6 +113,60 @@ fn a_wait_has_its_reason_and_time_until_the_next_poll() {
     handle.abort();
     let output = cell::cancel(&gp);
     cell::complete(gp, output);
+    assert!(crate::block_on(handle).unwrap_err().is_cancelled());
+}
+
+#[test]
+fn foreign_wakers_are_known_until_a_primitive_keeps_the_only_waker() {
+    #[derive(Default)]
+    struct Wakers(Mutex<(Vec<Waker>, Vec<StoredWaker>)>);
+    impl Wakers {
+        fn clear(&self) {
+            let all = std::mem::take(&mut *self.0.lock());
+            drop(all);
+        }
+    }
+    let (wakers, mut polls) = (Arc::new(Wakers::default()), 0);
+    let kept = wakers.clone();
+    let Newborn { gp, handle } = spawn(
+        15,
+        std::future::poll_fn(move |cx| {
+            polls += 1;
+            match polls {
+                1 | 4 => kept.0.lock().1.push(StorableWaker::new(cx.waker()).store()),
+                2 => kept.0.lock().0.push(cx.waker().clone()),
+                3 => {}
+                _ => panic!("polled {polls} times"),
+            }
+            waker::note_wait(cx, WaitReason::Select, 0);
+            Poll::<()>::Pending
+        }),
+    );
+    // Polls once. Returns what is known at the end, and the reason.
+    let poll = |gp: GRef| {
+        let gp = run(gp).unwrap();
+        assert_eq!(gp.next_wait(), WaitReason::Select);
+        gp.stamp_wait(2048);
+        let (wait, _) = gp.wait();
+        assert_eq!((wait.reason, wait.since), (WaitReason::Select, 2048));
+        let is_foreign = gp.has_foreign_wakers();
+        let _ = gp.status.after_yield();
+        (gp, is_foreign)
+    };
+    let (gp, is_foreign) = poll(gp);
+    assert!(!is_foreign, "only a primitive keeps a waker");
+    let (gp, is_foreign) = poll(gp);
+    assert!(is_foreign);
+    let (gp, is_foreign) = poll(gp);
+    assert!(is_foreign, "it is kept");
+    wakers.clear();
+    let (gp, is_foreign) = poll(gp);
+    assert!(!is_foreign, "only a primitive keeps a waker again");
+    handle.abort();
+    assert_eq!(gp.status.to_running(), ToRunning::Cancelled);
+    let output = cell::cancel(&gp);
+    cell::complete(gp, output);
+    wakers.clear();
     assert!(crate::block_on(handle).unwrap_err().is_cancelled());
 }
 

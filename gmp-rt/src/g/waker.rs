@@ -24,9 +24,12 @@ use std::task::{Context, RawWaker, RawWakerVTable, Waker};
 /// The vtable of all goroutine wakers.
 static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, drop_waker);
 
+/// The clone by code that is not gmp's. Primitives of gmp use [`clone_own`].
 unsafe fn clone(data: *const ()) -> RawWaker {
     // SAFETY: I1 — the data of a goroutine's waker.
     let g = unsafe { GPtr::from_data(data) };
+    // SAFETY: I1 — the waker that is cloned keeps the cell alive.
+    unsafe { g.header() }.note_foreign_waker();
     // SAFETY: I1 — the waker that is cloned keeps the cell alive.
     unsafe { g.status() }.add_ref();
     RawWaker::new(data, &VTABLE)
@@ -114,6 +117,17 @@ pub(crate) fn goroutine_of(waker: &Waker) -> Option<&G> {
     cell_of(waker).map(|g| unsafe { g.header() })
 }
 
+/// Clones `waker` for a primitive of gmp; `None` if it is foreign. The clone does not count as one
+/// [by foreign code](G::has_foreign_wakers).
+#[inline]
+pub(super) fn clone_own(waker: &Waker) -> Option<Waker> {
+    let g = cell_of(waker)?;
+    // SAFETY: I1 — the waker that is cloned keeps the cell alive.
+    unsafe { g.header() }.add_own_waker();
+    // SAFETY: I1 — the reference was added above.
+    Some(unsafe { Waker::new(g.as_data(), &VTABLE) })
+}
+
 /// Wakes by `waker`, if it is a goroutine's: a direct call, which runs no user code. Returns it as
 /// `Err` if it is foreign.
 #[inline]
@@ -166,7 +180,7 @@ impl TinyWaker {
     pub(crate) fn new(waker: &Waker) -> Self {
         if let Some(g) = cell_of(waker) {
             // SAFETY: I1 — the borrowed waker keeps the cell alive.
-            unsafe { g.status() }.add_ref();
+            unsafe { g.header() }.add_own_waker();
             return Self(g.as_data());
         }
         let boxed = Box::into_raw(Box::new(waker.clone()));

@@ -2,19 +2,26 @@
 //! Go's format. With `scheddetail=1` also a line for each P, M and goroutine.
 //!
 //! As in Go, the values are read while the runtime runs, so they need not be consistent.
+//!
+//! Sysmon makes the line of `schedtrace`. The walk over all goroutines takes long if there are
+//! many, so the reporter thread makes it, and prints the goroutines slab by slab. While it does so,
+//! no further trace is made.
 
 use super::dump::running;
-use super::event::{self, Event};
+use super::event::{self, Event, reporter};
 use crate::g::status::Phase;
-use crate::g::{GoId, heap};
+use crate::g::{GSight, GoId, heap};
 use crate::m::MId;
 use crate::m::SYSMON;
 use crate::p::{P, PStatus};
+use crate::prim::Ordering::Relaxed;
+use crate::prim::fixed::AtomicBool;
 use crate::sched::Sched;
 use crate::sched::ps::NumberTotals;
 use crate::util::clock;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Write};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// The trace of one runtime. Sysmon keeps it.
@@ -23,11 +30,28 @@ pub(crate) struct Trace {
     /// The time of the first line; 0 before it.
     start: u64,
     next: u64,
+    /// Whether the reporter thread has the last trace of `scheddetail` still to print.
+    is_printing: Arc<AtomicBool>,
+}
+
+/// The right to print a trace on the reporter thread. Its drop ends that, also if the thread has no
+/// room for the job.
+struct Printing(Arc<AtomicBool>);
+
+impl Drop for Printing {
+    fn drop(&mut self) {
+        self.0.store(false, Relaxed); // Relaxed: see `Trace::post`
+    }
 }
 
 impl Trace {
+    /// Returns when the next line is due.
+    pub(crate) fn next_due(&self, sched: &Sched) -> u64 {
+        if sched.config.trace.every.is_zero() { clock::FOREVER } else { self.next }
+    }
+
     /// Prints a line if it is due.
-    pub(crate) fn print_if_due(&mut self, sched: &Sched, now: u64) {
+    pub(crate) fn print_if_due(&mut self, sched: &Arc<Sched>, now: u64) {
         let config = sched.config.trace;
         if config.every.is_zero() || now < self.next {
             return;
@@ -37,8 +61,28 @@ impl Trace {
         }
         self.next = now + clock::nanos(config.every);
         let ms = (now - self.start) / 1_000_000;
-        let text = if config.detail { sched.detail(ms) } else { sched.line(ms) };
-        event::emit(Event::Trace { text });
+        if config.detail && reporter::start().is_ok() {
+            return self.post(sched, ms);
+        }
+        event::emit(Event::Trace { text: sched.line(ms) });
+    }
+
+    /// Has the reporter thread print a trace of `scheddetail`, unless it has one still to print.
+    fn post(&self, sched: &Arc<Sched>, ms: u64) {
+        // Relaxed: no other memory depends on it.
+        if self.is_printing.load(Relaxed) {
+            return;
+        }
+        self.is_printing.store(true, Relaxed); // Relaxed: see above
+        let (sched, printing) = (Arc::downgrade(sched), Printing(self.is_printing.clone()));
+        let job = move || {
+            let _until_the_end = &printing;
+            if let Some(sched) = sched.upgrade() {
+                sched.print_detail(ms);
+            }
+        };
+        // The thread runs, so the job is not returned.
+        let _ = reporter::post(Box::new(job));
     }
 }
 
@@ -79,20 +123,46 @@ impl Sched {
             let _ = write!(text, " {}", ticks.counts.slices);
         }
         text.push_str(" ]");
+        self.name_runtime(&mut text);
         text
     }
 
-    /// Returns the lines of `scheddetail`: Ps, Ms with the newest first, goroutines. Some fields
+    /// Appends the name of the runtime, after Go's fields. The number distinguishes runtimes of the
+    /// same name.
+    fn name_runtime(&self, text: &mut String) {
+        let _ = write!(text, " runtime={}({})", self.id, self.config.name);
+    }
+
+    /// Prints the lines of `scheddetail`: Ps, Ms with the newest first, goroutines. Some fields
     /// describe what gmp does not have: locks of Ms, goroutines bound to threads, the collector.
     /// They have the values of a Go program that does not use these. So has `gfreecnt`, because
     /// only the owner of a P counts its free cells.
-    fn detail(&self, ms: u64) -> String {
-        let mut text = self.trace_head(ms);
-        text.push_str(" gcwaiting=false nmidlelocked=0 stopwait=0 sysmonwait=false");
-        self.p_lines(&mut text);
+    ///
+    /// The goroutines of each slab are an event of their own, so that the text of a million
+    /// goroutines is never in memory as a whole. Only on the reporter thread.
+    fn print_detail(&self, ms: u64) {
         let ps = self.owned_ps();
         let running = running(&ps);
-        for (id, m) in self.ms(&ps).into_iter().rev() {
+        if event::emit_here(&Event::Trace { text: self.detail_head(ms, &ps) }).is_break() {
+            return;
+        }
+        let _ = heap::try_for_each_slab(|sights| {
+            let ours = sights.iter().filter(|g| g.runtime() == self.id);
+            let lines: Vec<String> = ours.map(|g| self.g_line(g, &running)).collect();
+            if lines.is_empty() {
+                return ControlFlow::Continue(());
+            }
+            event::emit_here(&Event::Trace { text: lines.join("\n") })
+        });
+    }
+
+    /// Returns the lines of `scheddetail` before those of goroutines.
+    fn detail_head(&self, ms: u64, ps: &[Arc<P>]) -> String {
+        let mut text = self.trace_head(ms);
+        text.push_str(" gcwaiting=false nmidlelocked=0 stopwait=0 sysmonwait=false");
+        self.name_runtime(&mut text);
+        self.p_lines(&mut text);
+        for (id, m) in self.ms(ps).into_iter().rev() {
             let _ = write!(
                 text,
                 "\n  M{id}: p={} curg={} mallocing=0 throwing=0 preemptoff= locks=0 dying=0 \
@@ -103,23 +173,21 @@ impl Sched {
                 m.blocked,
             );
         }
-        heap::for_each(|g| {
-            if g.runtime() == self.id {
-                let p = running.get(&g.goid());
-                let status = match g.status.phase() {
-                    Phase::Free | Phase::Dead => 6,
-                    Phase::Runnable => 1,
-                    Phase::Running if p.is_some_and(|p| p.is_returning()) => 1,
-                    Phase::Running if p.is_some_and(|p| self.blocks(p)) => 3,
-                    Phase::Running => 2,
-                    Phase::Waiting => 4,
-                };
-                let (reason, m) = (g.wait().0.reason, Nil(p.map(|p| p.m())));
-                let _ =
-                    write!(text, "\n  G{}: status={status}({reason}) m={m} lockedm=nil", g.goid());
-            }
-        });
         text
+    }
+
+    fn g_line(&self, g: &GSight, running: &HashMap<GoId, &P>) -> String {
+        let p = running.get(&g.goid());
+        let status = match g.status.phase() {
+            Phase::Free | Phase::Dead => 6,
+            Phase::Runnable => 1,
+            Phase::Running if p.is_some_and(|p| p.is_returning()) => 1,
+            Phase::Running if p.is_some_and(|p| self.blocks(p)) => 3,
+            Phase::Running => 2,
+            Phase::Waiting => 4,
+        };
+        let (reason, m) = (g.wait().0.reason, Nil(p.map(|p| p.m())));
+        format!("  G{}: status={status}({reason}) m={m} lockedm=nil", g.goid())
     }
 
     /// Appends a line for each P number below `max_procs`. A number without an active P is shown as
@@ -148,8 +216,7 @@ impl Sched {
         }
     }
 
-    /// Returns all Ms by number: those that own a P, those that sleep, and sysmon, which prints
-    /// this.
+    /// Returns all Ms by number: those that own a P, those that sleep, and sysmon.
     fn ms(&self, ps: &[Arc<P>]) -> BTreeMap<MId, MLine> {
         let line = |p: &Arc<P>| {
             let has_right = p.status() == PStatus::Running;

@@ -125,14 +125,18 @@ impl Sched {
         (is_complete && sums.are_stuck()).then_some(AllStuck { sums, has_main })
     }
 
-    /// Whether every goroutine of this runtime waits for a primitive of gmp, so that only another
-    /// goroutine or an external thread can wake it, and the runtime is quiet.
+    /// Whether every goroutine of this runtime waits for primitives of gmp alone, so that only
+    /// another goroutine or an external thread can wake it, and the runtime is quiet.
+    ///
+    /// The reason of a wait is the one that the poll recorded last. A `select!` or a `join!` may
+    /// also have polled a foreign future, which then has a waker.
     pub(super) fn all_wait_for_primitives(&self) -> bool {
         let mut count = 0;
         let walk = self.try_each(|g| {
             count += 1;
             let waits = g.status.wakers().is_some();
-            (waits && g.wait().0.reason.is_primitive()).then_some(())
+            let primitive = g.wait().0.reason.is_primitive() && !g.has_foreign_wakers();
+            (waits && primitive).then_some(())
         });
         walk.is_continue() && count > 0 && count == self.live()
     }

@@ -48,7 +48,7 @@ pub(crate) fn poll_proceed(cx: &Context<'_>) -> Poll<()> {
 }
 
 /// Checks as [`poll_proceed`] does, for a compiled loop that has found its flag raised.
-pub(crate) fn poll_go_on_in_loop(cx: &Context<'_>) -> Poll<()> {
+pub(crate) fn poll_proceed_in_loop(cx: &Context<'_>) -> Poll<()> {
     local::with(|local| {
         if let Some(local) = local {
             local.p().lower_stale_loop_flag();

@@ -41,6 +41,8 @@ pub(crate) struct Config {
     /// Whether threads that compute without a P are paused.
     pub(crate) pause: bool,
     pub(crate) trace: TraceConfig,
+    /// Where the execution trace goes, if this is the first runtime.
+    pub(crate) trace_file: Option<String>,
     pub(crate) on_deadlock: OnDeadlock,
     pub(crate) hooks: ThreadHooks,
 }
@@ -62,6 +64,7 @@ impl Default for Config {
             adaptive: true,
             pause: true,
             trace: TraceConfig::default(),
+            trace_file: None,
             on_deadlock: OnDeadlock::default(),
             hooks: ThreadHooks::default(),
         }

@@ -19,7 +19,8 @@
 use super::Sched;
 use super::local;
 use crate::prim::fixed::OnceLock;
-use crate::sys::{fork, sigquit};
+use crate::sys::{fork, stderr};
+use crate::throw::LAST_WORDS;
 use crate::tracer::hook;
 use std::io;
 
@@ -75,10 +76,11 @@ impl Sched {
     /// Ends the process if it is a fork: its only thread is about to run goroutines of the parent.
     pub(super) fn exit_if_forked(&self) {
         if self.is_forked() {
-            // Not by `say!`: another thread may have held the lock of stderr at the fork.
-            sigquit::write_stderr(
+            // Not by `write_line`: another thread may have held one of its locks at the fork.
+            stderr::write_raw(
                 "gmp: fatal error: a goroutine called fork, and its poll returned in the child; \
                  call exec or _exit in the child\n",
+                LAST_WORDS,
             );
             fork::exit_child();
         }

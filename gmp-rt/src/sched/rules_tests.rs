@@ -1,6 +1,10 @@
 //! Rules that users of Go's scheduler know, without threads: the test is the M, and the clock of
 //! its thread does not advance. `tests/rules.md` lists all rules.
 
+#[cfg(target_os = "linux")]
+#[path = "unmarked_tests.rs"]
+mod unmarked;
+
 use super::super::Config;
 use super::super::goid;
 use super::super::local;
@@ -45,8 +49,12 @@ struct Bench {
 
 impl Bench {
     fn new(procs: usize) -> Self {
+        Self::with(Config { procs, ..Config::default() })
+    }
+
+    fn with(config: Config) -> Self {
         stopped::stop();
-        let config = Config { procs, thread_limit: 0, ..Config::default() };
+        let config = Config { thread_limit: 0, ..config };
         let sched = registry::register(|id| Sched::new(id, config)).unwrap();
         // The goroutines of a bench never end. So its number goes to no other runtime, whose walks
         // over its goroutines would visit these.

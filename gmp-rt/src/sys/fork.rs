@@ -7,7 +7,7 @@
 //!
 //! - I1: `pthread_atfork` keeps the address of a function, which exists as long as the process.
 //! - I2: a handler may do only what a signal handler may do. The one here calls [`count`] and
-//!   what the module `sched::fork` does.
+//!   what the handler in `sched::forked` does.
 
 use crate::prim::Ordering::Relaxed;
 use crate::prim::fixed::AtomicU32;

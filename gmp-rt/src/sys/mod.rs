@@ -62,6 +62,13 @@ pub(crate) mod stderr;
 #[path = "stderr_std.rs"]
 pub(crate) mod stderr;
 
+#[cfg(unix)]
+pub(crate) mod trace_file;
+
+#[cfg(not(unix))]
+#[path = "trace_file_std.rs"]
+pub(crate) mod trace_file;
+
 #[cfg(all(target_os = "linux", not(gmp_loom)))]
 pub(crate) mod timerfd;
 

@@ -23,8 +23,12 @@ pub enum Wanted {
     Write,
 }
 
+/// A set of this length is not allocated, because the child of a fork must not allocate. It has all
+/// descriptors below 64, and so stderr.
+const FEW: usize = if size_of::<FdSetElement>() == 8 { 1 } else { 2 };
+
 /// Waits until the operation on `fd` would not wait. Returns `false` if it still would after
-/// `wait`.
+/// `wait`. Allocates nothing for a descriptor below 64.
 ///
 /// # Errors
 ///
@@ -43,11 +47,18 @@ pub fn poll_one(fd: BorrowedFd<'_>, wanted: Wanted, wait: &Timespec) -> Result<b
 /// Polls, as [`poll_one`], by `select`.
 fn select_one(fd: BorrowedFd<'_>, wanted: Wanted, wait: &Timespec) -> Result<bool, Errno> {
     let fd = fd.as_raw_fd();
-    let mut set = vec![FdSetElement::default(); fd_set_num_elements(1, fd + 1)];
-    fd_set_insert(&mut set, fd);
+    let (mut few, mut many) = ([FdSetElement::default(); FEW], Vec::new());
+    let set = match fd_set_num_elements(1, fd + 1) {
+        n if n <= FEW => &mut few[..n],
+        n => {
+            many.resize(n, FdSetElement::default());
+            &mut many[..]
+        }
+    };
+    fd_set_insert(set, fd);
     let (read, write) = match wanted {
-        Wanted::Read => (Some(&mut *set), None),
-        Wanted::Write => (None, Some(&mut *set)),
+        Wanted::Read => (Some(set), None),
+        Wanted::Write => (None, Some(set)),
     };
     // SAFETY: I1.
     let ready = unsafe { select(fd + 1, read, write, None, Some(wait))? };

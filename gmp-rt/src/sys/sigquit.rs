@@ -193,23 +193,6 @@ extern "C" fn on_quit(signal: libc::c_int) {
     }
 }
 
-/// Writes to stderr without the lock of std, which a stuck thread may hold.
-pub(crate) fn write_stderr(text: &str) {
-    let (mut left, mut refused) = (text.as_bytes(), 0);
-    while !left.is_empty() && refused < 1000 {
-        match rustix::io::write(rustix::stdio::stderr(), left) {
-            Ok(n) => left = left.get(n..).unwrap_or_default(),
-            Err(rustix::io::Errno::INTR) => {}
-            Err(rustix::io::Errno::AGAIN) => {
-                // Non-blocking and full. The reader gets a second.
-                refused += 1;
-                thread::sleep(Duration::from_millis(1));
-            }
-            Err(_) => return,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::{Answer, INSIST, answer, next, now};

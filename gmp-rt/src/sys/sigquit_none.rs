@@ -6,9 +6,3 @@ use std::io;
 pub(crate) fn watch(_act: fn()) -> io::Result<()> {
     Ok(())
 }
-
-/// Writes to stderr.
-pub(crate) fn write_stderr(text: &str) {
-    use std::io::Write;
-    let _ = io::stderr().write_all(text.as_bytes());
-}

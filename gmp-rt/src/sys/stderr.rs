@@ -99,6 +99,20 @@ impl Lost {
     }
 }
 
+/// Writes `text` as it is, and drops the rest if there is no room for `patience`.
+///
+/// Takes no lock and allocates nothing. So the child of a fork may call it, and a process of which
+/// any thread is stuck.
+pub(crate) fn write_raw(text: &str, patience: Duration) {
+    write_raw_to(rustix::stdio::stderr(), text, patience);
+}
+
+fn write_raw_to(fd: BorrowedFd<'_>, text: &str, patience: Duration) {
+    let mut pieces = text.as_bytes().chunks(PIECE);
+    // The patience is for each piece: a slow reader gets the whole text.
+    let _ = pieces.all(|piece| write(fd, piece, patience) == Wrote::All);
+}
+
 fn write(fd: BorrowedFd<'_>, text: &[u8], patience: Duration) -> Wrote {
     let deadline = Instant::now() + patience;
     let way = now::way(fd);

@@ -8,3 +8,8 @@ pub(crate) fn write_line(message: &str, _patience: Duration) {
     // One write, so that lines of several threads do not mix. A closed stderr is no error.
     let _ = std::io::stderr().write_all(format!("{message}\n").as_bytes());
 }
+
+/// Writes `text` as it is.
+pub(crate) fn write_raw(text: &str, _patience: Duration) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}

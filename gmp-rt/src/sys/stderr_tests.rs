@@ -134,3 +134,31 @@ fn a_write_after_a_poll_drops_what_has_no_room() {
     while Way::Poll.write(writer.as_fd(), &piece).is_ok() {}
     assert_eq!(Way::Poll.write(writer.as_fd(), &piece), Err(Errno::AGAIN));
 }
+
+#[test]
+fn a_raw_write_gives_up_in_a_full_pipe() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    fill(writer.as_fd(), &none_lost());
+    write_raw_to(writer.as_fd(), "not written", Duration::from_millis(1));
+    assert!(!rest(reader, writer).contains("not written"));
+}
+
+/// The text takes longer than the patience, which is for each piece.
+#[test]
+fn a_raw_write_waits_for_a_reader_that_is_slow() {
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    let text = "x".repeat(LONG);
+    let reads = std::thread::spawn(move || {
+        let (mut piece, mut total) = ([0; LONG / 50], 0);
+        loop {
+            match reader.read(&mut piece).unwrap() {
+                0 => return total,
+                n => total += n,
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+    write_raw_to(writer.as_fd(), &text, Duration::from_secs(600));
+    drop(writer);
+    assert_eq!(reads.join().unwrap(), LONG);
+}

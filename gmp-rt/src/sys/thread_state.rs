@@ -10,6 +10,15 @@
 //!
 //! - I1: `clock_gettime` with any clock number accesses nothing but the `timespec` that it gets.
 
+#[cfg(test)]
+#[path = "fake_thread_tests.rs"]
+pub(crate) mod fake;
+
+#[cfg(test)]
+pub(crate) use self::fake::{cpu, sleep};
+#[cfg(not(test))]
+pub(crate) use self::{cpu_in_os as cpu, sleep_in_os as sleep};
+
 #[cfg(not(target_pointer_width = "32"))]
 use libc::SYS_futex as SYS_FUTEX64;
 #[cfg(not(target_arch = "arm"))]
@@ -50,7 +59,7 @@ pub(crate) fn sleep_exactly() {
 
 /// Returns whether and why another thread of this process sleeps. `None` if it has exited, or if
 /// the OS does not say, as without free descriptors or without `/proc`.
-pub(crate) fn sleep(thread: u32) -> Option<ThreadSleep> {
+pub(crate) fn sleep_in_os(thread: u32) -> Option<ThreadSleep> {
     // `syscall` also shows whether the thread sleeps, and is cheaper than `stat`. Not every kernel
     // has it.
     let mut head = [0; HEAD];
@@ -170,7 +179,7 @@ fn is_asleep(stat: &str) -> Option<bool> {
 
 /// Returns the CPU time of a thread in nanoseconds. `None` if it has exited. `/proc` would be up to
 /// a scheduler tick behind.
-pub(crate) fn cpu(thread: u32) -> Option<u64> {
+pub(crate) fn cpu_in_os(thread: u32) -> Option<u64> {
     // The encoding of the kernel: the complement of the thread's number, and "per thread, by the
     // scheduler".
     let clock = (!i32::try_from(thread).ok()?) << 3 | 6;

@@ -15,8 +15,8 @@
 //! the CPU.
 //!
 //! Sysmon itself sets the alarm if it has something to do later, while goroutines still rest: to
-//! search for a deadlock. A P that runs meanwhile replaces that setting, and if all Ps are idle
-//! again at once, cancels it: then a timer is pending, which is no deadlock.
+//! search for a deadlock, or to print a trace. A P that runs meanwhile replaces that setting. If
+//! all Ps are idle again at once, the setting returns.
 //!
 //! The alarm is set and cleared under the lists' lock, together with the change of the state. If a
 //! thread set it after the release of the lock, it could lose its CPU in between: an M that sees
@@ -37,7 +37,7 @@ use self::setting::Setting;
 use crate::m::note::Note;
 use crate::prim::AtomicBool;
 use crate::prim::Ordering::Relaxed;
-use crate::prim::fixed::OnceLock;
+use crate::prim::fixed::{self, OnceLock};
 use crate::sys::timerfd::TimerFd;
 use crate::tuning::{SYSMON_MAX_NAP, SYSMON_NAP};
 use crate::util::clock;
@@ -107,6 +107,8 @@ pub(crate) struct DeepSleep {
     note: OnceLock<Note>,
     /// [`SysmonState::may_be_late`] of the state. Written under its lock.
     is_late: AtomicBool,
+    /// When the deep sleep ends if no P runs before. Written and read under the state's lock.
+    until: fixed::AtomicU64,
     setting: Setting,
 }
 
@@ -116,6 +118,7 @@ impl DeepSleep {
             alarm: TimerFd::new(),
             note: OnceLock::new(),
             is_late: AtomicBool::new(false),
+            until: fixed::AtomicU64::new(clock::FOREVER),
             setting: Setting::default(),
         }
     }
@@ -130,10 +133,20 @@ impl DeepSleep {
     /// Begins the deep sleep, until the time `until` at the latest unless a P runs before. Called
     /// by sysmon. Without an alarm [`wait`](Self::wait) ends then by itself.
     pub(crate) fn begin(&self, state: &mut SysmonState, until: u64) {
-        if let Some(alarm) = self.alarm.as_ref().filter(|_| until != clock::FOREVER) {
-            alarm.set(Duration::from_nanos(until.saturating_sub(clock::now())));
+        self.until.store(until, Relaxed); // Relaxed: under the lock
+        if until != clock::FOREVER {
+            self.set_end(until);
         }
         self.set(state, SysmonState::DeepSleep);
+    }
+
+    /// Sets the alarm for the end of a deep sleep in which no P runs.
+    fn set_end(&self, until: u64) {
+        match &self.alarm {
+            Some(alarm) if until == clock::FOREVER => alarm.clear(),
+            Some(alarm) => alarm.set(Duration::from_nanos(until.saturating_sub(clock::now()))),
+            None => {}
+        }
     }
 
     /// Sleeps until woken, or until the time `until` for which the alarm was set. May return
@@ -202,9 +215,7 @@ impl DeepSleep {
         if *state == SysmonState::WakeCancellable {
             self.set(state, SysmonState::DeepSleep);
             self.setting.set(None);
-            if let Some(alarm) = &self.alarm {
-                alarm.clear();
-            }
+            self.set_end(self.until.load(Relaxed)); // Relaxed: under the lock
         }
     }
 

@@ -155,8 +155,7 @@ pub(super) fn sysmon_main(sched: Arc<Sched>) {
                 NextSearch::At(at) => at,
             };
             // A trace has lines also while nothing runs.
-            let is_traced = !sysmon.sched.config.trace.every.is_zero();
-            if !is_traced && sysmon.sleep_deep(until) {
+            if sysmon.sleep_deep(until.min(sysmon.trace.next_due(&sysmon.sched))) {
                 nap = Duration::ZERO;
                 continue;
             }

@@ -22,10 +22,11 @@
 //! An M takes it to enter the pool, and loads after that. So either the M sees the earlier timer,
 //! or the thread that set the timer sees the M in the pool.
 
+mod entries;
 pub(crate) mod wheel;
 
 use self::wheel::{Key, Wheel};
-use crate::g::stored::StoredWaker;
+use crate::g::stored::{StorableWaker, StoredWaker};
 use crate::prim::Ordering::{Relaxed, SeqCst};
 use crate::prim::{AtomicBool, AtomicU64, AtomicUsize, Mutex, fixed};
 use crate::tuning::FETCH_AHEAD;
@@ -136,7 +137,7 @@ impl Timers {
     /// `None` if the runtime has ended: no thread would fire the timer.
     pub(crate) fn insert(&self, now: u64, when: u64, waker: &Waker) -> Option<(Key, Earliest)> {
         // Cloned before and dropped after the lock: a foreign waker may run any code.
-        let waker = waker.clone().into();
+        let waker = StorableWaker::new(waker).store();
         let mut wheel = self.wheel.lock();
         // Relaxed: written under the lock we hold.
         if self.ended.load(Relaxed) {
@@ -165,7 +166,7 @@ impl Timers {
             Some(false) => {}
         }
         // Cloned before and dropped after the lock: a foreign waker may run any code.
-        let waker = waker.clone().into();
+        let waker = StorableWaker::new(waker).store();
         let old = self.wheel.lock().replace_waker(key, waker);
         old.is_ok()
     }

@@ -12,8 +12,8 @@
 //! 100 µs, and an idle process wakes once for one timer, not once per level. To search the slot
 //! itself for each due timer would take quadratic time.
 //!
-//! Entries are stored in chunks and identified by [`Key`]. Nothing is intrusive, so a timer may
-//! move in memory and there is no unsafe code. Locks and the clock are in
+//! Entries are stored in [chunks](super::entries) and identified by [`Key`]. Nothing is intrusive,
+//! so a timer may move in memory and there is no unsafe code. Locks and the clock are in
 //! [`Timers`](super::Timers).
 //!
 //! # Differences from Go
@@ -22,6 +22,7 @@
 //! and removal must be lazy because an entry is expensive to find. Here only the removal of a timer
 //! of the current tick is lazy: its heap item stays.
 
+use super::entries::{Entries, Entry, NIL, NO_SLOT, Released};
 use crate::g::stored::StoredWaker;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -31,15 +32,8 @@ const TICK_BITS: u32 = 16;
 const LEVEL_BITS: u32 = 6;
 const SLOTS: usize = 1 << LEVEL_BITS;
 const LEVELS: usize = ((u64::BITS - TICK_BITS) / LEVEL_BITS) as usize;
-const CHUNK: usize = 256;
-/// Maximum number of chunks kept when no timer is pending.
-const KEEP_CHUNKS: usize = 16;
-/// End of a list.
-const NIL: u32 = u32::MAX;
-/// [`Entry::slot`] of a free entry.
-const NO_SLOT: u16 = u16::MAX;
 /// [`Entry::slot`] of an entry in the heap.
-const NEAR: u16 = u16::MAX - 1;
+const NEAR: u16 = NO_SLOT - 1;
 /// Stale heap items allowed beyond the number of pending timers.
 const STALE: usize = 64;
 
@@ -49,16 +43,6 @@ const STALE: usize = 64;
 pub(crate) struct Key {
     index: u32,
     generation: u32,
-}
-
-#[derive(Debug)]
-struct Entry {
-    when: u64,
-    prev: u32,
-    next: u32,
-    generation: u32,
-    slot: u16,
-    waker: Option<StoredWaker>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -81,9 +65,7 @@ pub(crate) struct Wheel {
     slots: [Slot; LEVELS * SLOTS],
     /// Per level, a bit for each slot that is not empty.
     occupied: [u64; LEVELS],
-    chunks: Vec<Box<[Entry]>>,
-    /// Head of the list of free entries, through `next`.
-    free: u32,
+    entries: Entries,
     len: usize,
     /// The generation of the timer added last.
     generation: u32,
@@ -97,8 +79,7 @@ impl Wheel {
             near: BinaryHeap::new(),
             slots: [EMPTY_SLOT; LEVELS * SLOTS],
             occupied: [0; LEVELS],
-            chunks: Vec::new(),
-            free: NIL,
+            entries: Entries::new(),
             len: 0,
             generation: 0,
         }
@@ -120,7 +101,7 @@ impl Wheel {
     /// Adds a timer that wakes `waker` at `when`.
     pub(crate) fn insert(&mut self, now: u64, when: u64, waker: StoredWaker) -> Key {
         self.catch_up(now >> TICK_BITS);
-        let index = self.take_free();
+        let index = self.entries.take();
         self.generation = self.generation.wrapping_add(1);
         let generation = self.generation;
         let entry = self.entry_mut(index);
@@ -280,8 +261,8 @@ impl Wheel {
     /// Whether this item belongs to a pending timer in the heap. The entry may be reused by another
     /// timer with the same deadline, which makes no difference.
     fn is_near(&self, &Reverse((when, index)): &Reverse<(u64, u32)>) -> bool {
-        let entry = self.entry(index);
-        entry.slot == NEAR && entry.when == when
+        // The chunk of an item whose timer was removed may be freed.
+        self.entries.get(index).is_some_and(|entry| entry.slot == NEAR && entry.when == when)
     }
 
     fn unlink_near(&mut self, index: u32) {
@@ -311,57 +292,32 @@ impl Wheel {
     }
 
     fn find(&self, key: Key) -> Option<&Entry> {
-        let chunk = self.chunks.get(key.index as usize / CHUNK)?;
-        let entry = &chunk[key.index as usize % CHUNK];
+        let entry = self.entries.get(key.index)?;
         (entry.generation == key.generation && entry.slot != NO_SLOT).then_some(entry)
     }
 
     fn entry(&self, index: u32) -> &Entry {
-        &self.chunks[index as usize / CHUNK][index as usize % CHUNK]
+        &self.entries[index]
     }
 
     fn entry_mut(&mut self, index: u32) -> &mut Entry {
-        &mut self.chunks[index as usize / CHUNK][index as usize % CHUNK]
+        &mut self.entries[index]
     }
 
-    fn take_free(&mut self) -> u32 {
-        if self.free == NIL {
-            self.grow();
-        }
-        let index = self.free;
-        self.free = self.entry(index).next;
-        index
-    }
-
-    fn grow(&mut self) {
-        let start = (self.chunks.len() * CHUNK) as u32;
-        let entry = |n: u32| {
-            let next = if n + 1 == CHUNK as u32 { NIL } else { start + n + 1 };
-            Entry { when: 0, prev: NIL, next, generation: 0, slot: NO_SLOT, waker: None }
-        };
-        self.chunks.push((0..CHUNK as u32).map(entry).collect());
-        self.free = start;
-    }
-
-    /// Frees an unlinked entry.
+    /// Frees an unlinked entry. Stale keys stay stale: generations continue.
     fn release(&mut self, index: u32) -> Option<StoredWaker> {
-        let free = self.free;
-        let entry = self.entry_mut(index);
-        entry.slot = NO_SLOT;
-        entry.next = free;
-        let waker = entry.waker.take();
-        self.free = index;
+        let waker = self.entry_mut(index).waker.take();
         self.len -= 1;
-        self.trim();
+        if self.entries.release(index) == Released::Chunk {
+            self.shrink_near();
+        }
         waker
     }
 
-    /// Frees the entries of a burst that is over. Stale keys stay stale: generations continue.
-    fn trim(&mut self) {
-        if self.len == 0 && self.chunks.len() > KEEP_CHUNKS {
-            self.near = BinaryHeap::new();
-            self.chunks = Vec::new();
-            self.free = NIL;
+    /// Gives the memory of the heap back after a burst of timers of the same tick.
+    fn shrink_near(&mut self) {
+        if self.near.capacity() > 4 * (self.near.len() + STALE) {
+            self.near.shrink_to(2 * (self.near.len() + STALE));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The wheel compared with the simplest model: a sorted list.
 
+use super::super::entries::{CHUNK, KEEP_CHUNKS};
 use super::*;
 use crate::util::rand::Rand;
 use std::sync::Arc;
@@ -138,12 +139,52 @@ fn expire_respects_the_limit() {
 fn a_burst_gives_its_memory_back() {
     let mut bench = Bench::new();
     let keys: Vec<Key> = (0..100_000).map(|n| bench.insert(0, n * 1000, n)).collect();
-    assert!(bench.wheel.chunks.len() > KEEP_CHUNKS);
+    assert!(bench.wheel.entries.chunks() > KEEP_CHUNKS);
     for key in &keys {
         assert!(bench.wheel.remove(*key).is_some());
     }
-    assert!(bench.wheel.chunks.len() <= KEEP_CHUNKS);
+    assert!(bench.wheel.entries.chunks() <= KEEP_CHUNKS);
     assert!(keys.iter().all(|key| !bench.wheel.contains(*key)));
+}
+
+/// One in a hundred chunks has a timer that stays. The burst is of one tick, so it is in the heap
+/// as well.
+#[test]
+fn a_burst_beside_far_timers_gives_its_memory_back() {
+    const BURST: usize = 400 * CHUNK;
+    let mut bench = Bench::new();
+    let mut far = Vec::new();
+    for n in 0..BURST as u64 {
+        bench.insert(0, 1, n);
+        if n % (100 * CHUNK as u64) == 500 {
+            far.push(bench.insert(0, u64::MAX, n));
+        }
+    }
+    assert!(bench.wheel.entries.chunks() >= 400 && bench.wheel.near.capacity() >= BURST);
+    assert_eq!(bench.expire(1).len(), BURST);
+    assert!(bench.wheel.entries.chunks() <= far.len() + KEEP_CHUNKS);
+    assert!(bench.wheel.near.capacity() <= 4 * (STALE + CHUNK * (KEEP_CHUNKS + 1)));
+    // The next timers use what is left.
+    let kept = bench.wheel.entries.chunks();
+    for n in 0..(kept * CHUNK - far.len()) as u64 {
+        bench.insert(1, 2, n);
+    }
+    assert_eq!(bench.wheel.entries.chunks(), kept);
+    assert!(far.iter().all(|key| bench.wheel.remove(*key).is_some()));
+}
+
+/// The heap has items of timers whose chunks are freed.
+#[test]
+fn a_removed_burst_of_the_current_tick_leaves_no_timer_in_the_heap() {
+    let mut bench = Bench::new();
+    let keys: Vec<Key> = (0..100 * CHUNK as u64).map(|n| bench.insert(0, 5 + n, n)).collect();
+    for key in keys.iter().skip(1).rev() {
+        assert!(bench.wheel.remove(*key).is_some());
+    }
+    assert!(bench.wheel.entries.chunks() <= KEEP_CHUNKS + 1);
+    assert_eq!(bench.wheel.next_when(), 5);
+    assert_eq!(bench.expire(1 << TICK_BITS), [0]);
+    assert_eq!(bench.wheel.next_when(), u64::MAX);
 }
 
 /// Random adds, removals, moves and jumps in time, compared with a list.

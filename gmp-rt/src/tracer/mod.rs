@@ -57,6 +57,7 @@ mod model_tests;
 mod tests;
 
 pub(crate) use self::fact::{LeaveReason, Loss, PollExit, Rest, Right, Spawn, TracedG};
+pub(crate) use self::output::TraceOutput;
 pub(crate) use self::region::RegionId;
 pub(crate) use self::stream::Stream;
 

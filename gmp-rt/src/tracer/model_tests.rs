@@ -457,7 +457,7 @@ impl Model {
                 files.push((format!("model-{seed}-{round}-flight"), tracer.record()));
             }
             rest();
-            tracer.stop_file().unwrap();
+            tracer.stop_file().unwrap().finish(None).unwrap();
             files.push((format!("model-{seed}-{round}"), file.0.lock().unwrap().clone()));
             rest();
         }

@@ -10,13 +10,14 @@ use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::thread;
+use std::time::Instant;
 
 /// How much may wait for a slow writer.
 pub(super) const MAX_UNWRITTEN: usize = 64 << 20;
 
 /// The queue to a writer. See the [module](self).
 #[derive(Debug, Default)]
-pub(super) struct TraceOutput {
+pub(crate) struct TraceOutput {
     queue: Mutex<OutputQueue>,
     changed: Condvar,
 }
@@ -124,21 +125,38 @@ impl TraceOutput {
         matches!(self.queue.lock().end, OutputEnd::Failed(_))
     }
 
-    /// Waits until everything is written. Does not wait for a writer that has failed.
-    pub(super) fn finish(&self) -> io::Result<()> {
+    /// Waits until everything is written, at most until `deadline`. Does not wait for a writer that
+    /// has failed.
+    ///
+    /// After the deadline the thread goes on to write, and the call may be repeated.
+    pub(crate) fn finish(&self, deadline: Option<Instant>) -> io::Result<()> {
         let mut queue = self.queue.lock();
         if matches!(queue.end, OutputEnd::Open) {
             queue.end = OutputEnd::Closed;
             self.changed.notify_all();
         }
         while matches!(queue.end, OutputEnd::Closed) {
-            self.changed.wait(&mut queue);
+            match deadline {
+                None => self.changed.wait(&mut queue),
+                Some(deadline) => {
+                    let waited = self.changed.wait_until(&mut queue, deadline);
+                    if waited.timed_out() && matches!(queue.end, OutputEnd::Closed) {
+                        return Err(unwritten(queue.bytes));
+                    }
+                }
+            }
         }
         match std::mem::replace(&mut queue.end, OutputEnd::Written) {
             OutputEnd::Failed(error) => Err(error),
             OutputEnd::Open | OutputEnd::Closed | OutputEnd::Written => Ok(()),
         }
     }
+}
+
+/// Returns the error of a trace that is not written in time.
+fn unwritten(bytes: usize) -> io::Error {
+    let text = format!("{bytes} bytes of it are not written yet, because its writer waits");
+    io::Error::new(io::ErrorKind::TimedOut, text)
 }
 
 /// Returns the error of a trace whose events come faster than they are written.

@@ -165,8 +165,8 @@ impl Tracer {
         begun
     }
 
-    /// Ends the file. Waits until it is written.
-    pub(crate) fn stop_file(&self) -> io::Result<()> {
+    /// Ends the file. Returns its output, which may not be written yet.
+    pub(crate) fn stop_file(&self) -> io::Result<Arc<TraceOutput>> {
         let mut session = self.session();
         if session.has_file() {
             self.flip(&mut session);
@@ -177,7 +177,7 @@ impl Tracer {
         self.file_from.store(u64::MAX, Relaxed);
         self.end_if_over(&mut session);
         drop(session);
-        file.output.finish()
+        Ok(file.output)
     }
 
     /// Begins to record.

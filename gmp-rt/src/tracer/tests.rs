@@ -39,7 +39,7 @@ fn a_slow_writer_ends_the_output_with_an_error_and_delays_no_goroutine() {
     (0..2).for_each(|_| mib());
     assert!(output.has_failed());
     // The writer still waits.
-    assert_eq!(output.finish().unwrap_err().kind(), ErrorKind::StorageFull);
+    assert_eq!(output.finish(None).unwrap_err().kind(), ErrorKind::StorageFull);
     assert_eq!(*written.lock().unwrap(), 0);
     drop(go_on);
 }
@@ -51,7 +51,7 @@ fn the_output_is_complete_when_finish_returns() {
     let output = TraceOutput::start(Slow(permission, written.clone())).unwrap();
     output.push(vec![0; 1000]);
     drop(go_on);
-    output.finish().unwrap();
+    output.finish(None).unwrap();
     assert_eq!(*written.lock().unwrap(), 1016);
 }
 
@@ -134,7 +134,7 @@ fn traced(name: &str, f: impl FnOnce(&'static Tracer)) -> Summary {
     let file = Memory::default();
     tracer.start_file(&Empty, file.clone()).unwrap();
     f(tracer);
-    tracer.stop_file().unwrap();
+    tracer.stop_file().unwrap().finish(None).unwrap();
     let file = file.0.lock().unwrap().clone();
     let summary = check(&file).unwrap_or_else(|why| panic!("{name}: {why}"));
     check_with_go(name, &file);

@@ -96,7 +96,7 @@ impl Future for Pause {
         if self.yielded {
             return Poll::Ready(());
         }
-        let go_on = budget::poll_go_on_in_loop(cx);
+        let go_on = budget::poll_proceed_in_loop(cx);
         self.yielded = go_on.is_pending();
         go_on
     }

@@ -404,7 +404,7 @@ impl Builder {
         let config = self.resolve(env)?;
         let sched = registry::register(|id| Sched::new(id, config))
             .map_err(|_| BuildError(Kind::Runtimes))?;
-        if let Some(file) = &env.debug.trace_file {
+        if let Some(file) = &sched.config.trace_file {
             env_trace::begin(file, &sched);
         }
         if let Some(StartGuest(start)) = guest {
@@ -442,6 +442,7 @@ impl Builder {
         config.print_stalls = debug.stall.unwrap_or(false);
         config.on_deadlock = debug.on_deadlock.unwrap_or(config.on_deadlock);
         config.trace = debug.trace;
+        config.trace_file = debug.trace_file.clone();
         Ok(config)
     }
 }

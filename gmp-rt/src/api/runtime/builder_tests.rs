@@ -99,6 +99,32 @@ fn the_trace_comes_from_the_environment() {
 }
 
 #[test]
+fn the_file_of_the_execution_trace_comes_from_the_environment() {
+    let file = |trace_file: Option<&str>| {
+        let debug = Debug { trace_file: trace_file.map(str::to_owned), ..Debug::default() };
+        resolve(Builder::new(), None, debug).trace_file
+    };
+    assert_eq!(file(None), None);
+    assert_eq!(file(Some("a.trace")).as_deref(), Some("a.trace"));
+}
+
+#[test]
+fn the_hooks_of_threads_come_from_the_builder() {
+    let config = resolve(Builder::new(), None, Debug::default());
+    assert!(config.hooks.start.is_none() && config.hooks.stop.is_none());
+    let (sender, calls) = std::sync::mpsc::channel();
+    let other = sender.clone();
+    let builder = Builder::new()
+        .on_thread_start(move || sender.send("start").unwrap())
+        .on_thread_stop(move || other.send("stop").unwrap());
+    let hooks = resolve(builder, None, Debug::default()).hooks;
+    (hooks.start.unwrap())();
+    assert_eq!(calls.try_iter().collect::<Vec<_>>(), ["start"]);
+    (hooks.stop.unwrap())();
+    assert_eq!(calls.try_iter().collect::<Vec<_>>(), ["stop"]);
+}
+
+#[test]
 fn blocking_threads_come_from_the_builder() {
     let blocking = |builder| resolve(builder, None, Debug::default()).max_blocking;
     assert_eq!(blocking(Builder::new()), 512);

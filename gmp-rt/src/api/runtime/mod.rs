@@ -29,7 +29,7 @@ pub use crate::sched::{PanicPolicy, ProcsError};
 
 use crate::g::join::JoinHandle;
 use crate::g::origin::Origin;
-use crate::limits::DROP_GRACE;
+use crate::limits::{DROP_GRACE, TRACE_GRACE};
 use crate::observe::event::{self, reporter};
 use crate::sched::Sched;
 use crate::sched::shutdown::Leftovers;
@@ -107,13 +107,15 @@ pub fn on_stall(hook: impl Fn(&Stall) + Send + Sync + 'static) {
 /// and of `#[gmp::main]` waits up to 200 ms for the queue.
 ///
 /// Messages that end the process always go to stderr: a bug of gmp, `panic=abort`,
-/// `deadlock=fatal` and SIGQUIT.
+/// `deadlock=fatal` and SIGQUIT. So does the line `gmp: goroutine N panics:`, which `#[gmp::main]`
+/// prints before the message of the panic hook. It is no event.
 ///
 /// # Writes to stderr
 ///
 /// The runtime does not wait for the reader of stderr. If the pipe is full, it drops the message,
 /// and the next message that has room reports how many were dropped. Only dumps and messages that
-/// end the process wait for up to a second.
+/// end the process wait for up to a second. The dump of SIGQUIT goes on while the reader makes room
+/// for a piece of it each second.
 ///
 /// # Errors
 ///
@@ -233,8 +235,9 @@ impl Runtime {
     /// No new goroutine starts: [`Handle::spawn`] says what happens instead. A goroutine that waits
     /// or is queued is dropped, and one that runs is dropped at its next await. Then the threads
     /// exit. Pending calls of [`after_func`](crate::after_func()) are dropped. The limit covers all
-    /// of that, also the hooks of [`Builder::on_thread_stop`], destructors of thread-locals and a
-    /// stall hook that runs.
+    /// of that, also the hooks of [`Builder::on_thread_stop`], destructors of thread-locals, a
+    /// stall hook that runs, and the writer of `GMPDEBUG=trace=FILE`. A trace that is not written
+    /// in time is an [`Event::TraceFailed`]. Its writer goes on until the process ends.
     ///
     /// In a goroutine of this runtime the call is a blocking call and waits only until all other
     /// goroutines have ended. The calling goroutine is dropped at its next await, and then the
@@ -266,7 +269,7 @@ impl Runtime {
         self.end = ShutdownEnd::Done;
         let start = Instant::now();
         let ended = self.sched().shutdown(limit);
-        env_trace::end(self.sched());
+        env_trace::end(self.sched(), start.checked_add(limit));
         reporter::flush_for(limit.saturating_sub(start.elapsed()));
         ended.map_err(ShutdownError)
     }
@@ -283,7 +286,7 @@ impl Drop for Runtime {
         if let Err(left) = self.sched().shutdown(DROP_GRACE) {
             event::emit(Event::StillRunning { left: ShutdownError(left).to_string() });
         }
-        env_trace::end(self.sched());
+        env_trace::end(self.sched(), Instant::now().checked_add(TRACE_GRACE));
         reporter::flush();
     }
 }

@@ -6,6 +6,9 @@
 //! returns `Pending` ([`note_wait`]). The scheduler records the time. A dump then shows `chan
 //! receive, 3 minutes` instead of `await`.
 //!
+//! A primitive keeps its waker as a [`StoredWaker`]. A clone of `cx.waker()` counts as that of a
+//! foreign future: the check of `#[gmp::test]` for tests that hang then ignores the goroutine.
+//!
 //! # Examples
 //!
 //! ```

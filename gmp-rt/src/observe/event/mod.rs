@@ -9,8 +9,9 @@ use crate::prim::debug_assert_no_lock_held;
 use crate::sys::stderr;
 use crate::wait_reason::WaitReason;
 use std::fmt;
+use std::ops::ControlFlow;
 use std::panic::Location;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Something that the runtime reports. [`on_event`](crate::runtime::on_event) sets the hook that
 /// gets it.
@@ -85,7 +86,8 @@ pub enum Event {
     /// A line of `GMPDEBUG=schedtrace=N`.
     #[non_exhaustive]
     Trace {
-        /// The line, followed by others if `scheddetail=1`.
+        /// The line. With `scheddetail=1` it is followed by a line for each P and M. The lines of
+        /// the goroutines are in further events.
         text: String,
     },
     /// The execution trace of `GMPDEBUG=trace=FILE` could not be written.
@@ -204,6 +206,17 @@ pub(crate) fn emit(event: Event) {
         return stderr::write_line(&text, Duration::ZERO);
     }
     let _ = reporter::post(Box::new(move || stderr::write_line(&text, LONG_WAIT)));
+}
+
+/// Reports `event` before this returns: to the hook, or to stderr if there is no hook. Only on the
+/// reporter thread, which may wait. `Break` means that nobody reads stderr.
+pub(super) fn emit_here(event: &Event) -> ControlFlow<()> {
+    if reporter::call_hook(event) {
+        return ControlFlow::Continue(());
+    }
+    let begin = Instant::now();
+    stderr::write_line(&event.to_string(), LONG_WAIT);
+    if begin.elapsed() < LONG_WAIT { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
 }
 
 /// Writes `text` to stderr, for a process that is about to end. The events before it come first.

@@ -87,6 +87,18 @@ pub(super) fn offer(event: Event) -> Result<(), Event> {
     Ok(())
 }
 
+/// Calls the hook for `event`. Returns `false` if there is none. Only on the reporter thread.
+pub(super) fn call_hook(event: &Event) -> bool {
+    let hook = SHARED.lock().hook.clone();
+    let is_set = hook.is_some();
+    contain(|| {
+        if let Some(hook) = hook {
+            hook(event);
+        }
+    });
+    is_set
+}
+
 /// Queues `job`, or drops it if there is no room. Returns it if the thread does not run.
 pub(crate) fn post(job: Job) -> Result<(), Job> {
     let mut shared = SHARED.lock();
