@@ -36,8 +36,8 @@
 //! - Cancellation: [`context::Context`], [`sync::ErrGroup`].
 //! - Network: [`net::TcpListener`], [`net::TcpStream`], [`net::UdpSocket`], [`net::UnixStream`],
 //!   [`net::Async`] for any descriptor, [`net::resolve`].
-//! - Input and output: [`io::copy`], [`io::copy_bidirectional`], [`io::Blocking`] for files,
-//!   [`io::stdin`], [`io::stdout`].
+//! - Input and output: [`io::copy`], [`io::copy_bidirectional`], [`io::duplex`], [`io::pipe`],
+//!   [`io::stdin`], [`io::stdout`], and the traits of `futures`.
 //! - Signals: [`signal::ctrl_c`], [`signal::signal`].
 //! - Time: [`sleep`], [`timeout`], [`after`], [`Ticker`], [`Timer`], [`after_func`].
 //! - Blocking and long work: [`block_in_place`], [`spawn_blocking`], [`checkpoint`],

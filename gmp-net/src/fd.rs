@@ -16,6 +16,7 @@ use gmp_rt::task::park::{
     WaitReason, Wanted, forked_error, note_wait, poll_one, poll_proceed, wake_all,
 };
 use rustix::event::Timespec;
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
@@ -377,6 +378,15 @@ impl<T: AsFd> Descriptor for Fd<T> {
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "for calls that Linux has"))]
 pub(crate) trait Described {
     fn descriptor(&self) -> &dyn Descriptor;
+}
+
+/// Makes the open file of `fd` non-blocking, or blocking.
+pub(crate) fn set_nonblocking(fd: BorrowedFd<'_>, on: bool) -> io::Result<()> {
+    let flags = fcntl_getfl(fd)?;
+    if flags.contains(OFlags::NONBLOCK) != on {
+        fcntl_setfl(fd, flags ^ OFlags::NONBLOCK)?;
+    }
+    Ok(())
 }
 
 /// The future of [`Fd::io`].

@@ -8,7 +8,7 @@
 //! the interface to the scheduler, `deadline` has the deadlines of a socket, `fd` is a descriptor
 //! with its operations. `tcp`, `udp`, `unix` and `async_fd` are the public sockets. `resolve`
 //! resolves names. `io` and `signal` are for everything that is not a socket. `compat` has
-//! the traits of other crates.
+//! the traits of other crates. `pipe_macros` has the methods of the ends of all pipes.
 
 mod error;
 mod resolve;
@@ -27,6 +27,8 @@ mod fd;
 mod half_macros;
 #[cfg(unix)]
 pub mod io;
+#[cfg(unix)]
+mod pipe_macros;
 #[cfg(unix)]
 mod poll;
 #[cfg(unix)]

