@@ -38,6 +38,7 @@
 //!   [`net::Async`] for any descriptor, [`net::resolve`].
 //! - Input and output: [`io::copy`], [`io::copy_bidirectional`], [`io::duplex`], [`io::pipe`],
 //!   [`io::stdin`], [`io::stdout`], and the traits of `futures`.
+//! - Files and directories, in place: [`fs::read`], [`fs::write`], [`fs::File`], [`fs::read_dir`].
 //! - Signals: [`signal::ctrl_c`], [`signal::signal`].
 //! - Time: [`sleep`], [`timeout`], [`after`], [`Ticker`], [`Timer`], [`after_func`].
 //! - Blocking and long work: [`block_in_place`], [`spawn_blocking`], [`checkpoint`],
@@ -99,6 +100,8 @@ pub mod chan;
 #[cfg(unix)]
 pub mod compat;
 pub mod context;
+#[cfg(unix)]
+pub mod fs;
 #[cfg(unix)]
 pub mod io;
 pub mod net;

@@ -77,6 +77,12 @@ fn glob_imports_hide_nothing_of_the_std_prelude() {
 #[::core::prelude::v1::test]
 fn input_output_and_signals_are_there() {
     use gmp::{
+        fs::{
+            DirEntry, File, FileTimes, FileType, Metadata, OpenOptions, Permissions, ReadDir,
+            canonicalize, create_dir, create_dir_all, exists, hard_link, metadata, read, read_dir,
+            read_link, read_to_string, remove_dir, remove_dir_all, remove_file, rename,
+            set_permissions, symlink, symlink_metadata, try_exists, write,
+        },
         io::{
             AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncSeek, AsyncSeekExt,
             AsyncWrite, AsyncWriteExt, Blocking, BufReader, BufWriter, Cursor, DuplexStream, Empty,
@@ -94,6 +100,7 @@ fn input_output_and_signals_are_there() {
     check::<StdinLines>();
     check::<Blocking<std::fs::File>>();
     check::<DuplexStream>();
+    check::<(File, OpenOptions, ReadDir, DirEntry)>();
     check::<(PipeReader, PipeWriter)>();
     check::<Signal>();
     // A copy can run in a goroutine, also on streams that it borrows.
@@ -101,4 +108,5 @@ fn input_output_and_signals_are_there() {
     let (mut from, mut to) = (stdin(), stdout());
     goroutine(copy(&mut from, &mut to));
     goroutine(ctrl_c());
+    goroutine(read("path"));
 }

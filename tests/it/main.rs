@@ -22,6 +22,7 @@ mod facade;
 mod faults;
 mod foreign;
 mod fork;
+mod fs;
 mod go;
 mod golang_chan;
 mod golang_powser;

@@ -17,7 +17,7 @@
 
 use super::{Blocking, pipe};
 use crate::fd::{Described, Descriptor};
-use crate::{Async, TcpStream, UnixStream, tcp, unix};
+use crate::{Async, TcpStream, UnixStream, fs, tcp, unix};
 use std::fs::File;
 use std::io::{PipeReader, PipeWriter};
 use std::process::ChildStdin;
@@ -47,6 +47,8 @@ pub(super) fn endpoint<I: ?Sized>(io: &I) -> Option<Endpoint<'_>> {
         .map(Endpoint::Stream)
         .or_else(|| cast::<_, Blocking<File>>(io).map(|file| Endpoint::File(file.get_ref())))
         .or_else(|| cast::<_, Blocking<&File>>(io).map(|file| Endpoint::File(file.get_ref())))
+        .or_else(|| cast::<_, fs::File>(io).map(|file| Endpoint::File(file.as_std())))
+        .or_else(|| cast::<_, &fs::File>(io).map(|file| Endpoint::File(file.as_std())))
 }
 
 fn stream<I: ?Sized>(io: &I) -> Option<&dyn Descriptor> {
@@ -109,6 +111,9 @@ mod tests {
             let file = File::open("Cargo.toml").unwrap();
             assert!(matches!(endpoint(&Blocking::new(&file)), Some(Endpoint::File(_))));
             assert!(matches!(endpoint(&Blocking::new(file)), Some(Endpoint::File(_))));
+            let file = fs::File::open("Cargo.toml").await.unwrap();
+            assert!(matches!(endpoint(&&file), Some(Endpoint::File(_))));
+            assert!(matches!(endpoint(&file), Some(Endpoint::File(_))));
             assert!(endpoint(&Blocking::new(std::io::empty())).is_none());
         });
     }
