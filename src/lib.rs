@@ -39,6 +39,7 @@
 //! - Input and output: [`io::copy`], [`io::copy_bidirectional`], [`io::duplex`], [`io::pipe`],
 //!   [`io::stdin`], [`io::stdout`], and the traits of `futures`.
 //! - Files and directories, in place: [`fs::read`], [`fs::write`], [`fs::File`], [`fs::read_dir`].
+//! - Child processes: [`process::Command`], [`process::Child`].
 //! - Signals: [`signal::ctrl_c`], [`signal::signal`].
 //! - Time: [`sleep`], [`timeout`], [`after`], [`Ticker`], [`Timer`], [`after_func`].
 //! - Blocking and long work: [`block_in_place`], [`spawn_blocking`], [`checkpoint`],
@@ -106,6 +107,8 @@ pub mod fs;
 pub mod io;
 pub mod net;
 pub mod prelude;
+#[cfg(unix)]
+pub mod process;
 pub mod runtime;
 #[cfg(unix)]
 pub mod signal;

@@ -22,7 +22,7 @@ use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 /// One of the two [`Side`]s of a descriptor.
@@ -236,6 +236,32 @@ impl<T: AsFd> Fd<T> {
         op: impl FnMut(&T) -> Tried<R>,
     ) -> Poll<io::Result<R>> {
         self.poll_io(direction, &mut Ticket::POLL.clone(), cx, op)
+    }
+
+    /// [`poll_once`](Self::poll_once) for a waiter that is no task: it has no budget, records no
+    /// wait, and fails only if `op` fails or no event can come.
+    pub(crate) fn poll_outside<R>(
+        &self,
+        direction: Direction,
+        waker: &Waker,
+        mut op: impl FnMut(&T) -> io::Result<R>,
+    ) -> Poll<io::Result<R>> {
+        let side = self.side(direction);
+        loop {
+            let seen = side.look();
+            match op(self.get()) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                done => return Poll::Ready(done),
+            }
+            if self.poller.is_forked() {
+                return Poll::Ready(Err(forked_error()));
+            }
+            match side.wait(seen, &mut Ticket::POLL.clone(), waker) {
+                Wait::Changed => {}
+                Wait::Ended => return Poll::Ready(Err(Fault::Ended.into())),
+                Wait::Parked => return Poll::Pending,
+            }
+        }
     }
 
     /// Tries `op` without waiting.

@@ -7,7 +7,7 @@
 //! The modules, from the bottom up: `sys` calls the OS, `poll` has the state of each descriptor and
 //! the interface to the scheduler, `deadline` has the deadlines of a socket, `fd` is a descriptor
 //! with its operations. `tcp`, `udp`, `unix` and `async_fd` are the public sockets. `resolve`
-//! resolves names. `io`, `fs` and `signal` are for everything that is not a socket.
+//! resolves names. `io`, `fs`, `process` and `signal` are for everything that is not a socket.
 //! `compat` has the traits of other crates. `pipe_macros` has the methods of the ends of all pipes.
 
 mod error;
@@ -33,6 +33,8 @@ pub mod io;
 mod pipe_macros;
 #[cfg(unix)]
 mod poll;
+#[cfg(unix)]
+pub mod process;
 #[cfg(unix)]
 pub mod signal;
 #[cfg(unix)]

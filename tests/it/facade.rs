@@ -91,6 +91,9 @@ fn input_output_and_signals_are_there() {
             copy_bidirectional, duplex, empty, pipe, repeat, sink, split, stderr, stdin, stdout,
         },
         net::ToSocketAddrs,
+        process::{
+            Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Output, Stdio,
+        },
         signal::{Signal, SignalKind, ctrl_c, signal},
     };
     fn check<T: Send + Sync>() {}
@@ -103,10 +106,12 @@ fn input_output_and_signals_are_there() {
     check::<(File, OpenOptions, ReadDir, DirEntry)>();
     check::<(PipeReader, PipeWriter)>();
     check::<Signal>();
+    check::<(Command, Child, ChildStdin, ChildStdout, ChildStderr)>();
     // A copy can run in a goroutine, also on streams that it borrows.
     fn goroutine<T: Send>(_: T) {}
     let (mut from, mut to) = (stdin(), stdout());
     goroutine(copy(&mut from, &mut to));
     goroutine(ctrl_c());
+    goroutine(Command::new("true").output());
     goroutine(read("path"));
 }

