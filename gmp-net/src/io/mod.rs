@@ -4,7 +4,7 @@
 //! them, and a program needs no dependency on `futures`.
 //!
 //! With [`AsyncReadExt`] in scope, `stream.split()` is the method of that trait, which takes the
-//! stream. `TcpStream::split(&mut stream)`, `into_split` and [`split`] are not ambiguous.
+//! stream. `TcpStream::split(&mut stream)`, `into_split` and [`split()`] are not ambiguous.
 
 mod blocking;
 mod buffered;

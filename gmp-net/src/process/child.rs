@@ -89,7 +89,7 @@ impl Child {
     }
 
     /// [`wait`](Self::wait) for code that is not async. Blocks the thread, in a goroutine as
-    /// [`block_in_place`](gmp_rt::block_in_place) does.
+    /// [`block_in_place`] does.
     #[doc(alias = "blocking_wait")]
     pub fn wait_blocking(&mut self) -> io::Result<ExitStatus> {
         self.stdin = None;

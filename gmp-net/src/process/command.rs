@@ -220,7 +220,7 @@ impl Command {
     /// Starts the process (Go: `Cmd.Start`). Returns when the program runs or could not be started.
     ///
     /// Starting takes a fraction of a millisecond, more in a process with much memory. It runs
-    /// inside [`block_in_place`](gmp_rt::block_in_place).
+    /// inside [`block_in_place`].
     ///
     /// # Errors
     ///
