@@ -6,8 +6,9 @@
 //! whether a row became worse than the baseline's.
 //!
 //! `workload`, `channels`, `selects`, `locks`, `compute`, `unmarked`, `disk`, `growth`, `bulk` and
-//! `churn` are the workloads, `contestant` and `link` the interfaces that they run on. `server`, `load` and
-//! `mixed` measure from another process. `instructions` counts instead of measuring time.
+//! `churn` are the workloads, `contestant` and `link` the interfaces that they run on. `server`,
+//! `load` and `mixed` measure from another process. `instructions` counts instead of measuring
+//! time.
 //! `lateness` has tables of its own.
 
 // The bin `soak` needs nothing of this. Under a sanitizer it is built without the peers.
