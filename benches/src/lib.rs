@@ -8,8 +8,7 @@
 //! `workload`, `channels`, `selects`, `locks`, `compute`, `unmarked`, `disk`, `growth`, `bulk` and
 //! `churn` are the workloads, `contestant` and `link` the interfaces that they run on. `server`,
 //! `load` and `mixed` measure from another process. `instructions` counts instead of measuring
-//! time.
-//! `lateness` has tables of its own.
+//! time. `lateness` has tables of its own.
 
 // The bin `soak` needs nothing of this. Under a sanitizer it is built without the peers.
 #![cfg(feature = "peers")]
