@@ -39,8 +39,10 @@
 //! - Cancellation: [`context::Context`], [`sync::ErrGroup`].
 //! - Network: [`net::TcpListener`], [`net::TcpStream`], [`net::UdpSocket`], [`net::UnixStream`],
 //!   [`net::Async`] for any descriptor, [`net::resolve`].
-//! - Input and output: [`io::copy`], [`io::copy_bidirectional`], [`io::Blocking`] for files,
-//!   [`io::stdin`], [`io::stdout`].
+//! - Input and output: [`io::copy`], [`io::copy_bidirectional`], [`io::duplex`], [`io::pipe`],
+//!   [`io::stdin`], [`io::stdout`], and the traits of `futures`.
+//! - Files and directories, in place: [`fs::read`], [`fs::write`], [`fs::File`], [`fs::read_dir`].
+//! - Child processes: [`process::Command`], [`process::Child`].
 //! - Signals: [`signal::ctrl_c`], [`signal::signal`].
 //! - Time: [`sleep`], [`timeout`], [`after`], [`Ticker`], [`Timer`], [`after_func`].
 //! - Blocking and long work: [`block_in_place`], [`spawn_blocking`], [`checkpoint`],
@@ -104,9 +106,13 @@ pub mod chan;
 pub mod compat;
 pub mod context;
 #[cfg(unix)]
+pub mod fs;
+#[cfg(unix)]
 pub mod io;
 pub mod net;
 pub mod prelude;
+#[cfg(unix)]
+pub mod process;
 pub mod runtime;
 #[cfg(unix)]
 pub mod signal;

@@ -1,5 +1,8 @@
 //! The names that most programs use, for `use gmp::prelude::*`.
 //!
+//! The extension traits of readers, writers, streams and sinks are in scope without their names.
+//! With them `stream.split()` is the method of `AsyncReadExt`: see [`gmp::io`](crate::io).
+//!
 //! It hides no name of the standard prelude.
 //!
 //! # Examples
@@ -22,7 +25,12 @@
 pub use crate::chan;
 #[doc(no_inline)]
 pub use crate::context::Context;
+#[cfg(unix)]
+#[doc(no_inline)]
+pub use crate::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, LinesExt as _};
 #[doc(no_inline)]
 pub use crate::time::Duration;
 #[doc(no_inline)]
 pub use crate::{JoinHandle, WaitGroup, go, select};
+#[doc(no_inline)]
+pub use futures::{SinkExt as _, StreamExt as _};

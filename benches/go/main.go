@@ -401,6 +401,14 @@ func main() {
 		v = perOp(10000, spawnOutside)
 	case "echo":
 		v = echo()
+	case "small_files":
+		v = inFolder(smallFiles)
+	case "file_1m":
+		v = inFolder(largeFile)
+	case "walk":
+		v = inFolder(walk)
+	case "process":
+		v = perOp(diskTasks*processCount, processes) / 1000
 	case "churn":
 		v = churn()
 	case "bulk":

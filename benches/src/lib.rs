@@ -5,10 +5,10 @@
 //! figures, a `report` all rows, and `text`, `markdown` and `html` show it. `verdict` decides
 //! whether a row became worse than the baseline's.
 //!
-//! `workload`, `channels`, `selects`, `locks`, `compute`, `unmarked`, `growth`, `bulk` and `churn`
-//! are the workloads, `contestant` and `link` the interfaces that they run on. `server`, `load` and
-//! `mixed` measure from another process. `instructions` counts instead of measuring time.
-//! `lateness` has tables of its own.
+//! `workload`, `channels`, `selects`, `locks`, `compute`, `unmarked`, `disk`, `growth`, `bulk` and
+//! `churn` are the workloads, `contestant` and `link` the interfaces that they run on. `server`,
+//! `load` and `mixed` measure from another process. `instructions` counts instead of measuring
+//! time. `lateness` has tables of its own.
 
 // The bin `soak` needs nothing of this. Under a sanitizer it is built without the peers.
 #![cfg(feature = "peers")]
@@ -18,6 +18,7 @@ mod channels;
 mod churn;
 mod compute;
 mod contestant;
+mod disk;
 mod entrant;
 mod growth;
 mod html;
@@ -262,12 +263,12 @@ fn run_cell(contestant: &str, name: &str) -> ExitCode {
     }
 }
 
-fn run<C: channels::Channels + locks::Locks>(name: &str) -> Option<Vec<f64>> {
+fn run<C: channels::Channels + disk::Disk + locks::Locks>(name: &str) -> Option<Vec<f64>> {
     run_single::<C>(name).map(|figure| vec![figure]).or_else(|| compute::run::<C>(name))
 }
 
 /// Runs a workload that has one figure.
-fn run_single<C: channels::Channels + locks::Locks>(name: &str) -> Option<f64> {
+fn run_single<C: channels::Channels + disk::Disk + locks::Locks>(name: &str) -> Option<f64> {
     (workload::run::<C>(name))
         .or_else(|| channels::run::<C>(name))
         .or_else(|| locks::run::<C>(name))
@@ -276,6 +277,7 @@ fn run_single<C: channels::Channels + locks::Locks>(name: &str) -> Option<f64> {
         .or_else(|| selects::run::<C>(name))
         .or_else(|| bulk::run::<C>(name))
         .or_else(|| unmarked::run::<C>(name))
+        .or_else(|| disk::run::<C>(name))
 }
 
 fn serve(contestant: &str, protocol: &str) -> ExitCode {

@@ -109,6 +109,10 @@ pub(crate) const ALL: &[Workload] = workloads! {
     "hogs4": ["" "us" "worst lateness of a 1 ms sleep beside 4 hogs of 800 ms"]; 1.7 s
     "block1ms": ["" "ms" "4 goroutines block 1 ms, unmarked (Tokio, smol: in the pool), join all"]
     "fsync": ["" "us" "write 4 KiB and fsync, unmarked, 4 goroutines, per call"]; 1.0 s
+    "small_files": ["" "ns" "write and read a file of 1 KiB, 4 goroutines, per file"]
+    "file_1m": ["" "us" "write and read a file of 1 MiB"]
+    "walk": ["" "ns" "visit a tree of 1000 files and read their metadata, per file"]
+    "process": ["" "us" "start `true` and wait for its end, 4 goroutines, per process"]
     "fork2": ["" "us" "spawn one, both compute 1 ms, join"]
     "bursts": ["_p99" "us" "4 goroutines compute 50 us after 1 ms of rest, 99th percentile",
         "_cpu" "us" "CPU time per burst"]

@@ -1,11 +1,10 @@
 //! A wrapper for any descriptor that the OS can wait for.
 
-use crate::fd::{Direction, Fd, Left, common_calls};
+use crate::fd::{Direction, Fd, Left, common_calls, set_nonblocking};
 use crate::poll::desc::Trust;
 use futures::io::{AsyncRead, AsyncWrite};
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -48,14 +47,7 @@ impl<T: AsFd> Async<T> {
     ///
     /// `Unsupported` if the OS cannot wait for it: regular files and directories.
     pub fn new(io: T) -> io::Result<Self> {
-        let set_nonblocking = |fd: BorrowedFd<'_>| {
-            let flags = fcntl_getfl(fd)?;
-            if !flags.contains(OFlags::NONBLOCK) {
-                fcntl_setfl(fd, flags | OFlags::NONBLOCK)?;
-            }
-            Ok(())
-        };
-        Ok(Self { fd: Fd::prepared(io, Trust::WouldBlock, set_nonblocking)? })
+        Ok(Self { fd: Fd::prepared(io, Trust::WouldBlock, |fd| set_nonblocking(fd, true))? })
     }
 
     /// Returns a reference to the wrapped value.

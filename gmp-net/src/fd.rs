@@ -16,12 +16,13 @@ use gmp_rt::task::park::{
     WaitReason, Wanted, forked_error, note_wait, poll_one, poll_proceed, wake_all,
 };
 use rustix::event::Timespec;
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 /// One of the two [`Side`]s of a descriptor.
@@ -237,6 +238,32 @@ impl<T: AsFd> Fd<T> {
         self.poll_io(direction, &mut Ticket::POLL.clone(), cx, op)
     }
 
+    /// [`poll_once`](Self::poll_once) for a waiter that is no task: it has no budget, records no
+    /// wait, and fails only if `op` fails or no event can come.
+    pub(crate) fn poll_outside<R>(
+        &self,
+        direction: Direction,
+        waker: &Waker,
+        mut op: impl FnMut(&T) -> io::Result<R>,
+    ) -> Poll<io::Result<R>> {
+        let side = self.side(direction);
+        loop {
+            let seen = side.look();
+            match op(self.get()) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                done => return Poll::Ready(done),
+            }
+            if self.poller.is_forked() {
+                return Poll::Ready(Err(forked_error()));
+            }
+            match side.wait(seen, &mut Ticket::POLL.clone(), waker) {
+                Wait::Changed => {}
+                Wait::Ended => return Poll::Ready(Err(Fault::Ended.into())),
+                Wait::Parked => return Poll::Pending,
+            }
+        }
+    }
+
     /// Tries `op` without waiting.
     pub(crate) fn try_io<R>(
         &self,
@@ -377,6 +404,15 @@ impl<T: AsFd> Descriptor for Fd<T> {
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "for calls that Linux has"))]
 pub(crate) trait Described {
     fn descriptor(&self) -> &dyn Descriptor;
+}
+
+/// Makes the open file of `fd` non-blocking, or blocking.
+pub(crate) fn set_nonblocking(fd: BorrowedFd<'_>, on: bool) -> io::Result<()> {
+    let flags = fcntl_getfl(fd)?;
+    if flags.contains(OFlags::NONBLOCK) != on {
+        fcntl_setfl(fd, flags ^ OFlags::NONBLOCK)?;
+    }
+    Ok(())
 }
 
 /// The future of [`Fd::io`].

@@ -7,8 +7,8 @@
 //! The modules, from the bottom up: `sys` calls the OS, `poll` has the state of each descriptor and
 //! the interface to the scheduler, `deadline` has the deadlines of a socket, `fd` is a descriptor
 //! with its operations. `tcp`, `udp`, `unix` and `async_fd` are the public sockets. `resolve`
-//! resolves names. `io` and `signal` are for everything that is not a socket. `compat` has
-//! the traits of other crates.
+//! resolves names. `io`, `fs`, `process` and `signal` are for everything that is not a socket.
+//! `compat` has the traits of other crates. `pipe_macros` has the methods of the ends of all pipes.
 
 mod error;
 mod resolve;
@@ -24,11 +24,17 @@ mod deadline;
 #[cfg(unix)]
 mod fd;
 #[cfg(unix)]
+pub mod fs;
+#[cfg(unix)]
 mod half_macros;
 #[cfg(unix)]
 pub mod io;
 #[cfg(unix)]
+mod pipe_macros;
+#[cfg(unix)]
 mod poll;
+#[cfg(unix)]
+pub mod process;
 #[cfg(unix)]
 pub mod signal;
 #[cfg(unix)]

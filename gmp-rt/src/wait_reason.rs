@@ -79,10 +79,16 @@ pub enum WaitReason {
     TaskTrackerOpen,
     /// A token of a rate limiter: `rate limit`.
     RateLimit,
+    /// The end of a child process: `process wait`.
+    ProcessWait,
+    /// Bytes of an in-memory stream: `duplex read`.
+    DuplexRead,
+    /// Space in the buffer of an in-memory stream: `duplex write`.
+    DuplexWrite,
 }
 
 /// All reasons in the order of their numbers.
-pub(crate) const ALL: [WaitReason; 31] = {
+pub(crate) const ALL: [WaitReason; 34] = {
     use WaitReason::*;
     [
         Await,
@@ -116,6 +122,9 @@ pub(crate) const ALL: [WaitReason; 31] = {
         TaskTracker,
         TaskTrackerOpen,
         RateLimit,
+        ProcessWait,
+        DuplexRead,
+        DuplexWrite,
     ]
 };
 
@@ -155,6 +164,9 @@ impl WaitReason {
             Self::TaskTracker => "task tracker",
             Self::TaskTrackerOpen => "task tracker, not closed",
             Self::RateLimit => "rate limit",
+            Self::ProcessWait => "process wait",
+            Self::DuplexRead => "duplex read",
+            Self::DuplexWrite => "duplex write",
         }
     }
 
@@ -208,6 +220,9 @@ impl WaitReason {
             Self::TaskTracker => "gmp::task::TaskTracker::wait",
             Self::TaskTrackerOpen => "gmp::task::TaskTracker::wait (not closed)",
             Self::RateLimit => "gmp::sync::RateLimiter::wait",
+            Self::ProcessWait => "gmp::process::Child::wait",
+            Self::DuplexRead => "gmp::io::DuplexStream::read",
+            Self::DuplexWrite => "gmp::io::DuplexStream::write",
         }
     }
 
@@ -221,7 +236,8 @@ impl WaitReason {
             | Self::Signal
             | Self::BlockingLimit
             | Self::NameLookup
-            | Self::RateLimit => false,
+            | Self::RateLimit
+            | Self::ProcessWait => false,
             Self::Join
             | Self::ChanReceive
             | Self::ChanSend
@@ -245,7 +261,9 @@ impl WaitReason {
             | Self::BroadcastClosed
             | Self::JoinSet
             | Self::TaskTracker
-            | Self::TaskTrackerOpen => true,
+            | Self::TaskTrackerOpen
+            | Self::DuplexRead
+            | Self::DuplexWrite => true,
         }
     }
 

@@ -77,11 +77,23 @@ fn glob_imports_hide_nothing_of_the_std_prelude() {
 #[::core::prelude::v1::test]
 fn input_output_and_signals_are_there() {
     use gmp::{
+        fs::{
+            DirEntry, File, FileTimes, FileType, Metadata, OpenOptions, Permissions, ReadDir,
+            canonicalize, create_dir, create_dir_all, exists, hard_link, metadata, read, read_dir,
+            read_link, read_to_string, remove_dir, remove_dir_all, remove_file, rename,
+            set_permissions, symlink, symlink_metadata, try_exists, write,
+        },
         io::{
-            Blocking, Stderr, Stdin, StdinLines, Stdout, copy, copy_bidirectional, stderr, stdin,
-            stdout,
+            AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncSeek, AsyncSeekExt,
+            AsyncWrite, AsyncWriteExt, Blocking, BufReader, BufWriter, Cursor, DuplexStream, Empty,
+            Error, ErrorKind, Lines, LinesExt, NextLine, PipeReader, PipeWriter, ReadHalf, Repeat,
+            Result, SeekFrom, Sink, Stderr, Stdin, StdinLines, Stdout, WriteHalf, copy,
+            copy_bidirectional, duplex, empty, pipe, repeat, sink, split, stderr, stdin, stdout,
         },
         net::ToSocketAddrs,
+        process::{
+            Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Output, Stdio,
+        },
         signal::{Signal, SignalKind, ctrl_c, signal},
     };
     fn check<T: Send + Sync>() {}
@@ -90,10 +102,16 @@ fn input_output_and_signals_are_there() {
     check::<Stderr>();
     check::<StdinLines>();
     check::<Blocking<std::fs::File>>();
+    check::<DuplexStream>();
+    check::<(File, OpenOptions, ReadDir, DirEntry)>();
+    check::<(PipeReader, PipeWriter)>();
     check::<Signal>();
+    check::<(Command, Child, ChildStdin, ChildStdout, ChildStderr)>();
     // A copy can run in a goroutine, also on streams that it borrows.
     fn goroutine<T: Send>(_: T) {}
     let (mut from, mut to) = (stdin(), stdout());
     goroutine(copy(&mut from, &mut to));
     goroutine(ctrl_c());
+    goroutine(Command::new("true").output());
+    goroutine(read("path"));
 }

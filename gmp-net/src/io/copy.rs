@@ -70,7 +70,8 @@ impl Transfer {
 /// Returns the number of bytes. The writer is flushed and stays open.
 ///
 /// On Linux the kernel copies the bytes if both are descriptors: [`TcpStream`](crate::TcpStream),
-/// [`UnixStream`](crate::UnixStream) and their halves, [`Async`](crate::Async) around a pipe, and
+/// [`UnixStream`](crate::UnixStream) and their halves, the ends of a [`pipe`](super::pipe()),
+/// [`Async`](crate::Async) around a pipe, [`fs::File`](crate::fs::File), and
 /// [`Blocking`](super::Blocking) around a [`File`](std::fs::File). The deadlines of sockets apply.
 ///
 /// # Errors

@@ -15,9 +15,9 @@
 //!   `'a`, and all types below are covariant in their lifetimes. So it is sound to treat a `T`
 //!   behind `&'a` as one whose lifetimes are `'a`.
 
-use super::Blocking;
+use super::{Blocking, pipe};
 use crate::fd::{Described, Descriptor};
-use crate::{Async, TcpStream, UnixStream, tcp, unix};
+use crate::{Async, TcpStream, UnixStream, fs, process, tcp, unix};
 use std::fs::File;
 use std::io::{PipeReader, PipeWriter};
 use std::process::ChildStdin;
@@ -47,12 +47,20 @@ pub(super) fn endpoint<I: ?Sized>(io: &I) -> Option<Endpoint<'_>> {
         .map(Endpoint::Stream)
         .or_else(|| cast::<_, Blocking<File>>(io).map(|file| Endpoint::File(file.get_ref())))
         .or_else(|| cast::<_, Blocking<&File>>(io).map(|file| Endpoint::File(file.get_ref())))
+        .or_else(|| cast::<_, fs::File>(io).map(|file| Endpoint::File(file.as_std())))
+        .or_else(|| cast::<_, &fs::File>(io).map(|file| Endpoint::File(file.as_std())))
 }
 
 fn stream<I: ?Sized>(io: &I) -> Option<&dyn Descriptor> {
     tcp_stream(io)
         .map(TcpStream::descriptor)
         .or_else(|| unix_stream(io).map(UnixStream::descriptor))
+        .or_else(|| cast::<_, pipe::PipeReader>(io).map(Described::descriptor))
+        .or_else(|| cast::<_, &pipe::PipeReader>(io).map(|end| end.descriptor()))
+        .or_else(|| cast::<_, pipe::PipeWriter>(io).map(Described::descriptor))
+        .or_else(|| cast::<_, process::ChildStdin>(io).map(Described::descriptor))
+        .or_else(|| cast::<_, process::ChildStdout>(io).map(Described::descriptor))
+        .or_else(|| cast::<_, process::ChildStderr>(io).map(Described::descriptor))
         .or_else(|| cast::<_, Async<PipeReader>>(io).map(Async::descriptor))
         .or_else(|| cast::<_, Async<PipeWriter>>(io).map(Async::descriptor))
         .or_else(|| cast::<_, Async<ChildStdin>>(io).map(Async::descriptor))
@@ -101,9 +109,14 @@ mod tests {
             let (reader, writer) = std::io::pipe().unwrap();
             assert!(is_stream(&Async::new(reader).unwrap()));
             assert!(is_stream(&Async::new(writer).unwrap()));
+            let (reader, writer) = pipe::pipe().unwrap();
+            assert!(is_stream(&reader) && is_stream(&&reader) && is_stream(&writer));
             let file = File::open("Cargo.toml").unwrap();
             assert!(matches!(endpoint(&Blocking::new(&file)), Some(Endpoint::File(_))));
             assert!(matches!(endpoint(&Blocking::new(file)), Some(Endpoint::File(_))));
+            let file = fs::File::open("Cargo.toml").await.unwrap();
+            assert!(matches!(endpoint(&&file), Some(Endpoint::File(_))));
+            assert!(matches!(endpoint(&file), Some(Endpoint::File(_))));
             assert!(endpoint(&Blocking::new(std::io::empty())).is_none());
         });
     }

@@ -208,6 +208,27 @@ impl Signal {
         self.kind
     }
 
+    /// Returns the descriptor with an event for each signal.
+    pub(crate) fn bell(&self) -> &Fd<OwnedFd> {
+        &self.bell
+    }
+
+    /// Receives the signals that have come, for a task that waits for an event of the bell itself.
+    pub(crate) fn catch_up(&mut self) {
+        let count = handler::count(self.index);
+        if count != self.seen {
+            self.receive(count);
+        }
+    }
+
+    /// Records that the listener has received a signal.
+    fn receive(&mut self, count: u64) {
+        self.seen = count;
+        if let Ok(bell) = handler::bell() {
+            bell.heard();
+        }
+    }
+
     fn poll_with(&mut self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Poll<Option<()>> {
         let (seen, index) = (self.seen, self.index);
         let polled =
@@ -217,10 +238,7 @@ impl Signal {
             });
         match polled {
             Poll::Ready(Ok(count)) => {
-                self.seen = count;
-                if let Ok(bell) = handler::bell() {
-                    bell.heard();
-                }
+                self.receive(count);
                 Poll::Ready(Some(()))
             }
             Poll::Ready(Err(_)) => Poll::Ready(None),

@@ -1,4 +1,4 @@
-// target: compiles: gmp has files and processes. Issue: Nothing is missing.
+// target: compiles. Met.
 #[gmp::main]
 async fn main() {
     let _ = gmp::fs::read_to_string("x").await;

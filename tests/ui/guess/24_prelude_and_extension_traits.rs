@@ -1,4 +1,4 @@
-// target: compiles; the extension traits of `gmp::io` are missing. Issue: Nothing is missing.
+// target: compiles. Met.
 use gmp::prelude::*;
 use gmp::io::AsyncReadExt;
 use gmp::time::Instant;
@@ -9,5 +9,6 @@ async fn main() {
     let (tx, rx) = chan(1);
     go!({ tx.send(start).await.unwrap() });
     assert_eq!(rx.recv().await, Ok(start));
-    let _ = gmp::io::stdin().read(&mut [0; 1]).await;
+    let _ = AsyncReadExt::read(&mut gmp::io::stdin(), &mut [0; 1]).await;
+    let _ = gmp::io::duplex(1).0.close().await;
 }
