@@ -58,6 +58,7 @@ mod preemptible;
 mod procs;
 mod promise;
 mod quit;
+mod receiver_set;
 mod rules;
 mod sched;
 mod select;
