@@ -3,8 +3,8 @@
 //! [`chan()`](crate::chan()) and [`unbounded`] create a channel and return its two ends, a
 //! [`Sender`] and a [`Receiver`]. Both can be cloned and used by any number of goroutines and
 //! threads. [`select!`](crate::select) waits for several operations at once, [`select_cases`] and
-//! [`recv_any`] for any number of them. The futures of the operations have names in
-//! [`sync::futures`](crate::sync::futures).
+//! [`recv_any`] for any number of them. A [`ReceiverSet`] receives from many channels in a loop.
+//! The futures of the operations have names in [`sync::futures`](crate::sync::futures).
 //!
 //! `use gmp::chan;` imports both this module and the function of the same name.
 //!
@@ -36,6 +36,7 @@
 #[doc(no_inline)]
 pub use gmp_sync::chan::chan;
 pub use gmp_sync::chan::{
-    IterBlocking, Receiver, RecvError, RecvTimeoutError, SelectCase, SendError, SendTimeoutError,
-    Sender, TryIter, TryRecvError, TrySendError, bounded, recv_any, select_cases, unbounded,
+    IterBlocking, Receiver, ReceiverKey, ReceiverSet, RecvError, RecvTimeoutError, SelectCase,
+    SendError, SendTimeoutError, Sender, TryIter, TryRecvError, TrySendError, bounded, recv_any,
+    select_cases, unbounded,
 };

@@ -163,6 +163,7 @@ const MODELS: &[(&str, &str)] = &[
     ("gmp-net/src/poll/desc.rs", "gmp-net/src/poll/desc_loom.rs"),
     ("gmp-sync/src/chan/lock.rs", "gmp-sync/src/select/loom.rs"),
     ("gmp-sync/src/wait/claim.rs", "gmp-sync/src/select/loom.rs"),
+    ("gmp-sync/src/wait/reports.rs", "gmp-sync/src/wait/reports_loom.rs"),
     ("gmp-sync/src/context/scope.rs", "gmp-sync/src/context/loom.rs"),
     ("gmp-sync/src/once/init.rs", "gmp-sync/src/once/init_loom.rs"),
     ("gmp-sync/src/lock/notify.rs", "gmp-sync/src/lock/notify_loom.rs"),

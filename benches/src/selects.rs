@@ -4,6 +4,7 @@ use crate::channels::Channels;
 use crate::contestant::Contestant;
 use crate::link::{AsyncChannel, GmpChan, Link, TokioMpsc};
 use crate::workload::per_op;
+use gmp_sync::chan::ReceiverSet;
 use smol::future::race;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -49,12 +50,12 @@ impl Select for GmpChan {
         select_of_ten!(gmp_sync::select, receivers, value => value.ok())
     }
 
-    type Many = Vec<Self::Rx>;
+    type Many = ReceiverSet<u64>;
     fn many(receivers: Vec<Self::Rx>) -> Self::Many {
-        receivers
+        receivers.into_iter().collect()
     }
     async fn of_many(receivers: &mut Self::Many) -> Option<u64> {
-        gmp_sync::chan::recv_any(receivers).await.1.ok()
+        receivers.recv().await?.1.ok()
     }
 }
 

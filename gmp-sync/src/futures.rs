@@ -3,6 +3,7 @@
 //! A program that awaits an operation at once needs none of these names.
 
 pub use crate::broadcast::{BroadcastClosed, BroadcastRecv};
+pub use crate::chan::ReceiverSetRecv;
 pub use crate::chan::recv::RecvFut;
 pub use crate::chan::send::SendFut;
 pub use crate::context::done::Done;

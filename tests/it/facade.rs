@@ -3,8 +3,9 @@
 #![expect(unused_imports, reason = "that they resolve is the test")]
 
 use gmp::chan::{
-    IterBlocking, Receiver, RecvError, RecvTimeoutError, SelectCase, SendError, SendTimeoutError,
-    Sender, TryIter, TryRecvError, TrySendError, bounded, chan, recv_any, select_cases, unbounded,
+    IterBlocking, Receiver, ReceiverKey, ReceiverSet, RecvError, RecvTimeoutError, SelectCase,
+    SendError, SendTimeoutError, Sender, TryIter, TryRecvError, TrySendError, bounded, chan,
+    recv_any, select_cases, unbounded,
 };
 use gmp::context::{AfterDone, CancelGuard, Canceller, Cause, Context, ContextError, background};
 use gmp::runtime::{
@@ -13,7 +14,8 @@ use gmp::runtime::{
 };
 use gmp::sync::futures::{
     Acquire, AcquireOwned, BarrierWait, CondWait, Done, ErrGroupGo, ErrGroupWait, Lock, LockOwned,
-    ReadLock, ReadLockOwned, RecvFut, SendFut, WaitGroupWait, WriteLock, WriteLockOwned,
+    ReadLock, ReadLockOwned, ReceiverSetRecv, RecvFut, SendFut, WaitGroupWait, WriteLock,
+    WriteLockOwned,
 };
 use gmp::sync::{
     Barrier, BarrierWaitResult, Cond, ErrGroup, FlightResult, GroupError, Lazy, MappedMutexGuard,

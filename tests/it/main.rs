@@ -62,6 +62,7 @@ mod process;
 mod procs;
 mod promise;
 mod quit;
+mod receiver_set;
 mod rules;
 mod sched;
 mod select;

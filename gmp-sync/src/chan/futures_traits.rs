@@ -58,14 +58,23 @@ impl<T> Pipe<T> {
     }
 }
 
-impl<T> Stream for Receiver<T> {
-    type Item = T;
+impl<T> Receiver<T> {
+    /// Receives, or leaves a listener with the waker of `cx` if there is no value. The caller
+    /// checks the budget and notes the wait. Returns `None` if the channel is closed and empty.
+    #[inline]
+    pub(super) fn poll_listening(&mut self, cx: &Context<'_>) -> Poll<Option<T>> {
+        match self.chan.quickly(Core::take_quickly) {
+            Ok(value) => return Poll::Ready(Some(value)),
+            // Unlocks: `listen` may have to clone a foreign waker first.
+            Err(((), locked)) => drop(locked),
+        }
+        self.listen(cx)
+    }
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
-        let this = &mut *self;
-        ready!(poll_proceed(cx));
+    /// As [`poll_listening`](Self::poll_listening), without the quick path.
+    fn listen(&mut self, cx: &Context<'_>) -> Poll<Option<T>> {
         let mut summoned = None;
-        let polled = this.pipe.poll(&this.chan, cx, |core| match core.take_for_stream() {
+        let polled = self.pipe.poll(&self.chan, cx, |core| match core.take_for_stream() {
             Take::Value(value, fired) => Some(Some((value, fired))),
             Take::Closed => Some(None),
             Take::Empty => None,
@@ -77,15 +86,31 @@ impl<T> Stream for Receiver<T> {
         if let Some(fired) = summoned {
             fired.wake();
         }
-        if polled.is_pending() {
-            note_wait(cx, WaitReason::ChanReceive, this.chan.id());
-        }
         polled.map(|took| {
             took.map(|(value, fired)| {
                 fired.wake();
                 value
             })
         })
+    }
+
+    /// Removes the listener, and withdraws the summons of a sender that comes for it.
+    pub(super) fn stop_listening(&mut self) {
+        self.pipe.cancel(&self.chan);
+        self.chan.with(|core| core.leave_stream());
+    }
+}
+
+impl<T> Stream for Receiver<T> {
+    type Item = T;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        ready!(poll_proceed(cx));
+        let polled = self.listen(cx);
+        if polled.is_pending() {
+            note_wait(cx, WaitReason::ChanReceive, self.chan.id());
+        }
+        polled
     }
 }
 

@@ -184,10 +184,11 @@ impl<'a, T> Locked<'a, T> {
         (waker, Self(chan))
     }
 
-    /// Keeps the lock held. A caller that holds several locks releases them by [`Chan::unlock`].
+    /// Keeps the lock held, and returns the channel. The caller releases the lock by
+    /// [`Chan::unlock`].
     #[inline(always)]
-    pub(crate) fn keep(self) {
-        self.forget();
+    pub(crate) fn keep(self) -> &'a Chan<T> {
+        self.forget()
     }
 
     /// Returns the channel without unlocking it. The caller unlocks inline, where a drop would be a

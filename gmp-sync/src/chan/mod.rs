@@ -3,7 +3,8 @@
 //! - `core`: the state of a channel; `shared`: its lock.
 //! - `wait`, `waits`: waiters; `permits`: how senders in a select meet receivers.
 //! - `send`, `recv`: the futures; `attempt`: operations that do not wait; `timed`: time limits.
-//! - `pipe`: a receiver as a stream, a sender as a sink; `iter`: iterators for external threads.
+//! - `futures_traits`: a receiver as a stream, a sender as a sink; `receiver_set`: many receivers;
+//!   `iter`: iterators for external threads.
 //!
 //! # Values that were handed over and not taken
 //!
@@ -28,6 +29,7 @@ pub(crate) mod lock;
 pub(crate) mod node;
 pub(crate) mod permits;
 pub(crate) mod queue;
+mod receiver_set;
 pub(crate) mod recv;
 pub(crate) mod send;
 mod timeout;
@@ -36,6 +38,7 @@ pub use self::error::{
     RecvError, RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError,
 };
 pub use self::iter::{IterBlocking, TryIter};
+pub use self::receiver_set::{ReceiverKey, ReceiverSet, ReceiverSetRecv};
 pub use crate::select::{SelectCase, recv_any, select_cases};
 
 use self::core::ChanPhase;

@@ -1,17 +1,16 @@
 //! `JoinSet`: goroutines whose outputs are returned in the order of their ends.
 //!
 //! Each member's handle holds a waker of its own. The waker of a member that ends appends its key
-//! to a list behind a lock ([`ends`]) and wakes the goroutine that waits for the set. So
+//! to a list behind a lock ([`Reports`]) and wakes the goroutine that waits for the set. So
 //! `join_next` polls only members that have ended, however many there are. A member's handle is
 //! polled once when it is spawned, which registers the waker; so the list has the order of the
 //! ends.
 
-mod ends;
 mod join_next;
 
 pub use self::join_next::JoinNext;
 
-use self::ends::MemberEnds;
+use crate::wait::reports::Reports;
 use gmp_rt::runtime::Handle;
 use gmp_rt::task::AbortHandle;
 use gmp_rt::task::park::{StorableWaker, WaitReason, note_wait, poll_deciding, poll_proceed};
@@ -73,7 +72,7 @@ use std::task::{Context, Poll, Waker, ready};
 #[must_use = "dropping the set aborts its members"]
 pub struct JoinSet<T> {
     members: Slab<Member<T>>,
-    ends: Arc<MemberEnds>,
+    ends: Arc<Reports>,
     /// The runtime of the members; `None` for that of the caller of `spawn`.
     runtime: Option<Handle>,
 }
@@ -166,7 +165,7 @@ impl<T> JoinSet<T> {
         let abort = handle.abort_handle();
         let place = self.members.vacant_entry();
         let key = place.key();
-        let waker = MemberEnds::waker(&self.ends, key);
+        let waker = Reports::waker(&self.ends, key);
         let mut member = Member { state: JoinSetState::Running(handle), waker };
         if let Poll::Ready(output) = member.join() {
             member.state = JoinSetState::Ended(output);

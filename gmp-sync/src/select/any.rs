@@ -73,6 +73,19 @@ unsafe impl<T> List for Receivers<'_, T> {
         self.receivers[index].chan.readable.get()
     }
 
+    fn ready_word(&self, start: usize) -> u64 {
+        let end = self.receivers.len().min(start + u64::BITS as usize);
+        let (mut word, mut bit) = (0, 1);
+        for receiver in &self.receivers[start..end] {
+            // A branch: most channels are not ready.
+            if receiver.chan.readable.get() {
+                word |= bit;
+            }
+            bit <<= 1;
+        }
+        word
+    }
+
     #[inline]
     fn try_alone(self: Pin<&mut Self>, index: usize, _: Will, _: &mut Context<'_>) -> Attempt {
         let this = self.get_mut();
@@ -93,7 +106,8 @@ unsafe impl<T> List for Receivers<'_, T> {
 /// Returns the index of the receiver, and what [`Receiver::recv`] returns. If several channels are
 /// ready, each is chosen with the same probability. If `receivers` is empty, it waits forever.
 ///
-/// Use [`select!`](macro@crate::select) for a fixed number of channels, and
+/// Use [`select!`](macro@crate::select) for a fixed number of channels, a
+/// [`ReceiverSet`](crate::chan::ReceiverSet) to receive from many channels in a loop, and
 /// [`select_cases`](crate::chan::select_cases) for channels of different types, sends and futures.
 ///
 /// # Closed channels
@@ -102,8 +116,11 @@ unsafe impl<T> List for Receivers<'_, T> {
 ///
 /// # Costs
 ///
-/// The channels are tried in random order until one is ready. An empty one costs one load. If none
-/// is ready, each channel costs an entry in its queue, and one allocation holds all of them.
+/// One channel is drawn. If it is empty, all channels are looked at once, which costs a load for
+/// each. If none is ready, all are locked together, and each gets an entry in its queue, which is
+/// removed when the wait ends. One allocation holds all entries. So a receive that waits costs time
+/// in proportion to the number of channels. That of a [`ReceiverSet`](crate::chan::ReceiverSet)
+/// does not.
 ///
 /// # Cancel safety
 ///

@@ -3,6 +3,7 @@
 //! [`Arm`] is the interface for the engine, which does not know the types of values. [`Case`] is
 //! the interface for the macro, which takes the output of the chosen case.
 
+use super::alone::take_alone;
 use crate::chan::core::{Core, Take};
 use crate::chan::node::{ChanWaiter, Payload};
 use crate::chan::permits::{Confirm, Reserve};
@@ -258,9 +259,7 @@ unsafe impl<T> Arm for RecvCase<'_, T> {
             Ok(None) => return Attempt::No(Wakers::None),
             Err(((), locked)) => locked,
         };
-        locked.keep();
-        // SAFETY: still locked.
-        unsafe { self.try_and_unlock() }
+        take_alone(locked, this.output)
     }
 
     unsafe fn attempt(self: Pin<&mut Self>) -> Attempt {

@@ -20,7 +20,7 @@
 
 use super::case::{Attempt, Kind, Outcome, Will};
 use super::list::List;
-use super::order::{Candidates, Order};
+use super::order::{Candidates, Locks, Order};
 use crate::chan::queue::Summoned;
 use crate::wait::claim::Claim;
 use crate::wait::wakers::Wakers;
@@ -59,7 +59,7 @@ pin_project! {
         phase: SelectPhase,
         #[pin]
         claim: Claim,
-        locks: Order,
+        locks: Locks,
         futures: Futures,
     }
 
@@ -89,7 +89,7 @@ impl<L: List> std::fmt::Debug for Choose<'_, L> {
 /// Chooses among the cases of `list`.
 #[inline]
 pub fn choose<L: List>(list: Pin<&mut L>, will: Will) -> Choose<'_, L> {
-    let (locks, futures) = (Order::default(), Futures::None);
+    let (locks, futures) = (Locks::default(), Futures::None);
     Choose { list, will, phase: SelectPhase::Start, claim: Claim::new(), locks, futures }
 }
 
@@ -180,7 +180,7 @@ struct Engine<'s> {
     phase: &'s mut SelectPhase,
     claim: &'s Claim,
     /// The channel cases, in the order in which their channels are locked. Set by `prepare`.
-    locks: &'s mut Order,
+    locks: &'s mut Locks,
     futures: &'s mut Futures,
 }
 
@@ -237,9 +237,9 @@ impl Engine<'_> {
 
     /// Returns what a dump shows; with several channels, the first one.
     fn wait_reason(&self) -> (WaitReason, usize) {
-        match (self.locks.as_slice().first(), *self.futures) {
+        match (self.locks.cases().next(), *self.futures) {
             (Some(first), _) => {
-                let kind = self.list.look(*first as usize).kind();
+                let kind = self.list.look(first).kind();
                 (WaitReason::Select, kind.channel().unwrap_or(0))
             }
             (None, Futures::Some) => (WaitReason::Select, 0),
@@ -247,22 +247,15 @@ impl Engine<'_> {
         }
     }
 
-    /// Returns one case for each channel, in the order of the channels' addresses.
-    fn channels(&self) -> impl DoubleEndedIterator<Item = usize> {
-        let locks = self.locks.as_slice();
-        let id = move |n: usize| self.list.look(locks[n] as usize).kind();
-        (0..locks.len()).filter(move |n| *n == 0 || id(*n) != id(n - 1)).map(|n| locks[n] as usize)
-    }
-
     fn lock_all(&self) {
-        self.channels().for_each(|index| self.list.look(index).lock());
+        self.locks.channels().for_each(|index| self.list.look(index).lock());
     }
 
     /// # Safety
     ///
     /// The caller has called [`lock_all`](Self::lock_all).
     unsafe fn unlock_all(&self, after: &mut After) {
-        for index in self.channels().rev() {
+        for index in self.locks.channels().rev() {
             // SAFETY: locked, guaranteed by the caller.
             after.wakers.append(unsafe { self.list.look(index).unlock() });
         }
@@ -343,8 +336,7 @@ impl Engine<'_> {
     ///
     /// As [`dequeue_all`](Self::dequeue_all).
     unsafe fn dequeue_but(&mut self, winner: Option<usize>, after: &mut After) {
-        for index in self.locks.as_slice() {
-            let index = *index as usize;
+        for index in self.locks.cases() {
             if Some(index) != winner {
                 // SAFETY: guaranteed by the caller.
                 after.wakers.append(unsafe { self.list.as_mut().arm(index).dequeue() });
@@ -363,7 +355,7 @@ impl Engine<'_> {
             Tried::None => {}
         }
         self.prepare();
-        if self.will == Will::GoOn && self.locks.as_slice().len() <= 1 {
+        if self.will == Will::GoOn && self.locks.len() <= 1 {
             // At most one channel case, tried at one instant. Two cases, even on the same channel,
             // were tried at two.
             return Step::Chosen(Chosen::Default);
@@ -382,20 +374,15 @@ impl Engine<'_> {
 
     /// Collects the channels to lock, and sorts them.
     fn prepare(&mut self) {
-        if !self.locks.as_slice().is_empty() {
+        if self.locks.len() != 0 {
             return;
         }
         self.list.as_mut().prepare();
-        for index in 0..self.list.count() {
-            match self.list.look(index).kind() {
-                Kind::Channel(_) => self.locks.push(index as u32),
-                Kind::Future => *self.futures = Futures::Some,
-                Kind::Off => {}
-            }
+        *self.locks = Locks::of(&*self.list);
+        let is_future = |index| self.list.look(index).kind() == Kind::Future;
+        if self.locks.len() < self.list.count() && (0..self.list.count()).any(is_future) {
+            *self.futures = Futures::Some;
         }
-        let list = &self.list;
-        let id = |index: &u32| list.look(*index as usize).kind().channel();
-        self.locks.as_mut_slice().sort_unstable_by_key(id);
     }
 
     /// Decides for case `index`, and unlocks its channel.
@@ -441,9 +428,9 @@ impl Engine<'_> {
             return Step::Chosen(Chosen::Default);
         }
         if *self.phase == SelectPhase::Queued {
-            for index in self.locks.as_slice() {
+            for index in self.locks.cases() {
                 // SAFETY: locked.
-                unsafe { self.list.look(*index as usize).return_to_queue() };
+                unsafe { self.list.look(index).return_to_queue() };
             }
         } else {
             // In random order, because of several cases on one channel the first in its queue wins.

@@ -44,7 +44,15 @@ pub unsafe trait List {
     ///
     /// One call, in which the types of all cases are known.
     fn ready_mask(&self) -> u64 {
-        (0..self.count()).fold(0, |mask, n| mask | u64::from(self.may_be_ready(n)) << n)
+        self.ready_word(0)
+    }
+
+    /// Returns [`may_be_ready`](Self::may_be_ready) of at most 64 cases as a mask. The lowest bit
+    /// is that of case `start`.
+    fn ready_word(&self, start: usize) -> u64 {
+        let cases = start..self.count().min(start + u64::BITS as usize);
+        // A branch and no shift per case: most cases are not ready.
+        cases.filter(|n| self.may_be_ready(*n)).fold(0, |mask, n| mask | 1 << (n - start))
     }
 
     /// Tries case `index`, which exists, on its own: see [`Arm::try_alone`]. A future is polled.

@@ -209,6 +209,9 @@ unsafe impl<O> List for Arms<'_, O> {
 /// This is [`select!`](macro@crate::select) for cases that are known only at run time. Returns the
 /// index of the chosen case, and the result of its function. Without any case it waits forever.
 ///
+/// Use a [`ReceiverSet`](crate::chan::ReceiverSet) or [`recv_any`](crate::chan::recv_any) to
+/// receive from many channels of one type. They cost less, because they create no cases.
+///
 /// # Panics
 ///
 /// If there is more than one default case.

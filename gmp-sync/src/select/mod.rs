@@ -5,6 +5,7 @@
 //! for cases that are known only at run time; `any` is the one for receives of one type. The
 //! macro's grammar is in `gmp-macros`.
 
+mod alone;
 mod any;
 mod case;
 mod engine;

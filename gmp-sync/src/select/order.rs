@@ -1,6 +1,6 @@
 //! The orders in which the cases of a select are tried and locked.
 
-use super::case::Will;
+use super::case::{Kind, Will};
 use super::list::List;
 #[cfg(all(test, gmp_loom))]
 use super::loom::Script as Random;
@@ -58,6 +58,60 @@ impl Order {
     }
 }
 
+/// The channel cases of a select, in the order in which their channels are locked.
+#[derive(Debug, Default)]
+pub(super) struct Locks(Order);
+
+/// Marks a case on the same channel as the case before it.
+const SAME: u32 = 1 << 31;
+
+impl Locks {
+    /// Sorts the channel cases of `list`.
+    pub(super) fn of<L: List + ?Sized>(list: &L) -> Self {
+        let count = list.count();
+        let (mut inline, mut heap) = ([(0, 0); INLINE], Vec::new());
+        let cases = match inline.get_mut(..count) {
+            Some(cases) => cases,
+            None => {
+                heap.resize(count, (0, 0));
+                &mut heap[..]
+            }
+        };
+        let mut len = 0;
+        for index in 0..count {
+            if let Kind::Channel(id) = list.look(index).kind() {
+                cases[len] = (id, index as u32);
+                len += 1;
+            }
+        }
+        let cases = &mut cases[..len];
+        cases.sort_unstable();
+        let (mut locks, mut last) = (Self::default(), None);
+        for (id, index) in cases {
+            let same = if last == Some(*id) { SAME } else { 0 };
+            locks.0.push(*index | same);
+            last = Some(*id);
+        }
+        locks
+    }
+
+    /// Returns the number of cases.
+    pub(super) fn len(&self) -> usize {
+        self.0.len
+    }
+
+    /// Returns all cases.
+    pub(super) fn cases(&self) -> impl Iterator<Item = usize> {
+        self.0.as_slice().iter().map(|case| (case & !SAME) as usize)
+    }
+
+    /// Returns one case for each channel.
+    pub(super) fn channels(&self) -> impl DoubleEndedIterator<Item = usize> {
+        let firsts = self.0.as_slice().iter().filter(|case| **case & SAME == 0);
+        firsts.map(|case| *case as usize)
+    }
+}
+
 /// The cases that the first pass of a select still has to try. They are drawn in random order: each
 /// of those that are left has the same probability.
 #[derive(Debug)]
@@ -69,16 +123,20 @@ pub(super) struct Candidates {
     random: Random,
 }
 
-/// More than 64 cases. Whether a case may be ready is checked when it is drawn: the first one
-/// usually is, and a check of all would read many cache lines.
+/// More than 64 cases.
+///
+/// Whether a case may be ready is read from its channel. So the first case is drawn from all. If
+/// most channels are ready, it is the only one that is read. If it fails, all are read once.
 #[derive(Debug)]
 enum Many {
-    /// All indices below this are left.
-    All(u32),
-    /// All indices below `count` but `first` are left.
-    AllBut { first: u32, count: u32 },
+    /// There are at most 64 cases.
+    Few,
+    /// No case was drawn yet.
+    All,
+    /// The flags were not read yet. This case was drawn.
+    AllBut(usize),
     /// These are left.
-    Some(Vec<u32>),
+    Some(Bits),
 }
 
 impl Candidates {
@@ -88,9 +146,9 @@ impl Candidates {
     pub(super) fn of<L: List + ?Sized>(list: &L, will: Will) -> Self {
         let count = list.count() as u32;
         let (mask, many) = match (will, u64::BITS.checked_sub(count)) {
-            (Will::Wait, Some(_)) => (list.ready_mask(), Many::All(0)),
-            (Will::GoOn, Some(unused)) => (u64::MAX.checked_shr(unused).unwrap_or(0), Many::All(0)),
-            (_, None) => (0, Many::All(count)),
+            (Will::Wait, Some(_)) => (list.ready_mask(), Many::Few),
+            (Will::GoOn, Some(unused)) => (u64::MAX.checked_shr(unused).unwrap_or(0), Many::Few),
+            (_, None) => (0, Many::All),
         };
         Self { mask, many, will, random: Random::new() }
     }
@@ -103,9 +161,8 @@ impl Candidates {
         }
         let mut rest = self.mask;
         if !rest.is_power_of_two() {
-            for _ in 0..self.random.below(rest.count_ones()) {
-                rest &= rest - 1;
-            }
+            let rank = self.random.below(rest.count_ones());
+            rest = without_lowest(rest, rank);
         }
         let index = rest.trailing_zeros();
         self.mask ^= 1 << index;
@@ -114,37 +171,99 @@ impl Candidates {
 
     #[inline]
     fn draw_many<L: List + ?Sized>(&mut self, list: &L) -> Option<usize> {
-        loop {
-            let index = self.many.take(&mut self.random)?;
-            if self.will == Will::GoOn || list.may_be_ready(index) {
-                return Some(index);
+        let drawn = match &mut self.many {
+            Many::Few => return None,
+            Many::Some(left) => return left.draw(&mut self.random),
+            Many::AllBut(drawn) => *drawn,
+            Many::All => {
+                let drawn = self.random.below(list.count() as u32) as usize;
+                if self.will == Will::GoOn || list.may_be_ready(drawn) {
+                    self.many = Many::AllBut(drawn);
+                    return Some(drawn);
+                }
+                drawn
             }
-        }
+        };
+        let mut left = Bits::read(list, self.will);
+        left.remove(drawn);
+        let next = left.draw(&mut self.random);
+        self.many = Many::Some(left);
+        next
     }
 }
 
-impl Many {
-    #[inline]
-    fn take(&mut self, random: &mut Random) -> Option<usize> {
-        let index = match self {
-            Self::All(0) => return None,
-            Self::All(count) => {
-                let (count, first) = (*count, random.below(*count));
-                *self = Self::AllBut { first, count };
-                first
-            }
-            Self::AllBut { first, count } => {
-                let left = (0..*count).filter(|index| index != first).collect();
-                *self = Self::Some(left);
-                return self.take(random);
-            }
-            Self::Some(left) => match left.len() as u32 {
-                0 => return None,
-                1 => left.swap_remove(0),
-                len => left.swap_remove(random.below(len) as usize),
-            },
+/// Clears the `n` lowest set bits.
+#[inline]
+fn without_lowest(word: u64, n: u32) -> u64 {
+    (0..n).fold(word, |rest, _| rest & (rest - 1))
+}
+
+/// Words that need no allocation, for 256 cases. Chosen.
+const INLINE_WORDS: usize = 4;
+
+/// A set of indices, as a bit for each.
+#[derive(Debug)]
+struct Bits {
+    inline: [u64; INLINE_WORDS],
+    /// All words, if they do not fit inline.
+    heap: Vec<u64>,
+    /// Number of indices in the set.
+    len: u32,
+}
+
+impl Bits {
+    /// Returns the cases that may be ready. If the select goes on without one, returns all: see
+    /// [`Candidates::of`].
+    fn read<L: List + ?Sized>(list: &L, will: Will) -> Self {
+        let count = list.count();
+        let mut bits = Self { inline: [0; INLINE_WORDS], heap: Vec::new(), len: 0 };
+        if count > u64::BITS as usize * INLINE_WORDS {
+            bits.heap = vec![0; count.div_ceil(u64::BITS as usize)];
+        }
+        let words = bits.words();
+        let mut len = 0;
+        for (start, word) in (0..count).step_by(u64::BITS as usize).zip(words) {
+            *word = match will {
+                Will::Wait => list.ready_word(start),
+                Will::GoOn => u64::MAX >> (u64::BITS as usize).saturating_sub(count - start),
+            };
+            len += word.count_ones();
+        }
+        bits.len = len;
+        bits
+    }
+
+    fn words(&mut self) -> &mut [u64] {
+        if self.heap.is_empty() { &mut self.inline } else { &mut self.heap }
+    }
+
+    /// Removes `index`, if it is in the set.
+    fn remove(&mut self, index: usize) {
+        let (word, bit) = (index / u64::BITS as usize, index % u64::BITS as usize);
+        let word = &mut self.words()[word];
+        let was = *word;
+        *word &= !(1 << bit);
+        self.len -= u32::from(*word != was);
+    }
+
+    /// Removes an index and returns it. Each index has the same probability.
+    fn draw(&mut self, random: &mut Random) -> Option<usize> {
+        let mut rank = match self.len {
+            0 => return None,
+            1 => 0,
+            len => random.below(len),
         };
-        Some(index as usize)
+        self.len -= 1;
+        for (place, word) in self.words().iter_mut().enumerate() {
+            let ones = word.count_ones();
+            if rank < ones {
+                let bit = without_lowest(*word, rank).trailing_zeros();
+                *word ^= 1 << bit;
+                return Some(place * u64::BITS as usize + bit as usize);
+            }
+            rank -= ones;
+        }
+        unreachable!("the words have fewer bits than counted")
     }
 }
 
@@ -192,7 +311,7 @@ mod tests {
     /// A select that waits draws the cases that may be ready, one with a default draws all.
     #[test]
     fn candidates_are_drawn_once_each() {
-        for len in [0, 1, 2, 3, 16, 63, 64, 65, 100] {
+        for len in [0, 1, 2, 3, 16, 63, 64, 65, 100, 128, 255, 256, 257, 1000] {
             let every_third = Flags((0..len).map(|n| n % 3 == 0).collect());
             let drawn = draw_all(&every_third, Will::Wait);
             assert_eq!(drawn, (0..len).step_by(3).collect::<Vec<_>>());
@@ -201,19 +320,28 @@ mod tests {
         }
     }
 
-    /// Of few and of many candidates, each is drawn first equally often.
+    /// Of few and of many candidates, each is drawn first equally often, and so is each of the rest
+    /// after it.
     #[test]
-    fn each_candidate_is_first_equally_often() {
-        for len in [10, 100] {
-            let list = Flags((0..len).map(|n| n != 3).collect());
-            let mut seen = vec![0u32; len];
-            for _ in 0..2_000 * (len - 1) {
-                let first = Candidates::of(&list, Will::Wait).draw(&list);
-                seen[first.expect("a candidate")] += 1;
+    fn each_candidate_is_drawn_equally_often() {
+        for (len, every) in [(10, 1), (100, 1), (100, 10), (300, 10)] {
+            let list = Flags((0..len).map(|n| n != 30 && n % every == 0).collect());
+            let count = list.0.iter().filter(|ready| **ready).count();
+            let mut seen = [vec![0u32; len], vec![0u32; len]];
+            for _ in 0..2_000 * count {
+                let mut candidates = Candidates::of(&list, Will::Wait);
+                for seen in &mut seen {
+                    seen[candidates.draw(&list).expect("a candidate")] += 1;
+                }
             }
-            assert_eq!(seen.remove(3), 0);
-            // The expected count is 2000, its standard deviation 45.
-            assert!(seen.iter().all(|count| (1_700..2_300).contains(count)), "{seen:?}");
+            for seen in seen {
+                let wrong = seen.iter().zip(&list.0).filter(|(count, ready)| match ready {
+                    // The expected count is 2000, its standard deviation 45.
+                    true => !(1_700..2_300).contains(*count),
+                    false => **count != 0,
+                });
+                assert_eq!(wrong.count(), 0, "{len} {every}: {seen:?}");
+            }
         }
     }
 
