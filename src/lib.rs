@@ -29,7 +29,7 @@
 //!
 //! - Starting and joining: [`go!`], [`spawn`], [`JoinHandle`], [`block_on`], [`yield_now`],
 //!   [`task::Builder`] for names.
-//! - Channels: [`chan()`], [`chan::unbounded`], [`select!`].
+//! - Channels: [`chan()`], [`chan::unbounded`], [`select!`], [`chan::Permit`].
 //! - Synchronisation: [`WaitGroup`]. The rest of Go's primitives are in [`sync`]: [`sync::Mutex`],
 //!   [`sync::RwLock`], [`sync::Cond`], [`sync::Once`], [`sync::OnceCell`], [`sync::Lazy`],
 //!   [`sync::Semaphore`], [`sync::Barrier`], [`sync::SingleFlight`], [`sync::Pool`].

@@ -79,10 +79,12 @@ pub enum WaitReason {
     TaskTrackerOpen,
     /// A token of a rate limiter: `rate limit`.
     RateLimit,
+    /// The close of a channel: `chan closed`.
+    ChanClosed,
 }
 
 /// All reasons in the order of their numbers.
-pub(crate) const ALL: [WaitReason; 31] = {
+pub(crate) const ALL: [WaitReason; 32] = {
     use WaitReason::*;
     [
         Await,
@@ -116,6 +118,7 @@ pub(crate) const ALL: [WaitReason; 31] = {
         TaskTracker,
         TaskTrackerOpen,
         RateLimit,
+        ChanClosed,
     ]
 };
 
@@ -155,6 +158,7 @@ impl WaitReason {
             Self::TaskTracker => "task tracker",
             Self::TaskTrackerOpen => "task tracker, not closed",
             Self::RateLimit => "rate limit",
+            Self::ChanClosed => "chan closed",
         }
     }
 
@@ -208,6 +212,7 @@ impl WaitReason {
             Self::TaskTracker => "gmp::task::TaskTracker::wait",
             Self::TaskTrackerOpen => "gmp::task::TaskTracker::wait (not closed)",
             Self::RateLimit => "gmp::sync::RateLimiter::wait",
+            Self::ChanClosed => "gmp::chan::closed",
         }
     }
 
@@ -245,7 +250,8 @@ impl WaitReason {
             | Self::BroadcastClosed
             | Self::JoinSet
             | Self::TaskTracker
-            | Self::TaskTrackerOpen => true,
+            | Self::TaskTrackerOpen
+            | Self::ChanClosed => true,
         }
     }
 

@@ -3,8 +3,9 @@
 #![expect(unused_imports, reason = "that they resolve is the test")]
 
 use gmp::chan::{
-    IterBlocking, Receiver, RecvError, RecvTimeoutError, SelectCase, SendError, SendTimeoutError,
-    Sender, TryIter, TryRecvError, TrySendError, bounded, chan, recv_any, select_cases, unbounded,
+    Drain, IntoIterBlocking, IterBlocking, OwnedPermit, Permit, Receiver, RecvError,
+    RecvTimeoutError, SelectCase, SendError, SendTimeoutError, Sender, TryIter, TryRecvError,
+    TrySendError, WeakSender, bounded, chan, never, recv_any, select_cases, unbounded,
 };
 use gmp::context::{AfterDone, CancelGuard, Canceller, Cause, Context, ContextError, background};
 use gmp::runtime::{
@@ -12,8 +13,9 @@ use gmp::runtime::{
     Stall, StallKind, dump, metrics, on_event, on_stall,
 };
 use gmp::sync::futures::{
-    Acquire, AcquireOwned, BarrierWait, CondWait, Done, ErrGroupGo, ErrGroupWait, Lock, LockOwned,
-    ReadLock, ReadLockOwned, RecvFut, SendFut, WaitGroupWait, WriteLock, WriteLockOwned,
+    Acquire, AcquireOwned, BarrierWait, ClosedFut, CondWait, Done, ErrGroupGo, ErrGroupWait, Lock,
+    LockOwned, ReadLock, ReadLockOwned, RecvFut, RecvManyFut, ReserveFut, ReserveOwnedFut, SendFut,
+    WaitGroupWait, WriteLock, WriteLockOwned,
 };
 use gmp::sync::{
     Barrier, BarrierWaitResult, Cond, ErrGroup, FlightResult, GroupError, Lazy, MappedMutexGuard,
