@@ -5,7 +5,7 @@
 
 pub use gmp_rt::runtime::{
     BuildError, Builder, Event, Handle, Metrics, PanicPolicy, ProcsError, Severity, ShutdownError,
-    Stall, StallKind, dump, metrics, on_event, on_stall,
+    Stall, StallKind, dump, metrics, num_cpu, on_event, on_stall, set_default_max_procs,
 };
 #[doc(no_inline)]
 pub use gmp_rt::{Runtime, block_on, max_procs, num_goroutine, set_max_procs};

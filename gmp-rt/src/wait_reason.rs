@@ -81,10 +81,12 @@ pub enum WaitReason {
     RateLimit,
     /// The close of a channel: `chan closed`.
     ChanClosed,
+    /// The next deadline of a delay queue: `delay queue`.
+    DelayQueue,
 }
 
 /// All reasons in the order of their numbers.
-pub(crate) const ALL: [WaitReason; 32] = {
+pub(crate) const ALL: [WaitReason; 33] = {
     use WaitReason::*;
     [
         Await,
@@ -119,6 +121,7 @@ pub(crate) const ALL: [WaitReason; 32] = {
         TaskTrackerOpen,
         RateLimit,
         ChanClosed,
+        DelayQueue,
     ]
 };
 
@@ -159,6 +162,7 @@ impl WaitReason {
             Self::TaskTrackerOpen => "task tracker, not closed",
             Self::RateLimit => "rate limit",
             Self::ChanClosed => "chan closed",
+            Self::DelayQueue => "delay queue",
         }
     }
 
@@ -213,6 +217,7 @@ impl WaitReason {
             Self::TaskTrackerOpen => "gmp::task::TaskTracker::wait (not closed)",
             Self::RateLimit => "gmp::sync::RateLimiter::wait",
             Self::ChanClosed => "gmp::chan::closed",
+            Self::DelayQueue => "gmp::time::DelayQueue::next",
         }
     }
 
@@ -226,7 +231,8 @@ impl WaitReason {
             | Self::Signal
             | Self::BlockingLimit
             | Self::NameLookup
-            | Self::RateLimit => false,
+            | Self::RateLimit
+            | Self::DelayQueue => false,
             Self::Join
             | Self::ChanReceive
             | Self::ChanSend

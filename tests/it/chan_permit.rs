@@ -30,8 +30,12 @@ fn an_owned_permit_returns_its_sender() {
     assert!(!tx.is_full() && tx.sender_count() == 1);
     let tx = reserve(tx).send(1).unwrap();
     assert_eq!(rx.try_recv(), Ok(1));
+    let permit = reserve(tx.clone());
+    assert!(rx.is_full());
+    drop(permit);
+    assert!(!rx.is_full(), "the place was given back");
     let permit = reserve(tx);
-    assert!(!rx.is_closed() && rx.is_full());
+    assert!(!rx.is_closed());
     drop(permit);
     assert!(rx.is_closed(), "the permit was the last sender");
     let (tx, rx) = chan(1);
@@ -94,6 +98,46 @@ fn a_reservation_waits_in_line() {
     assert_eq!(rx.try_recv(), Ok(2));
     assert_eq!(third.poll(), Some(Ok(())));
     assert_eq!(rx.try_recv(), Ok(3));
+}
+
+/// The receiver that has woken a reservation leaves before the reservation runs. Then the
+/// reservation waits again, before later senders.
+#[test]
+fn a_reservation_keeps_its_place_if_its_receiver_leaves() {
+    let (tx, rx) = chan(0);
+    let mut first = Polled::waiting(tx.reserve());
+    let mut second = Polled::waiting(tx.send(2));
+    Polled::waiting(rx.recv()).cancel();
+    assert!(first.is_woken() && first.poll().is_none());
+    let mut receives = Polled::waiting(rx.recv());
+    first.poll().unwrap().unwrap().send(1).unwrap();
+    assert_eq!(receives.poll(), Some(Ok(1)));
+    assert_eq!(rx.try_recv(), Ok(2));
+    assert_eq!(second.poll(), Some(Ok(())));
+}
+
+#[test]
+fn a_close_ends_a_reservation_that_was_woken() {
+    let (tx, rx) = chan(1);
+    tx.try_send(0).unwrap();
+    let mut reserves = Polled::waiting(tx.reserve());
+    assert_eq!(rx.try_recv(), Ok(0));
+    assert!(reserves.is_woken());
+    rx.close();
+    assert_eq!(reserves.poll().unwrap().unwrap_err(), SendError(()));
+}
+
+/// A reservation that waits comes before the sends behind it.
+#[test]
+fn a_batch_ends_before_a_sender_without_its_value() {
+    let (tx, rx) = chan(0);
+    let mut first = Polled::waiting(tx.send(1));
+    let mut second = Polled::waiting(tx.reserve());
+    let third = Polled::waiting(tx.send(3));
+    let mut values = Vec::new();
+    assert_eq!(rx.try_recv_many(&mut values, 3), Ok(1));
+    assert_eq!((values, first.poll(), third.is_woken()), (vec![1], Some(Ok(())), false));
+    assert!(!second.is_woken() && second.poll().is_none());
 }
 
 /// A reservation that was woken and is dropped gives its place to the next sender.

@@ -85,6 +85,7 @@ mod sync_watch;
 mod task_join_set;
 mod task_tracker;
 mod time;
+mod time_delay_queue;
 mod user_code;
 mod user_wakers;
 mod way_back;

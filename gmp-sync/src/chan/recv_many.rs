@@ -19,9 +19,9 @@ impl<T> Receiver<T> {
     /// `buf` and returns their number.
     ///
     /// If `max` is 0, it returns 0 at once. It takes what the buffer holds and the values of
-    /// waiting sends, in the order in which [`recv`](Self::recv) would return them. It does not
-    /// wait for a sender in [`select!`](macro@crate::select) or [`reserve`](super::Sender::reserve),
-    /// except for the first value. One lock for many values costs less than a lock for each.
+    /// waiting sends, in the order in which [`recv`](Self::recv) would return them. It waits for a
+    /// sender in [`select!`](macro@crate::select) or [`reserve`](super::Sender::reserve) only for
+    /// the first value. A batch takes up to 64 values under one lock.
     ///
     /// # Errors
     ///

@@ -126,6 +126,7 @@ impl<T> Sender<T> {
     /// # Errors
     ///
     /// As [`reserve_owned`](Self::reserve_owned).
+    #[doc(alias = "blocking_reserve_owned")]
     pub fn reserve_owned_blocking(self) -> Result<OwnedPermit<T>, SendError<()>> {
         gmp_rt::block_on(self.reserve_owned())
     }

@@ -53,6 +53,7 @@ impl<T> Sender<T> {
     /// # Errors
     ///
     /// As [`send_timeout`](Self::send_timeout).
+    #[doc(alias = "blocking_send_timeout")]
     pub fn send_timeout_blocking(
         &self,
         value: T,
@@ -100,6 +101,7 @@ impl<T> Receiver<T> {
     /// # Errors
     ///
     /// As [`recv_timeout`](Self::recv_timeout).
+    #[doc(alias = "blocking_recv_timeout")]
     pub fn recv_timeout_blocking(&self, limit: Duration) -> Result<T, RecvTimeoutError> {
         gmp_rt::block_on(self.recv_timeout(limit))
     }
