@@ -36,7 +36,7 @@
 #[doc(no_inline)]
 pub use gmp_sync::chan::chan;
 pub use gmp_sync::chan::{
-    IterBlocking, Receiver, ReceiverKey, ReceiverSet, RecvError, RecvTimeoutError, SelectCase,
-    SendError, SendTimeoutError, Sender, TryIter, TryRecvError, TrySendError, bounded, recv_any,
-    select_cases, unbounded,
+    Drain, IntoIterBlocking, IterBlocking, OwnedPermit, Permit, Receiver, ReceiverKey, ReceiverSet,
+    RecvError, RecvTimeoutError, SelectCase, SendError, SendTimeoutError, Sender, TryIter,
+    TryRecvError, TrySendError, WeakSender, bounded, never, recv_any, select_cases, unbounded,
 };

@@ -32,7 +32,7 @@
 //!
 //! - Starting and joining: [`go!`], [`spawn`], [`JoinHandle`], [`block_on`], [`yield_now`],
 //!   [`task::Builder`] for names.
-//! - Channels: [`chan()`], [`chan::unbounded`], [`select!`].
+//! - Channels: [`chan()`], [`chan::unbounded`], [`select!`], [`chan::Permit`].
 //! - Synchronisation: [`WaitGroup`]. The rest of Go's primitives are in [`sync`]: [`sync::Mutex`],
 //!   [`sync::RwLock`], [`sync::Cond`], [`sync::Once`], [`sync::OnceCell`], [`sync::Lazy`],
 //!   [`sync::Semaphore`], [`sync::Barrier`], [`sync::SingleFlight`], [`sync::Pool`].
@@ -44,13 +44,14 @@
 //! - Files and directories, in place: [`fs::read`], [`fs::write`], [`fs::File`], [`fs::read_dir`].
 //! - Child processes: [`process::Command`], [`process::Child`].
 //! - Signals: [`signal::ctrl_c`], [`signal::signal`].
-//! - Time: [`sleep`], [`timeout`], [`after`], [`Ticker`], [`Timer`], [`after_func`].
+//! - Time: [`sleep`], [`timeout`], [`after`], [`Ticker`], [`Timer`], [`after_func`],
+//!   [`time::DelayQueue`].
 //! - Blocking and long work: [`block_in_place`], [`spawn_blocking`], [`checkpoint`],
-//!   [`macro@preemptible`], [`preemptible_block!`].
+//!   [`macro@preemptible`], [`preemptible_block!`], [`unconstrained`].
 //! - Observation: [`runtime::dump`], [`runtime::metrics`], [`runtime::on_stall`],
 //!   [`runtime::on_event`]; execution traces for Go's viewer: [`trace`].
 //! - The runtime: [`macro@main`], [`macro@test`], [`Runtime`], [`runtime::Builder`],
-//!   [`set_max_procs`].
+//!   [`set_max_procs`], [`runtime::set_default_max_procs`], [`runtime::num_cpu`].
 //! - New primitives: [`task::park`].
 //!
 //! The root has the names of a small program. All others are in one module each. [`prelude`] has
@@ -127,7 +128,7 @@ pub use gmp_macros::{main, preemptible, test};
 pub use gmp_rt::{
     JoinError, JoinHandle, Runtime, Ticker, Timer, after, after_func, block_in_place, block_on,
     checkpoint, go, goid, max_procs, num_goroutine, preemptible_block, set_max_procs, sleep,
-    sleep_until, spawn, spawn_blocking, timeout, timeout_at, trace, yield_now,
+    sleep_until, spawn, spawn_blocking, timeout, timeout_at, trace, unconstrained, yield_now,
 };
 #[doc(hidden)]
 pub use gmp_rt::{entry as __entry, preempt as __preempt};

@@ -3,11 +3,12 @@
 //! [`park`] is the interface for new primitives.
 
 pub use gmp_rt::task::{
-    AbortHandle, Builder, Checkpoint, JoinCancelled, JoinPanic, YieldNow, park,
+    AbortHandle, Builder, Checkpoint, JoinCancelled, JoinPanic, Unconstrained, YieldNow, park,
 };
 #[doc(no_inline)]
 pub use gmp_rt::{
-    JoinError, JoinHandle, block_in_place, checkpoint, goid, spawn, spawn_blocking, yield_now,
+    JoinError, JoinHandle, block_in_place, checkpoint, goid, spawn, spawn_blocking, unconstrained,
+    yield_now,
 };
 pub use gmp_sync::{Closed, JoinSet, TaskTracker, Token};
 

@@ -56,6 +56,7 @@ pub use crate::api::spawn::{goid, max_procs, num_goroutine, set_max_procs, spawn
 pub use crate::api::time::{
     Ticker, Timer, after, after_func, sleep, sleep_until, timeout, timeout_at,
 };
+pub use crate::api::unconstrained::unconstrained;
 pub use crate::api::yielding::{checkpoint, yield_now};
 #[doc(hidden)]
 pub use crate::api::{entry, preempt};

@@ -85,10 +85,14 @@ pub enum WaitReason {
     DuplexRead,
     /// Space in the buffer of an in-memory stream: `duplex write`.
     DuplexWrite,
+    /// The close of a channel: `chan closed`.
+    ChanClosed,
+    /// The next deadline of a delay queue: `delay queue`.
+    DelayQueue,
 }
 
 /// All reasons in the order of their numbers.
-pub(crate) const ALL: [WaitReason; 34] = {
+pub(crate) const ALL: [WaitReason; 36] = {
     use WaitReason::*;
     [
         Await,
@@ -125,6 +129,8 @@ pub(crate) const ALL: [WaitReason; 34] = {
         ProcessWait,
         DuplexRead,
         DuplexWrite,
+        ChanClosed,
+        DelayQueue,
     ]
 };
 
@@ -167,6 +173,8 @@ impl WaitReason {
             Self::ProcessWait => "process wait",
             Self::DuplexRead => "duplex read",
             Self::DuplexWrite => "duplex write",
+            Self::ChanClosed => "chan closed",
+            Self::DelayQueue => "delay queue",
         }
     }
 
@@ -223,6 +231,8 @@ impl WaitReason {
             Self::ProcessWait => "gmp::process::Child::wait",
             Self::DuplexRead => "gmp::io::DuplexStream::read",
             Self::DuplexWrite => "gmp::io::DuplexStream::write",
+            Self::ChanClosed => "gmp::chan::closed",
+            Self::DelayQueue => "gmp::time::DelayQueue::next",
         }
     }
 
@@ -237,7 +247,8 @@ impl WaitReason {
             | Self::BlockingLimit
             | Self::NameLookup
             | Self::RateLimit
-            | Self::ProcessWait => false,
+            | Self::ProcessWait
+            | Self::DelayQueue => false,
             Self::Join
             | Self::ChanReceive
             | Self::ChanSend
@@ -263,7 +274,8 @@ impl WaitReason {
             | Self::TaskTracker
             | Self::TaskTrackerOpen
             | Self::DuplexRead
-            | Self::DuplexWrite => true,
+            | Self::DuplexWrite
+            | Self::ChanClosed => true,
         }
     }
 

@@ -4,7 +4,10 @@
 
 pub use crate::broadcast::{BroadcastClosed, BroadcastRecv};
 pub use crate::chan::ReceiverSetRecv;
+pub use crate::chan::closed::ClosedFut;
 pub use crate::chan::recv::RecvFut;
+pub use crate::chan::recv_many::RecvManyFut;
+pub use crate::chan::reserve::{ReserveFut, ReserveOwnedFut};
 pub use crate::chan::send::SendFut;
 pub use crate::context::done::Done;
 pub use crate::err_group::{ErrGroupGo, ErrGroupWait};

@@ -23,3 +23,6 @@ pub(crate) const COMMITTED: Duration = Duration::from_millis(100);
 /// In the models it never ends.
 #[cfg(gmp_loom)]
 pub(crate) const COMMITTED: Duration = Duration::MAX;
+
+/// Values that `recv_many` takes under one lock. Chosen: the lock is held for about a microsecond.
+pub(crate) const RECV_BATCH: usize = 64;

@@ -7,7 +7,7 @@
 
 use super::support::Mutex;
 use futures::{SinkExt, StreamExt};
-use gmp::chan::{Receiver, Sender};
+use gmp::chan::{Receiver, Sender, TryRecvError};
 use gmp::{JoinHandle, chan, go, select};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,6 +16,9 @@ use std::time::{Duration, Instant};
 /// Duration of the test, and the least number of rounds.
 const TIME: Duration = Duration::from_secs(2);
 const ROUNDS: u64 = 10;
+
+/// Number of forms of a send.
+const SEND_FORMS: u64 = 10;
 
 /// A small random generator for the choices of one goroutine.
 #[derive(Clone, Debug)]
@@ -29,6 +32,13 @@ impl Random {
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         (z ^ (z >> 31)) % bound
+    }
+
+    /// Yields a few times, or not at all.
+    async fn rest(&mut self) {
+        for _ in 0..self.below(3) {
+            gmp::yield_now().await;
+        }
     }
 
     /// Returns a generator for another goroutine.
@@ -62,6 +72,12 @@ struct Log {
     received: Vec<(usize, usize, u32)>,
 }
 
+impl Log {
+    fn receive(&mut self, by: usize, value: &Value) {
+        self.received.push((by, value.from, value.number));
+    }
+}
+
 /// State that all goroutines of a round share.
 #[derive(Clone, Debug, Default)]
 struct Shared {
@@ -80,7 +96,7 @@ async fn send(id: usize, count: u32, mut tx: Sender<Value>, mut random: Random, 
     let (_quit, never) = chan::<()>(0);
     for number in 0..count {
         let value = || Value { from: id, number, _alive: shared.alive.clone() };
-        let mut form = random.below(7);
+        let mut form = random.below(SEND_FORMS);
         let sent = loop {
             let sent = match form {
                 0 | 1 => Some(tx.send(value()).await.is_ok()),
@@ -97,6 +113,24 @@ async fn send(id: usize, count: u32, mut tx: Sender<Value>, mut random: Random, 
                         Err(gmp::chan::SendTimeoutError::Timeout(_)) => None,
                     }
                 }
+                6 => match tx.reserve().await {
+                    Ok(permit) => {
+                        random.rest().await;
+                        Some(permit.send(value()).is_ok())
+                    }
+                    Err(_) => Some(false),
+                },
+                7 => match tx.clone().reserve_owned().await {
+                    Ok(permit) => {
+                        random.rest().await;
+                        Some(permit.send(value()).is_ok())
+                    }
+                    Err(_) => Some(false),
+                },
+                8 => match tx.try_reserve() {
+                    Ok(permit) => Some(permit.send(value()).is_ok()),
+                    Err(error) => (error == gmp::chan::TrySendError::Closed(())).then_some(false),
+                },
                 _ => Some(SinkExt::send(&mut tx, value()).await.is_ok()),
             };
             match sent {
@@ -104,7 +138,7 @@ async fn send(id: usize, count: u32, mut tx: Sender<Value>, mut random: Random, 
                 None => gmp::yield_now().await,
             }
             // A stream cannot serve every form, so the sender changes its form.
-            form = random.below(7);
+            form = random.below(SEND_FORMS);
         };
         if !sent {
             return;
@@ -116,7 +150,33 @@ async fn send(id: usize, count: u32, mut tx: Sender<Value>, mut random: Random, 
 async fn receive(id: usize, mut rx: Receiver<Value>, mut random: Random, shared: Shared) {
     let (_quit, never) = chan::<()>(0);
     loop {
-        let got = match random.below(7) {
+        let got = match random.below(10) {
+            7 => {
+                let mut values = Vec::new();
+                let max = 1 + random.below(4) as usize;
+                let end = rx.recv_many(&mut values, max).await.is_err();
+                shared.note(|log| values.iter().for_each(|v| log.receive(id, v)));
+                if end {
+                    return;
+                }
+                continue;
+            }
+            8 => {
+                let mut values = Vec::new();
+                let end = rx.try_recv_many(&mut values, 3) == Err(TryRecvError::Closed);
+                shared.note(|log| values.iter().for_each(|v| log.receive(id, v)));
+                if end {
+                    return;
+                }
+                gmp::yield_now().await;
+                continue;
+            }
+            9 => {
+                let drained = rx.drain();
+                shared.note(|log| drained.for_each(|v| log.receive(id, &v)));
+                gmp::yield_now().await;
+                continue;
+            }
             0 | 1 => rx.recv().await.ok(),
             2 => select! { v = rx.recv() => v.ok(), _ = never.recv() => None },
             3 => select! {
@@ -125,7 +185,7 @@ async fn receive(id: usize, mut rx: Receiver<Value>, mut random: Random, shared:
                 () = gmp::sleep(Duration::from_micros(random.below(50))) => continue,
             },
             4 => match rx.try_recv() {
-                Err(gmp::chan::TryRecvError::Empty) => {
+                Err(TryRecvError::Empty) => {
                     gmp::yield_now().await;
                     continue;
                 }
@@ -138,7 +198,7 @@ async fn receive(id: usize, mut rx: Receiver<Value>, mut random: Random, shared:
             _ => rx.next().await,
         };
         match got {
-            Some(v) => shared.note(|log| log.received.push((id, v.from, v.number))),
+            Some(v) => shared.note(|log| log.receive(id, &v)),
             None => return,
         }
     }
@@ -184,11 +244,14 @@ async fn round(seed: u64) {
     let reaper = go!(reap(sending, of_senders, random.fork()));
     let receivers_reaper = go!(reap(receiving, of_receivers, random.fork()));
     reaper.await.unwrap();
+    let weak = tx.downgrade();
+    assert!(weak.upgrade().is_some());
     drop(tx);
+    assert!(weak.upgrade().is_none(), "no sender is left");
     receivers_reaper.await.unwrap();
     // Values that aborted receivers returned after the last receiver had ended.
     while let Ok(v) = rx.try_recv() {
-        shared.note(|log| log.received.push((usize::MAX, v.from, v.number)));
+        shared.note(|log| log.receive(usize::MAX, &v));
     }
     drop(rx);
     shared.note(|log| judge(log, aborts, senders, count));

@@ -3,19 +3,20 @@
 #![expect(unused_imports, reason = "that they resolve is the test")]
 
 use gmp::chan::{
-    IterBlocking, Receiver, ReceiverKey, ReceiverSet, RecvError, RecvTimeoutError, SelectCase,
-    SendError, SendTimeoutError, Sender, TryIter, TryRecvError, TrySendError, bounded, chan,
-    recv_any, select_cases, unbounded,
+    Drain, IntoIterBlocking, IterBlocking, OwnedPermit, Permit, Receiver, ReceiverKey, ReceiverSet,
+    RecvError, RecvTimeoutError, SelectCase, SendError, SendTimeoutError, Sender, TryIter,
+    TryRecvError, TrySendError, WeakSender, bounded, chan, never, recv_any, select_cases,
+    unbounded,
 };
 use gmp::context::{AfterDone, CancelGuard, Canceller, Cause, Context, ContextError, background};
 use gmp::runtime::{
     BuildError, Builder, Event, Handle, Metrics, PanicPolicy, ProcsError, Severity, ShutdownError,
-    Stall, StallKind, dump, metrics, on_event, on_stall,
+    Stall, StallKind, dump, metrics, num_cpu, on_event, on_stall, set_default_max_procs,
 };
 use gmp::sync::futures::{
-    Acquire, AcquireOwned, BarrierWait, CondWait, Done, ErrGroupGo, ErrGroupWait, Lock, LockOwned,
-    ReadLock, ReadLockOwned, ReceiverSetRecv, RecvFut, SendFut, WaitGroupWait, WriteLock,
-    WriteLockOwned,
+    Acquire, AcquireOwned, BarrierWait, ClosedFut, CondWait, Done, ErrGroupGo, ErrGroupWait, Lock,
+    LockOwned, ReadLock, ReadLockOwned, ReceiverSetRecv, RecvFut, RecvManyFut, ReserveFut,
+    ReserveOwnedFut, SendFut, WaitGroupWait, WriteLock, WriteLockOwned,
 };
 use gmp::sync::{
     Barrier, BarrierWaitResult, Cond, ErrGroup, FlightResult, GroupError, Lazy, MappedMutexGuard,
@@ -24,14 +25,17 @@ use gmp::sync::{
     RwLockWriteGuard, Semaphore, SemaphorePermit, SetError, SingleFlight, WaitGroup,
 };
 use gmp::task::park::{StorableWaker, StoredWaker, WaitReason, note_wait, poll_proceed, wake_all};
-use gmp::task::{Checkpoint, JoinCancelled, JoinError, JoinHandle, JoinPanic, YieldNow};
+use gmp::task::{
+    Checkpoint, JoinCancelled, JoinError, JoinHandle, JoinPanic, Unconstrained, YieldNow,
+};
 use gmp::time::{
-    AfterFunc, Duration, Elapsed, Instant, Sleep, Ticker, Timeout, Timer, after, after_func, tick,
+    AfterFunc, DelayKey, DelayQueue, Duration, Elapsed, Expired, Instant, Sleep, Ticker, Timeout,
+    Timer, after, after_func, tick,
 };
 use gmp::{
     Runtime, block_in_place, block_on, checkpoint, go, goid, main, max_procs, net, num_goroutine,
     preemptible, preemptible_block, select, set_max_procs, sleep, sleep_until, spawn,
-    spawn_blocking, test, timeout, timeout_at, yield_now,
+    spawn_blocking, test, timeout, timeout_at, unconstrained, yield_now,
 };
 
 #[::core::prelude::v1::test]

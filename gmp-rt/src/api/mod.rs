@@ -13,4 +13,5 @@ pub(crate) mod spawn;
 pub mod task;
 pub mod time;
 pub mod trace;
+pub(crate) mod unconstrained;
 pub(crate) mod yielding;

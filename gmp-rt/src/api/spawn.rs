@@ -95,8 +95,9 @@ pub fn max_procs() -> usize {
 /// [`Builder::max_procs`](crate::runtime::Builder::max_procs) describes what this bounds. A larger
 /// number takes effect at once, also for goroutines that return from blocking calls and wait. A
 /// smaller one takes effect as running goroutines reach their next await. No goroutine is lost or
-/// stopped. From then on the number does not follow the CPU quota any more, also if it was set to
-/// its previous value.
+/// stopped. From then on the number does not follow the CPU quota, also if it was set to its
+/// previous value, until
+/// [`set_default_max_procs`](crate::runtime::set_default_max_procs) makes it automatic again.
 ///
 /// # Errors
 ///

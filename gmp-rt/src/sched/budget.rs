@@ -18,6 +18,9 @@
 //!    combinator between them that has wakers of its own, such as `FuturesUnordered`, hides that:
 //!    its futures may be refused.
 //!
+//! 5. Inside `unconstrained` no check is refused ([`poll_unconstrained`]), not even after a refusal
+//!    outside it. Newcomers are served there as elsewhere.
+//!
 //! Rule 2 has a bound, because a poll may not end after a refusal: it may poll by hand in a loop,
 //! or run another executor. After [`MAX_REFUSALS`], or [`MAX_FOREIGN_REFUSALS`] with a foreign
 //! waker, a new slice begins.
@@ -89,11 +92,36 @@ pub(crate) fn poll_deciding<R>(poll: impl FnOnce() -> R) -> R {
     local::with(|local| {
         let Some(local) = local else { return thread_budget::poll_deciding(poll) };
         let was_requested = local.p().preempt_requested();
-        let allowance = local.allowance.replace(SERVICE_OPS);
+        let allowance = local.allowance.get();
+        // No less than that of an `unconstrained` around it.
+        local.allowance.set(allowance.max(SERVICE_OPS));
         let _restore = EndAllowance { local, allowance, was_requested };
         if was_requested {
             local.p().begin_slice();
         }
+        poll()
+    })
+}
+
+/// The allowance of a poll in which no check is refused.
+const UNLIMITED: u32 = u32::MAX;
+
+/// Runs `poll`, in which no check is refused.
+pub(crate) fn poll_unconstrained<R>(poll: impl FnOnce() -> R) -> R {
+    /// Restores the allowance from before, also if `poll` panics.
+    struct RestoreAllowance<'a> {
+        local: &'a Local,
+        allowance: u32,
+    }
+    impl Drop for RestoreAllowance<'_> {
+        fn drop(&mut self) {
+            self.local.allowance.set(self.allowance);
+        }
+    }
+    local::with(|local| {
+        let Some(local) = local else { return thread_budget::poll_unconstrained(poll) };
+        let allowance = local.allowance.replace(UNLIMITED);
+        let _restore = RestoreAllowance { local, allowance };
         poll()
     })
 }
@@ -130,9 +158,13 @@ impl Local {
         let answer =
             if self.p().preempt_requested() { self.answer_request() } else { self.serve_in_poll() };
         let Some(answer) = answer else { return Poll::Ready(()) };
-        if let Some(left) = self.allowance.get().checked_sub(1) {
-            self.allowance.set(left);
-            return Poll::Ready(());
+        match self.allowance.get() {
+            0 => {}
+            UNLIMITED => return Poll::Ready(()),
+            left => {
+                self.allowance.set(left - 1);
+                return Poll::Ready(());
+            }
         }
         let is_first = !self.yielding.get().is_refusal();
         let refused = if is_first { 0 } else { self.refusals.get() };

@@ -3,7 +3,10 @@
 use super::poll_proceed;
 use crate::api::runtime::Builder;
 use crate::sched::{local, thread_budget};
-use crate::{JoinHandle, Ticker, Timer, block_on, sleep, spawn, timeout, timeout_at, yield_now};
+use crate::{
+    JoinHandle, Ticker, Timer, block_on, sleep, spawn, timeout, timeout_at, unconstrained,
+    yield_now,
+};
 use futures::future::{Either, FutureExt, join, poll_fn, select};
 use futures::stream::{FuturesUnordered, StreamExt};
 use std::pin::{Pin, pin};
@@ -260,5 +263,83 @@ fn an_executor_inside_a_goroutine_is_not_refused_for_ever() {
     on_one_p(async {
         end_slice();
         assert_eq!(block_on(async { (ready_at_once().await, ready_at_once().await) }), (7, 7));
+    });
+}
+
+/// Counts checks of one poll: those outside `unconstrained` before and after it, and those inside.
+/// Each pair has the number of refused checks and of all checks.
+fn checks_of_one_poll(cx: &mut Context<'_>) -> [(usize, usize); 3] {
+    const CHECKS: usize = 5000;
+    let refused = |cx: &mut Context<'_>| {
+        ((0..CHECKS).filter(|_| poll_proceed(cx).is_pending()).count(), CHECKS)
+    };
+    let outside = |cx: &mut Context<'_>| (usize::from(poll_proceed(cx).is_pending()), 1);
+    let before = outside(cx);
+    let inside = pin!(unconstrained(poll_fn(|cx| Poll::Ready(refused(cx))))).poll(cx);
+    let Poll::Ready(inside) = inside else { panic!("an unconstrained poll was pending") };
+    [before, inside, outside(cx)]
+}
+
+/// Not even after a check outside was refused, and it restores the refusals.
+#[test]
+fn no_check_inside_unconstrained_is_refused() {
+    const EXPECTED: [(usize, usize); 3] = [(1, 1), (0, 5000), (1, 1)];
+    on_one_p(async {
+        let poll = end_slice();
+        assert_eq!(poll_fn(|cx| Poll::Ready(checks_of_one_poll(cx))).await, EXPECTED);
+        ready_at_once().await;
+        assert!(poll.is_over(), "the goroutine yields after it");
+    });
+    block_on(async {
+        thread_budget::tests::end_slice();
+        assert_eq!(poll_fn(|cx| Poll::Ready(checks_of_one_poll(cx))).await, EXPECTED);
+    });
+}
+
+/// A deciding poll inside `unconstrained` has no smaller allowance.
+#[test]
+fn a_deciding_poll_does_not_constrain_again() {
+    on_one_p(async {
+        let refused = unconstrained(poll_fn(|cx| {
+            let checks = |cx: &mut Context<'_>| {
+                end_slice();
+                (0..5000).filter(|_| poll_proceed(cx).is_pending()).count()
+            };
+            let deciding = super::poll_deciding(|| checks(cx));
+            Poll::Ready((deciding, checks(cx)))
+        }));
+        assert_eq!(refused.await, (0, 0));
+    });
+}
+
+/// `yield_now` yields inside `unconstrained`, and a goroutine that is spawned there has a budget.
+#[test]
+fn unconstrained_ends_neither_yields_nor_the_budget_of_others() {
+    on_one_p(async {
+        let poll = PollId::current();
+        let spawned = unconstrained(async {
+            yield_now().await;
+            [spawn(async {
+                let poll = end_slice();
+                ready_at_once().await;
+                poll.is_over()
+            })]
+        });
+        let [spawned] = spawned.await;
+        assert!(poll.is_over());
+        assert!(unconstrained(spawned).await.unwrap());
+    });
+}
+
+/// A panic inside ends the exemption.
+#[test]
+fn a_panic_ends_an_unconstrained_poll() {
+    on_one_p(async {
+        let panics = unconstrained(async { std::panic::resume_unwind(Box::new(())) });
+        let caught: Result<(), _> = std::panic::AssertUnwindSafe(panics).catch_unwind().await;
+        assert!(caught.is_err());
+        let poll = end_slice();
+        ready_at_once().await;
+        assert!(poll.is_over());
     });
 }

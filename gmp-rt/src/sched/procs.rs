@@ -11,6 +11,7 @@ use super::ps::Surplus;
 use super::traced;
 use crate::limits::MAX_PROCS;
 use crate::p::{P, PStatus};
+use crate::prim::fixed::Lazy;
 use crate::sys::cpu_limit::Machine;
 use crate::tracer::hook;
 use std::fmt;
@@ -45,6 +46,12 @@ pub(crate) fn default_procs(machine: &Machine) -> usize {
     machine.cpus().clamp(1, MAX_PROCS)
 }
 
+/// Returns the number of CPUs in the affinity mask, as it was at the first call.
+pub(crate) fn num_cpu() -> usize {
+    static NUM_CPU: Lazy<usize> = Lazy::new(|| Machine::default().num_cpu());
+    *NUM_CPU
+}
+
 /// Checks that a runtime can have `procs` Ps.
 pub(crate) fn check(procs: usize) -> Result<(), ProcsError> {
     match procs {
@@ -68,7 +75,7 @@ impl Sched {
 
     /// Adapts the maximum to the machine, unless a caller has set it.
     pub(crate) fn update_procs(self: &Arc<Self>) {
-        if !self.idle.with(|lists| lists.quota.follows_machine) {
+        if !self.follows_machine() {
             return;
         }
         let procs = default_procs(&self.config.machine);
@@ -84,6 +91,20 @@ impl Sched {
             lists.quota.follows_machine = false;
             true
         }))
+    }
+
+    /// Sets the maximum for the number of active Ps to that of the machine, and lets it follow the
+    /// machine again. Returns the previous value.
+    pub(crate) fn set_default_procs(self: &Arc<Self>) -> usize {
+        self.change_procs(default_procs(&self.config.machine), |lists| {
+            lists.quota.follows_machine = true;
+            true
+        })
+    }
+
+    /// Whether the maximum follows the machine.
+    pub(crate) fn follows_machine(&self) -> bool {
+        self.idle.with(|lists| lists.quota.follows_machine)
     }
 
     /// Sets the target for the number of active Ps, at most to the maximum.

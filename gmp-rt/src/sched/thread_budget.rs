@@ -104,6 +104,13 @@ pub(super) fn poll_deciding<R>(poll: impl FnOnce() -> R) -> R {
     poll()
 }
 
+/// See [`super::budget::poll_unconstrained`].
+pub(super) fn poll_unconstrained<R>(poll: impl FnOnce() -> R) -> R {
+    let _restore = enter();
+    BUDGET.set(Budget::NONE);
+    poll()
+}
+
 #[cfg(all(test, not(gmp_loom)))]
 #[path = "thread_budget_tests.rs"]
 pub(crate) mod tests;

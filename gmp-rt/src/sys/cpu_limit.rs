@@ -22,6 +22,11 @@ impl Default for Machine {
 }
 
 impl Machine {
+    /// Returns the number of CPUs in the affinity mask of the calling thread.
+    pub(crate) fn num_cpu(&self) -> usize {
+        (self.affinity)()
+    }
+
     /// Returns the number of CPUs to use by default. It changes with the quota of the group.
     pub(crate) fn cpus(&self) -> usize {
         combine((self.affinity)(), quota(&self.root))

@@ -5,6 +5,11 @@
 pub(crate) struct Machine;
 
 impl Machine {
+    /// Returns the number of CPUs that the process may use.
+    pub(crate) fn num_cpu(&self) -> usize {
+        self.cpus()
+    }
+
     /// Returns the number of CPUs to use by default.
     pub(crate) fn cpus(&self) -> usize {
         affinity()

@@ -78,6 +78,8 @@ pub(crate) struct Core<T> {
     pub(super) rung: Wakers,
     pub(super) senders: usize,
     pub(super) receivers: usize,
+    /// Futures that wait until the channel is closed.
+    pub(super) closing: Queue<()>,
 }
 
 /// Result of an attempt to receive.
@@ -144,6 +146,7 @@ impl<T> Core<T> {
             phase: ChanPhase::Open,
             senders: 1,
             receivers: 1,
+            closing: Queue::default(),
         }
     }
 
@@ -496,6 +499,7 @@ impl<T> Core<T> {
                 wakers.push(fired.or(waker));
             }
         }
+        wakers.append(Wakers::of_all(&mut self.closing));
         Some(wakers)
     }
 

@@ -141,3 +141,59 @@ fn loom_given_up_send_vs_try_recv() {
         assert_eq!(rx.len(), 0);
     });
 }
+
+/// A receive that is dropped at any time against a reservation: the value of the permit stays.
+#[test]
+fn loom_reservation_and_dropped_receive() {
+    ::loom::model(|| {
+        let (tx, rx) = chan(0);
+        let sender = thread::spawn(move || {
+            let permit = block_on(tx.reserve()).ok();
+            permit.is_some_and(|permit| permit.send(7).is_ok())
+        });
+        let first = poll_and_drop(rx.recv());
+        if first.is_none() {
+            assert_eq!(block_on(rx.recv()), Ok(7));
+        }
+        assert!(sender.join().unwrap());
+        assert!(block_on(rx.recv()).is_err(), "the sender is gone");
+    });
+}
+
+/// A reservation that is dropped at any time against a send and a receive: neither waits forever.
+#[test]
+fn loom_dropped_reservation() {
+    ::loom::model(|| {
+        let (tx, rx) = chan(0);
+        let receiver = thread::spawn(move || block_on(rx.recv()));
+        drop(poll_and_drop(tx.reserve()));
+        assert!(block_on(tx.send(7)).is_ok());
+        assert_eq!(receiver.join().unwrap(), Ok(7));
+    });
+}
+
+/// A weak sender is upgraded while the last sender is dropped: either it gets a sender, or the
+/// channel is closed.
+#[test]
+fn loom_upgrade_and_last_sender() {
+    ::loom::model(|| {
+        let (tx, rx) = chan::<u32>(1);
+        let weak = tx.downgrade();
+        let upgrades =
+            thread::spawn(move || weak.upgrade().is_some_and(|tx| tx.try_send(7).is_ok()));
+        drop(tx);
+        let received = block_on(rx.recv()).is_ok();
+        assert_eq!(upgrades.join().unwrap(), received);
+    });
+}
+
+/// A wait for the close against the drop of the last receiver.
+#[test]
+fn loom_closed() {
+    ::loom::model(|| {
+        let (tx, rx) = chan::<u32>(0);
+        let waits = thread::spawn(move || block_on(tx.closed()));
+        drop(rx);
+        waits.join().unwrap();
+    });
+}

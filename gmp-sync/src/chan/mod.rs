@@ -1,8 +1,10 @@
 //! Channels (Go: `chan`): values from goroutine to goroutine, in order.
 //!
-//! - `core`: the state of a channel; `shared`: its lock.
-//! - `wait`, `waits`: waiters; `permits`: how senders in a select meet receivers.
-//! - `send`, `recv`: the futures; `attempt`: operations that do not wait; `timed`: time limits.
+//! - `core`: the state of a channel; `lock`: its lock.
+//! - `node`, `queue`: waiters; `permits`: how senders in a select meet receivers.
+//! - `send`, `recv`, `recv_many`, `reserve`, `closed`: the futures; `permit`: what a reservation
+//!   gives; `attempt`: operations that do not wait; `timeout`: time limits.
+//! - `weak`: senders that do not keep the channel open; `drain`: the buffer as an iterator.
 //! - `futures_traits`: a receiver as a stream, a sender as a sink; `receiver_set`: many receivers;
 //!   `iter`: iterators for external threads.
 //!
@@ -21,24 +23,33 @@
 //! (`RecvFut::give_up`) and keep its value. The effect of drops is documented.
 
 mod attempt;
+pub(crate) mod closed;
 pub(crate) mod core;
+mod drain;
 mod error;
 mod futures_traits;
 mod iter;
 pub(crate) mod lock;
 pub(crate) mod node;
+pub(crate) mod permit;
 pub(crate) mod permits;
 pub(crate) mod queue;
 mod receiver_set;
 pub(crate) mod recv;
+pub(crate) mod recv_many;
+pub(crate) mod reserve;
 pub(crate) mod send;
 mod timeout;
+mod weak;
 
+pub use self::drain::Drain;
 pub use self::error::{
     RecvError, RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError,
 };
-pub use self::iter::{IterBlocking, TryIter};
+pub use self::iter::{IntoIterBlocking, IterBlocking, TryIter};
+pub use self::permit::{OwnedPermit, Permit};
 pub use self::receiver_set::{ReceiverKey, ReceiverSet, ReceiverSetRecv};
+pub use self::weak::WeakSender;
 pub use crate::select::{SelectCase, recv_any, select_cases};
 
 use self::core::ChanPhase;
@@ -141,6 +152,44 @@ pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
     new(usize::MAX)
 }
 
+/// Returns a receiver that is never ready (Go: a nil channel).
+///
+/// Use it for a case of [`select!`](macro@crate::select) that is off for now: replace the receiver
+/// by this one, and put it back later. It has no sender and is not closed, so a receive waits until
+/// the receiver is [closed](Receiver::close).
+///
+/// # Examples
+///
+/// ```
+/// # mod gmp { pub use gmp_rt::block_on; pub use gmp_sync::{chan, select}; }
+/// use gmp::{chan, select};
+///
+/// gmp::block_on(async {
+///     let (tx, mut rx) = chan(1);
+///     let (_quit, quits) = chan::<()>(0);
+///     tx.send(1).await.unwrap();
+///     let mut got = Vec::new();
+///     for _ in 0..2 {
+///         select! {
+///             value = rx.recv() => {
+///                 got.push(value.unwrap());
+///                 rx = chan::never();
+///             },
+///             _ = quits.recv() => unreachable!("nobody quits"),
+///             default => {}
+///         }
+///     }
+///     assert_eq!(got, [1]);
+/// });
+/// ```
+#[doc(alias = "nil")]
+#[must_use]
+pub fn never<T>() -> Receiver<T> {
+    let chan = Arc::new(Chan::new(0));
+    chan.with(|core| core.senders = 0);
+    Receiver { chan, pipe: Pipe::new(Side::Stream) }
+}
+
 fn new<T>(cap: usize) -> (Sender<T>, Receiver<T>) {
     let chan = Arc::new(Chan::new(cap));
     let sender = Sender { chan: chan.clone(), pipe: Pipe::new(Side::Sink) };
@@ -237,7 +286,7 @@ impl<T> Sender<T> {
     ///
     /// As [`send`](Self::send).
     pub async fn send_timeout(&self, value: T, limit: Duration) -> Result<(), SendTimeoutError<T>> {
-        timeout::send(self, value, limit).await
+        timeout::send(self, value, gmp_rt::sleep(limit)).await
     }
 
     /// As [`send`](Self::send), but blocks the thread.
@@ -306,10 +355,10 @@ impl<T> Receiver<T> {
 
     /// Receives a value if one is available without waiting.
     ///
-    /// A sender that waits in [`select!`](macro@crate::select) has to run before its value is
-    /// available, because the value is moved when its case is chosen. If the next sender is of that
-    /// kind, this call wakes it and blocks until it has sent. It waits at most 1 ms for the sender
-    /// to run, and at most 100 ms more while the sender evaluates its value.
+    /// A sender that waits in [`select!`](macro@crate::select) or [`reserve`](Sender::reserve) has
+    /// to run before its value is available, because the value is moved when its case is chosen. If
+    /// the next sender is of that kind, this call wakes it and blocks until it has sent. It waits
+    /// at most 1 ms for the sender to run, and at most 100 ms more for its value.
     ///
     /// In a goroutine that is a blocking call: other goroutines continue on other threads. A sender
     /// that runs on this very thread cannot run meanwhile. Then the call returns
@@ -354,7 +403,7 @@ impl<T> Receiver<T> {
     ///
     /// As [`recv`](Self::recv).
     pub async fn recv_timeout(&self, limit: Duration) -> Result<T, RecvTimeoutError> {
-        timeout::recv(self, limit).await
+        timeout::recv(self, gmp_rt::sleep(limit)).await
     }
 
     /// As [`recv`](Self::recv), but blocks the thread.
@@ -427,7 +476,8 @@ macro_rules! both_ends {
                 self.len() == 0
             }
 
-            /// Whether the buffer has no room. Always `true` without a buffer.
+            /// Whether the buffer has no room. A place that a [`Permit`] has reserved is no room.
+            /// Always `true` without a buffer.
             #[must_use]
             pub fn is_full(&self) -> bool {
                 self.chan.with(|core| !core.has_room())

@@ -1,4 +1,4 @@
-//! Sending: the future of [`Sender::send`], and the permit of a chosen send case.
+//! Sending: the future of [`Sender::send`].
 
 use super::core::{ChanPhase, Push};
 use super::lock::{Chan, Locked};
@@ -10,7 +10,6 @@ use gmp_rt::task::park::{StorableWaker, WaitReason, note_wait, poll_proceed};
 use pin_project_lite::pin_project;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 pin_project! {
@@ -173,56 +172,5 @@ fn cancel<T>(chan: &Chan<T>, spot: Pin<&mut Spot<ChanWaiter<T>>>) {
     {
         // SAFETY: this node has been in no other channel's queue.
         chan.with(|core| unsafe { core.leave_sender(node) }).finish();
-    }
-}
-
-/// The right to send one value at once. A chosen send case of `select!` has one.
-///
-/// Dropping an unused permit gives it back.
-pub struct Permit<'a, T> {
-    chan: &'a Arc<Chan<T>>,
-    used: Used,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum Used {
-    Not,
-    Yes,
-}
-
-impl<'a, T> Permit<'a, T> {
-    /// Creates a permit. The caller has one of `chan`, or `chan` is closed.
-    pub(crate) fn new(chan: &'a Arc<Chan<T>>) -> Self {
-        Self { chan, used: Used::Not }
-    }
-
-    /// Sends the value.
-    ///
-    /// # Errors
-    ///
-    /// If the channel is closed.
-    pub fn send(mut self, value: T) -> Result<(), SendError<T>> {
-        self.used = Used::Yes;
-        match self.chan.with(|core| core.fulfil(value)) {
-            Ok(fired) => {
-                fired.wake();
-                Ok(())
-            }
-            Err(value) => Err(SendError(value)),
-        }
-    }
-}
-
-impl<T> fmt::Debug for Permit<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Permit").field("used", &self.used).finish()
-    }
-}
-
-impl<T> Drop for Permit<'_, T> {
-    fn drop(&mut self) {
-        if self.used == Used::Not {
-            self.chan.with(|core| core.forfeit()).wake_all();
-        }
     }
 }

@@ -6,10 +6,10 @@
 use super::alone::take_alone;
 use crate::chan::core::{Core, Take};
 use crate::chan::node::{ChanWaiter, Payload};
+use crate::chan::permit::Permit;
 use crate::chan::permits::{Confirm, Reserve};
 use crate::chan::queue::{Entry, Summoned};
 use crate::chan::recv::RecvFut;
-use crate::chan::send::Permit;
 use crate::chan::{Receiver, RecvError, Sender};
 use crate::wait::claim::Claim;
 use crate::wait::queue::{NodeState, Spot};

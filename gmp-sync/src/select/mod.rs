@@ -30,8 +30,8 @@ pub mod __expansion {
         AsFuture, AsRecv, AsSender, FutureTag, LeadsToSender, Probe, RecvTag, forever, send_case,
         send_case_of,
     };
+    pub use crate::chan::permit::Permit;
     pub use crate::chan::queue::Summoned;
-    pub use crate::chan::send::Permit;
     pub use crate::wait::claim::Claim;
     pub use crate::wait::wakers::Wakers;
     pub use gmp_macros::select;

@@ -2,7 +2,8 @@
 //!
 //! All events of a sequence happen on one thread: an operation begins (and is polled once), is
 //! polled again or is dropped, a `try_` call, the close. The operations are a receive, a send,
-//! selects of all kinds, a stream and a sink. Some events happen *during* another one: while a
+//! selects of all kinds, a stream and a sink, a reservation whose permit is held for some events,
+//! and a receive of several values. Some events happen *during* another one: while a
 //! select polls its other future, or while it evaluates the value of its send case. All sequences
 //! up to a given length are run, one by one, from an empty channel. Each one is run with two
 //! endings. In the quiet one all woken operations are polled until none is woken. In the abrupt one
@@ -293,6 +294,35 @@ fn dropped_receivers_vs_senders_in_selects_agree_with_the_model() {
     explore(&Family { kinds, acts, meanwhile: NEVER, operations: 4, length: 4 });
 }
 
+/// Permits are held while the channel is used and closed.
+#[test]
+fn permits_against_plain() {
+    let kinds = &[Kind::Reserve, Recv, Send];
+    let acts = &[Act::TrySend, Act::TryReserve, Act::TryRecvMeet, Act::Close];
+    explore(&Family { kinds, acts, meanwhile: NEVER, operations: 4, length: 4 });
+}
+
+/// Receivers that a permit has waited for are dropped, and streams take their place.
+#[test]
+fn permits_against_streams_and_selects() {
+    let kinds = &[Kind::Reserve, Recv, SelRecv, SelSend, Kind::Stream, Kind::Sink];
+    explore(&Family { kinds, acts: NOTHING, meanwhile: NEVER, operations: 4, length: 4 });
+}
+
+/// Only reservations and receives, for longer sequences.
+#[test]
+fn permits_in_long_sequences() {
+    let kinds = &[Kind::Reserve, Recv];
+    explore(&Family { kinds, acts: NOTHING, meanwhile: NEVER, operations: 4, length: 6 });
+}
+
+#[test]
+fn several_values_at_once() {
+    let kinds = &[Kind::RecvMany, Recv, Send, SelSend];
+    let acts = &[Act::TrySend, Act::Drain, Act::Close];
+    explore(&Family { kinds, acts, meanwhile: NEVER, operations: 4, length: 4 });
+}
+
 /// All operations against each other.
 #[test]
 fn all_operations_agree_with_the_model() {
@@ -311,7 +341,9 @@ fn all_operations_agree_with_the_model() {
         DefRecv,
         DefSend,
         DefBoth,
+        Kind::Reserve,
+        Kind::RecvMany,
     ];
-    let acts = &[Act::TrySend, Act::TryRecvMeet, Act::Close];
+    let acts = &[Act::TrySend, Act::TryReserve, Act::TryRecvMeet, Act::Drain, Act::Close];
     explore(&Family { kinds, acts, meanwhile: NEVER, operations: 3, length: 3 });
 }

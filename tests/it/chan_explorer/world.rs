@@ -42,6 +42,10 @@ pub(super) enum Kind {
     DefSend,
     /// A select: a send and a receive on the same channel, a future that never ends, a default.
     DefBoth,
+    /// A reservation. Its permit is held until the next poll.
+    Reserve,
+    /// A receive of at most two values.
+    RecvMany,
 }
 
 use Kind::{
@@ -51,14 +55,16 @@ use Kind::{
 
 impl Kind {
     fn receives(self) -> bool {
-        !matches!(self, Send | SelSend | AwaySend | DefSend | Kind::Sink)
+        !matches!(self, Send | SelSend | AwaySend | DefSend | Kind::Sink | Kind::Reserve)
     }
 
     fn sends(self) -> bool {
-        matches!(self, Send | SelSend | SelBoth | AwaySend | DefSend | DefBoth | Kind::Sink)
+        let selects = matches!(self, SelSend | SelBoth | AwaySend | DefSend | DefBoth);
+        selects || matches!(self, Send | Kind::Sink | Kind::Reserve)
     }
 
-    /// Whether it is a select that sends. Its value is moved when the case is chosen.
+    /// Whether it is a select that sends, or a reservation. Its value is made when the send is
+    /// committed.
     fn sends_later(self) -> bool {
         self.sends() && !matches!(self, Send | Kind::Sink)
     }
@@ -73,6 +79,9 @@ impl Kind {
     }
 }
 
+/// The most values that one receive of [`Kind::RecvMany`] takes.
+const MANY: usize = 2;
+
 /// One event. A number is the index of an operation, in the order in which they began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Act {
@@ -84,6 +93,10 @@ pub(super) enum Act {
     TryRecv,
     /// The sender that it wakes runs during the call.
     TryRecvMeet,
+    /// Reserves without waiting, and sends.
+    TryReserve,
+    /// Takes all values of the buffer.
+    Drain,
     Close,
 }
 
@@ -96,6 +109,7 @@ enum Done {
     Sent(usize),
     Refused(usize),
     Got(Token),
+    GotMany(Vec<Token>),
     Closed,
     Default,
     TimedOut,
@@ -144,6 +158,8 @@ struct Story {
     begun: u32,
     done: u32,
     fate: Fate,
+    /// When its permit was got, if it was reserved.
+    reserved: Option<u32>,
     /// Queued at once and served in order, like a plain send.
     plain: bool,
     received: bool,
@@ -258,7 +274,8 @@ impl World {
     /// Returns the number of a new value.
     fn value(&self, plain: bool) -> usize {
         let begun = self.now();
-        let story = Story { begun, done: 0, fate: Fate::Waiting, plain, received: false };
+        let (fate, reserved) = (Fate::Waiting, None);
+        let story = Story { begun, done: 0, fate, reserved, plain, received: false };
         self.stories.borrow_mut().push(story);
         self.drops.borrow_mut().push(0);
         self.stories.borrow().len() - 1
@@ -288,6 +305,13 @@ impl World {
             SelRecv | SelSend | SelBoth | AwayRecv | AwaySend | DefRecv | DefSend | DefBoth => {
                 self.select(kind, id)
             }
+            Kind::Reserve => Box::pin(self.clone().reserve(tx, id)),
+            Kind::RecvMany => Box::pin(async move {
+                let mut tokens = Vec::new();
+                let result = rx.recv_many(&mut tokens, MANY).await;
+                assert_eq!(result.unwrap_or(0), tokens.len());
+                result.map_or(Done::Closed, |_| Done::GotMany(tokens))
+            }),
             Now => Box::pin(self.clone().receive_now(rx)),
             Kind::Stream => Box::pin(stream(Rc::new(RefCell::new(rx)))),
             StaleStream => {
@@ -309,6 +333,23 @@ impl World {
                 }))
             }
         }
+    }
+
+    /// Reserves, holds the permit until the next poll, and sends.
+    async fn reserve(self: Rc<Self>, tx: Sender<Token>, id: usize) -> Done {
+        let Ok(permit) = tx.reserve().await else { return Done::Refused(id) };
+        self.stories.borrow_mut()[id].reserved = Some(self.now());
+        // Nothing polls it again while the thread is blocked in `try_recv`.
+        let mut held = MEETING.with_borrow(Option::is_some);
+        poll_fn(|cx| {
+            if std::mem::replace(&mut held, true) {
+                return Poll::Ready(());
+            }
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
+        sent(id, permit.send(self.token(id)))
     }
 
     /// Runs a receive with a time limit of zero to its end.
@@ -404,6 +445,8 @@ impl World {
                 self.try_recv();
                 MEETING.set(None);
             }
+            Act::TryReserve => self.try_reserve(),
+            Act::Drain => self.drain(),
             Act::Close => {
                 assert_eq!(self.tx.close(), !self.closed.replace(true));
             }
@@ -445,7 +488,8 @@ impl World {
         };
         match done {
             Done::Sent(id) => {
-                let met = !kind.sends_later() || self.cap > 0 || self.has_receiver(index, start);
+                let since = self.stories.borrow()[id].reserved.unwrap_or(start);
+                let met = !kind.sends_later() || self.cap > 0 || self.has_receiver(index, since);
                 assert!(met, "{index} has sent, but no receiver is there");
                 self.settle(id, Fate::Sent);
             }
@@ -473,6 +517,14 @@ impl World {
                 // The value of its own send case was not sent.
                 id.inspect(|id| self.settle(*id, Fate::Refused));
                 self.received(&token, Some(index), since);
+            }
+            Done::GotMany(tokens) => {
+                assert!(tokens.len() == MANY || self.rx.is_empty(), "left values that were there");
+                for (n, token) in tokens.iter().enumerate() {
+                    // Only the first one may have been handed to it before this poll.
+                    let since = if n == 0 { since } else { now };
+                    self.received(token, Some(index), since);
+                }
             }
         }
     }
@@ -550,7 +602,10 @@ impl World {
     /// for a sender that is about to send.
     fn could_receive(&self) -> bool {
         let both = self.coming() == 0;
-        let sends = |kind| matches!(kind, Send | SelSend | AwaySend) || (both && kind == SelBoth);
+        let sends = |kind| match kind {
+            Send | SelSend | AwaySend | Kind::Reserve => true,
+            kind => both && kind == SelBoth,
+        };
         !self.rx.is_empty() || self.is_queued(sends)
     }
 
@@ -612,6 +667,32 @@ impl World {
                 self.settle(id, Fate::Refused);
             }
         }
+    }
+
+    fn try_reserve(&self) {
+        let id = self.value(true);
+        let possible = self.could_send();
+        match self.tx.try_reserve() {
+            Ok(permit) => {
+                assert!(permit.send(self.token(id)).is_ok(), "a permit of an open channel");
+                self.settle(id, Fate::Sent);
+            }
+            Err(error) => {
+                let closed = error == TrySendError::Closed(());
+                assert_eq!(closed, self.closed.get());
+                assert!(closed || !possible, "was not full");
+                self.settle(id, Fate::Refused);
+            }
+        }
+    }
+
+    fn drain(&self) {
+        let len = self.rx.len();
+        let drained: Vec<_> = self.rx.drain().collect();
+        assert_eq!(drained.len(), len);
+        let waits = self.is_queued(|kind| kind == Send);
+        assert!(!waits || self.rx.is_full(), "a sender waits with room for it");
+        drained.iter().for_each(|token| self.received(token, None, self.now()));
     }
 
     fn try_recv(&self) {

@@ -83,8 +83,9 @@ impl Builder {
     ///
     /// Default: `GMPMAXPROCS`, else the number of CPUs that this process may use, by affinity and
     /// by the quota of its control group. The latter follows the quota while the runtime runs,
-    /// until `set_max_procs` is called. As in Go, a quota is rounded up and counts as at least 2:
-    /// 0.5 CPUs are 2, 2.5 are 3. It never raises the number above the affinity.
+    /// until `set_max_procs` is called, and again after
+    /// [`set_default_max_procs`](crate::runtime::set_default_max_procs). As in Go, a quota is
+    /// rounded up and counts as at least 2: 0.5 CPUs are 2, 2.5 are 3. It never raises the number above the affinity.
     ///
     /// # What it bounds
     ///
@@ -421,6 +422,8 @@ impl Builder {
     /// Returns the configuration: each setting from this builder, else from `env`, else by default.
     fn resolve(self, env: &Env) -> Result<Config, BuildError> {
         let (mut config, debug) = (self.config, &env.debug);
+        // Reads the affinity before the program changes it.
+        procs::num_cpu();
         let set = self.procs.or(env.procs);
         config.auto_procs = set.is_none();
         config.procs = set.unwrap_or_else(|| procs::default_procs(&config.machine));

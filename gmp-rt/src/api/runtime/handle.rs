@@ -122,6 +122,22 @@ impl Handle {
         self.sched.set_procs(procs)
     }
 
+    /// Makes the number of goroutines that run in parallel automatic again and returns the previous
+    /// number.
+    ///
+    /// See [`set_default_max_procs`](crate::runtime::set_default_max_procs).
+    #[doc(alias("SetDefaultGOMAXPROCS", "auto_procs"))]
+    pub fn set_default_max_procs(&self) -> usize {
+        self.sched.set_default_procs()
+    }
+
+    /// Whether [`max_procs`](Self::max_procs) follows the CPU quota, because no call, no setting of
+    /// the builder and no environment variable has set it.
+    #[must_use]
+    pub fn max_procs_is_automatic(&self) -> bool {
+        self.sched.follows_machine()
+    }
+
     /// Takes a snapshot of what the runtime counts.
     #[must_use]
     pub fn metrics(&self) -> Metrics {

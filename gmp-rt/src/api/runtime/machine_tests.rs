@@ -68,6 +68,70 @@ fn an_explicit_number_of_procs_is_kept() {
     assert_eq!(runtime.max_procs(), 6);
 }
 
+/// After a number was set by a call, the builder or the environment, `set_default_max_procs` reads
+/// the quota at once and follows it again.
+#[test]
+fn the_way_back_to_automatic_follows_the_quota_again() {
+    const MAX: &str = "sys/fs/cgroup/app/cpu.max";
+    let fake = Fake::v2("back", "/app", &[(MAX, "300000 100000\n")]);
+    let builder = || {
+        let mut builder = Builder::new();
+        builder.config.machine = Machine { root: fake.0.clone(), affinity: || 64 };
+        builder
+    };
+    let by_call = builder().build_with(&Env::default()).unwrap();
+    assert!(by_call.handle().max_procs_is_automatic());
+    assert_eq!(by_call.handle().set_max_procs(3), Ok(3));
+    let by_builder = builder().max_procs(5).build_with(&Env::default()).unwrap();
+    let by_env = builder().build_with(&Env { procs: Some(6), ..Env::default() }).unwrap();
+    for (runtime, set) in [(by_call, 3), (by_builder, 5), (by_env, 6)] {
+        fake.write(MAX, "400000 100000\n");
+        runtime.sched().update_procs();
+        assert_eq!((runtime.max_procs(), runtime.handle().max_procs_is_automatic()), (set, false));
+        assert_eq!(runtime.handle().set_default_max_procs(), set);
+        assert_eq!((runtime.max_procs(), runtime.handle().max_procs_is_automatic()), (4, true));
+        fake.write(MAX, "700000 100000\n");
+        runtime.sched().update_procs();
+        assert_eq!(runtime.max_procs(), 7);
+        assert_eq!(runtime.handle().set_default_max_procs(), 7, "automatic already");
+    }
+}
+
+#[test]
+fn the_current_runtime_becomes_automatic() {
+    let fake = Fake::v2("current", "/app", &[("sys/fs/cgroup/app/cpu.max", "300000 100000\n")]);
+    let runtime = runtime(&fake.0);
+    runtime.block_on(async {
+        crate::set_max_procs(9).unwrap();
+        assert_eq!(crate::runtime::set_default_max_procs(), 9);
+    });
+    assert_eq!(runtime.max_procs(), 3);
+}
+
+#[test]
+fn the_number_of_cpus_ignores_the_quota() {
+    let fake = Fake::v2("cpus", "/app", &[("sys/fs/cgroup/app/cpu.max", "200000 100000\n")]);
+    let machine = Machine { root: fake.0.clone(), affinity: || 64 };
+    assert_eq!((machine.num_cpu(), machine.cpus()), (64, 2));
+    assert_eq!(runtime(&fake.0).max_procs(), 2);
+}
+
+/// The number is read when the first runtime is built.
+#[test]
+fn the_number_of_cpus_does_not_change_with_the_affinity() {
+    let _runtime = Builder::new().build().unwrap();
+    let before = super::num_cpu();
+    let within = std::thread::spawn(|| {
+        let all = rustix::thread::sched_getaffinity(None).unwrap();
+        let first = (0..).find(|cpu| all.is_set(*cpu)).unwrap();
+        let mut one = rustix::thread::CpuSet::new();
+        one.set(first);
+        rustix::thread::sched_setaffinity(None, &one).unwrap();
+        (super::num_cpu(), Machine::default().num_cpu())
+    });
+    assert_eq!(within.join().unwrap(), (before, 1));
+}
+
 /// Each call of `update_procs` is a reading, which sysmon makes once a second.
 #[test]
 fn each_reading_of_the_quota_sets_the_number() {

@@ -32,6 +32,7 @@ use crate::g::origin::Origin;
 use crate::limits::{DROP_GRACE, TRACE_GRACE};
 use crate::observe::event::{self, reporter};
 use crate::sched::Sched;
+use crate::sched::procs;
 use crate::sched::shutdown::Leftovers;
 use crate::util::large::box_future;
 use std::fmt;
@@ -51,6 +52,61 @@ use std::time::{Duration, Instant};
 #[must_use]
 pub fn metrics() -> Metrics {
     context::sched().metrics()
+}
+
+/// Returns the number of CPUs of this process, by its affinity (Go: `runtime.NumCPU`).
+///
+/// It is read when the first runtime is built, or by the first call before that. It does not change
+/// afterwards. A CPU quota does not count: [`max_procs`](crate::max_procs()) is the number of
+/// goroutines that run in parallel, and follows the quota.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// assert!(gmp::runtime::num_cpu() >= 1);
+/// ```
+#[doc(alias("NumCPU", "available_parallelism"))]
+#[must_use]
+pub fn num_cpu() -> usize {
+    procs::num_cpu()
+}
+
+/// Makes the number of goroutines of the current runtime that run in parallel automatic again, and
+/// returns the previous number (Go: `runtime.SetDefaultGOMAXPROCS`).
+///
+/// The number becomes the default at once: the CPUs that this process may use, by affinity and by
+/// the quota of its control group. From then on it follows the quota. This ends the effect of
+/// [`set_max_procs`](crate::set_max_procs()), of [`Builder::max_procs`] and, as in Go, of the
+/// environment variable `GMPMAXPROCS`.
+///
+/// # Examples
+///
+/// A guard that changes the number for a scope (Go: `defer`). It bounds what runs, not what waits:
+/// to limit concurrency, use a semaphore.
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// use gmp::runtime::{self, Handle};
+///
+/// struct Automatic;
+///
+/// impl Drop for Automatic {
+///     fn drop(&mut self) {
+///         runtime::set_default_max_procs();
+///     }
+/// }
+///
+/// gmp::set_max_procs(1).unwrap();
+/// {
+///     let _restore = Automatic;
+///     assert_eq!(gmp::max_procs(), 1);
+/// }
+/// assert!(Handle::current().max_procs_is_automatic());
+/// ```
+#[doc(alias("SetDefaultGOMAXPROCS", "auto_procs"))]
+pub fn set_default_max_procs() -> usize {
+    context::sched().set_default_procs()
 }
 
 /// Returns what all goroutines of the current runtime do, in the format of Go's dumps.

@@ -8,6 +8,7 @@ pub mod park;
 pub use self::builder::Builder;
 pub use crate::api::blocking::{block_in_place, spawn_blocking};
 pub use crate::api::spawn::{goid, spawn};
+pub use crate::api::unconstrained::{Unconstrained, unconstrained};
 pub use crate::api::yielding::{Checkpoint, YieldNow, checkpoint, yield_now};
 pub use crate::g::abort::AbortHandle;
 pub use crate::g::join::{JoinCancelled, JoinError, JoinHandle, JoinPanic};

@@ -19,6 +19,8 @@
 
 mod after_func;
 mod alarm;
+mod delay_heap;
+mod delay_queue;
 mod sleep;
 mod ticker;
 mod timeout;
@@ -29,6 +31,7 @@ pub use self::after_func::after_func_always;
 pub use self::after_func::{AfterFunc, after_func};
 #[doc(hidden)]
 pub use self::alarm::Alarm;
+pub use self::delay_queue::{DelayKey, DelayQueue, Expired};
 pub use self::sleep::{Sleep, sleep, sleep_until};
 pub use self::ticker::{Ticker, tick};
 pub use self::timeout::{Elapsed, Timeout, timeout, timeout_at};
