@@ -5,7 +5,7 @@ use super::lock::Chan;
 use super::{Receiver, Sender};
 use crate::wait::phase::WaitPhase;
 use crate::wait::queue::Queue;
-use crate::wait::waiter::{Abandoned, Ended, Home, Waiter};
+use crate::wait::waiter::{Abandoned, Ended, WaitList, Waiter};
 use crate::wait::wakers::Wakers;
 use futures::future::FusedFuture;
 use gmp_rt::task::park::{WaitReason, note_wait, poll_proceed};
@@ -94,7 +94,7 @@ impl<T> Receiver<T> {
 }
 
 // SAFETY: one lock guards the core and this queue of it. The core stays in its `Chan`.
-unsafe impl<T> Home for Chan<T> {
+unsafe impl<T> WaitList for Chan<T> {
     type State = Core<T>;
     type Data = ();
 
@@ -139,7 +139,7 @@ impl<T> Future for ClosedFut<'_, T> {
         });
         match ended {
             Poll::Pending => {
-                note_wait(cx, WaitReason::ChanClosed, this.waiter.home().id());
+                note_wait(cx, WaitReason::ChanClosed, this.waiter.list().id());
                 return Poll::Pending;
             }
             Poll::Ready(Ended::AtOnce(())) => {}
