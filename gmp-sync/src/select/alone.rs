@@ -9,7 +9,7 @@ use crate::wait::wakers::Wakers;
 
 /// What a try has found.
 #[derive(PartialEq, Eq)]
-enum Found {
+enum TakenAlone {
     /// A value, or the end of the channel.
     End,
     /// A sender in another select, which was summoned.
@@ -34,25 +34,25 @@ pub(super) fn take_alone<T>(
         chan.locked(|core| match core.take() {
             Take::Value(taken, woken) => {
                 (value, fired) = (Some(taken), woken);
-                Found::End
+                TakenAlone::End
             }
-            Take::Closed => Found::End,
+            Take::Closed => TakenAlone::End,
             // Even with a default: a waiting sender makes this case possible.
             Take::Summoned(woken) => {
                 fired = woken;
-                Found::Sender
+                TakenAlone::Sender
             }
-            Take::Empty => Found::Nothing,
+            Take::Empty => TakenAlone::Nothing,
         })
     };
-    if found == Found::Sender {
+    if found == TakenAlone::Sender {
         return Attempt::Promised(fired.into());
     }
     // SAFETY: still locked.
     let rung = unsafe { chan.unlock() };
     fired.wake();
     rung.wake_all();
-    if found == Found::Nothing {
+    if found == TakenAlone::Nothing {
         return Attempt::No(Wakers::None);
     }
     *output = Some(value.ok_or(RecvError));
