@@ -421,8 +421,8 @@ fn no_descriptor_for_a_child() {
     });
 }
 
-/// On kernels without pidfds, or with a filter of system calls that refuses them, SIGCHLD tells
-/// about the end of a child.
+/// On kernels without pidfds, or with a filter of system calls that refuses them, SIGCHLD reports
+/// the end of a child.
 #[cfg(target_os = "linux")]
 mod without_pidfd {
     use super::*;
