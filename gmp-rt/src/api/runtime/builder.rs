@@ -85,7 +85,8 @@ impl Builder {
     /// by the quota of its control group. The latter follows the quota while the runtime runs,
     /// until `set_max_procs` is called, and again after
     /// [`set_default_max_procs`](crate::runtime::set_default_max_procs). As in Go, a quota is
-    /// rounded up and counts as at least 2: 0.5 CPUs are 2, 2.5 are 3. It never raises the number above the affinity.
+    /// rounded up and counts as at least 2: 0.5 CPUs are 2, 2.5 are 3. It never raises the number
+    /// above the affinity.
     ///
     /// # What it bounds
     ///

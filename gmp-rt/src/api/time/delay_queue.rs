@@ -17,8 +17,9 @@ use std::time::{Duration, Instant};
 /// Values that are returned when their deadlines are over, in the order of the deadlines.
 ///
 /// Use it for many entries with deadlines and one goroutine that handles them, such as a cache
-/// whose entries expire. It needs one timer for all entries. A change of an entry takes logarithmic time. Entries with the same deadline are returned in the
-/// order in which they were inserted or reset.
+/// whose entries expire. It needs one timer for all entries. A change of an entry takes logarithmic
+/// time. Entries with the same deadline are returned in the order in which they were inserted or
+/// reset.
 ///
 /// It is also a [`Stream`], which ends when the queue is empty and continues after an insertion.
 ///
