@@ -196,6 +196,11 @@ impl<'a, T> Permit<'a, T> {
         Self { chan, used: Used::Not }
     }
 
+    /// Whether the channel is closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.chan.with(|core| core.phase() == ChanPhase::Closed)
+    }
+
     /// Sends the value.
     ///
     /// # Errors

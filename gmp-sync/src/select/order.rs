@@ -32,6 +32,16 @@ impl Order {
         self.len += 1;
     }
 
+    /// Creates the order in which a select tries the cases of `list`.
+    pub(super) fn of<L: List + ?Sized>(list: &L) -> Self {
+        if !list.is_biased() {
+            return Self::shuffled(list.count());
+        }
+        let mut order = Self::default();
+        (0..list.count() as u32).for_each(|index| order.push(index));
+        order
+    }
+
     /// Creates an order of the indices below `len`. All permutations have the same probability.
     pub(super) fn shuffled(len: usize) -> Self {
         let (mut order, mut random) = (Self::default(), Random::new());
@@ -59,7 +69,7 @@ impl Order {
 }
 
 /// The cases that the first pass of a select still has to try. They are drawn in random order: each
-/// of those that are left has the same probability.
+/// of those that are left has the same probability. A biased select draws them in their order.
 #[derive(Debug)]
 pub(super) struct Candidates {
     /// A bit for each case that may be ready, if there are at most 64 cases.
@@ -79,6 +89,8 @@ enum Many {
     AllBut { first: u32, count: u32 },
     /// These are left.
     Some(Vec<u32>),
+    /// The indices from `next` to `count` are left, in their order.
+    InOrder { next: u32, count: u32 },
 }
 
 impl Candidates {
@@ -90,6 +102,7 @@ impl Candidates {
         let (mask, many) = match (will, u64::BITS.checked_sub(count)) {
             (Will::Wait, Some(_)) => (list.ready_mask(), Many::All(0)),
             (Will::GoOn, Some(unused)) => (u64::MAX.checked_shr(unused).unwrap_or(0), Many::All(0)),
+            (_, None) if list.is_biased() => (0, Many::InOrder { next: 0, count }),
             (_, None) => (0, Many::All(count)),
         };
         Self { mask, many, will, random: Random::new() }
@@ -102,7 +115,7 @@ impl Candidates {
             return self.draw_many(list);
         }
         let mut rest = self.mask;
-        if !rest.is_power_of_two() {
+        if !rest.is_power_of_two() && !list.is_biased() {
             for _ in 0..self.random.below(rest.count_ones()) {
                 rest &= rest - 1;
             }
@@ -137,6 +150,11 @@ impl Many {
                 let left = (0..*count).filter(|index| index != first).collect();
                 *self = Self::Some(left);
                 return self.take(random);
+            }
+            Self::InOrder { next, count } if next == count => return None,
+            Self::InOrder { next, .. } => {
+                *next += 1;
+                *next - 1
             }
             Self::Some(left) => match left.len() as u32 {
                 0 => return None,
