@@ -1,4 +1,4 @@
-// target: one error per call. Met but for the second error of each; the rework of `go!` removes it.
+// target: one error per call, with a note that shows what to write instead.
 fn work(_: u32) {}
 
 #[gmp::main]

@@ -1,3 +1,3 @@
-// target: errors that name `max_procs`, when the attributes know the options of other runtimes.
+// target: one error for each option. One of them names `max_procs`.
 #[gmp::main(flavor = "multi_thread", worker_threads = 4)]
 async fn main() {}
