@@ -1,4 +1,4 @@
-// target: compiles when `select!` takes patterns that may not match, and `else`.
+// target: compiles. A value that does not match is lost, as the docs say.
 #[gmp::main]
 async fn main() {
     let (tx, rx) = gmp::chan::<i32>(1);

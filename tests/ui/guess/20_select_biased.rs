@@ -1,4 +1,4 @@
-// target: compiles when `select!` takes `biased;`.
+// target: compiles, and tries the cases in their order.
 #[gmp::main]
 async fn main() {
     let (_tx, rx) = gmp::chan::<i32>(1);

@@ -43,7 +43,6 @@ async fn commas(rx: &Receiver<i32>, tx: &Sender<i32>) {
         select! {
             v = rx.recv() => match v { Ok(_) | Err(_) => {} }
             r = tx.send(1), if true => if r.is_ok() {} else { return }
-            _ = tx.send(2), if false => unsafe {}
             _ = tx.send(3), if false => for _ in 0..3 {}
             _ = tx.send(4), if false => while rx.is_closed() {}
             _ = tx.send(5), if false => loop { break }
@@ -64,9 +63,11 @@ async fn commas(rx: &Receiver<i32>, tx: &Sender<i32>) {
 fn main() {
     let (tx, rx) = chan(1);
     let (full, _kept) = chan(0);
+    let (closed, ended) = chan(0);
+    drop(closed);
     let done = gmp::block_on(async {
-        forms(&chan(0).1).await;
-        commas(&chan(0).1, &tx).await;
+        forms(&ended).await;
+        commas(&ended, &tx).await;
         patterns(&rx, &full, None).await
     });
     assert!([3, LIMIT, 1].contains(&done), "{done}");
