@@ -1,4 +1,4 @@
-// target: compiles. `block_in_place` does; local goroutines and `join!` are missing.
+// target: compiles. Only local goroutines are missing.
 #[gmp::main]
 async fn main() {
     println!("{}", gmp::block_in_place(|| 1));
