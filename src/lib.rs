@@ -31,7 +31,7 @@
 //! # Overview
 //!
 //! - Starting and joining: [`go!`], [`spawn`], [`JoinHandle`], [`block_on`], [`yield_now`],
-//!   [`task::Builder`] for names.
+//!   [`task::Builder`] for names; [`join!`], [`try_join!`] in one goroutine; [`task_local!`].
 //! - Channels: [`chan()`], [`chan::unbounded`], [`select!`], [`chan::Permit`].
 //! - Synchronisation: [`WaitGroup`]. The rest of Go's primitives are in [`sync`]: [`sync::Mutex`],
 //!   [`sync::RwLock`], [`sync::Cond`], [`sync::Once`], [`sync::OnceCell`], [`sync::Lazy`],
@@ -127,8 +127,9 @@ pub use gmp_macros::without_tokio as __with_tokio;
 pub use gmp_macros::{main, preemptible, test};
 pub use gmp_rt::{
     JoinError, JoinHandle, Runtime, Ticker, Timer, after, after_func, block_in_place, block_on,
-    checkpoint, go, goid, max_procs, num_goroutine, preemptible_block, set_max_procs, sleep,
-    sleep_until, spawn, spawn_blocking, timeout, timeout_at, trace, unconstrained, yield_now,
+    checkpoint, go, goid, join, max_procs, num_goroutine, preemptible_block, set_max_procs, sleep,
+    sleep_until, spawn, spawn_blocking, task_local, timeout, timeout_at, trace, try_join,
+    unconstrained, yield_now,
 };
 #[doc(hidden)]
 pub use gmp_rt::{entry as __entry, preempt as __preempt};

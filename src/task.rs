@@ -3,7 +3,8 @@
 //! [`park`] is the interface for new primitives.
 
 pub use gmp_rt::task::{
-    AbortHandle, Builder, Checkpoint, JoinCancelled, JoinPanic, Unconstrained, YieldNow, park,
+    AbortHandle, Builder, Checkpoint, JoinCancelled, JoinPanic, LocalKey, Unconstrained, YieldNow,
+    park,
 };
 #[doc(no_inline)]
 pub use gmp_rt::{
@@ -14,5 +15,6 @@ pub use gmp_sync::{Closed, JoinSet, TaskTracker, Token};
 
 /// The futures of the types of this module, for structs that store one.
 pub mod futures {
+    pub use gmp_rt::task::TaskLocalFuture;
     pub use gmp_sync::futures::{JoinNext, TaskTrackerWait};
 }

@@ -1,7 +1,8 @@
 //! Compiler messages for wrong uses of the macros and types.
 //!
 //! Every file in `tests/ui/fail` must fail to compile with the messages in the `.stderr` file
-//! beside it; every file in `tests/ui/pass` must compile without a warning and run.
+//! beside it; every file in `tests/ui/pass` must compile without a warning and run. It must also
+//! compile in the edition 2021, under clippy, whose lints are those that the file itself denies.
 //!
 //! The files in `tests/ui/guess` are the first guesses of users of Go, Tokio and std. The messages
 //! for each, errors or warnings, must be those in its `.stderr` file, and none without that file.
@@ -142,6 +143,26 @@ fn mode() -> Mode {
     Mode::FailureOnly
 }
 
+/// Compiles one case in the edition 2021, and no further than to its types. Clippy does it if it is
+/// installed.
+fn check_in_2021(case: &Path, library: &Path, output: &Path) -> Output {
+    let check = |mut compiler: Command| {
+        compiler
+            .args(["--edition=2021", "--crate-type=bin", "--crate-name=case", "--color=never"])
+            .args(["--emit=metadata", "-Dwarnings", "-Aclippy::all"])
+            .arg(format!("--extern=gmp={}", library.display()))
+            .arg(format!("-Ldependency={}", deps().display()))
+            .arg("-o")
+            .arg(output)
+            .arg(case)
+            .current_dir(root())
+            .output()
+    };
+    let mut clippy = Command::new("clippy-driver");
+    clippy.env_remove("RUSTC_BOOTSTRAP");
+    check(clippy).or_else(|_| check(rustc())).expect("rustc")
+}
+
 /// Compares messages with the `.stderr` file of their case. No file means no messages.
 fn compare(case: &Path, messages: &str, mode: Mode) -> Result<(), String> {
     let file = root().join(case).with_extension("stderr");
@@ -219,7 +240,10 @@ fn right_programs_compile_without_warnings_and_run() {
         }
         let ran = Command::new(output).output().expect("run the case");
         let stderr = String::from_utf8_lossy(&ran.stderr);
-        ran.status.success().then_some(()).ok_or(format!("{}: {stderr}", ran.status))
+        ran.status.success().then_some(()).ok_or(format!("{}: {stderr}", ran.status))?;
+        let checked = check_in_2021(case, &library, output);
+        let stderr = String::from_utf8_lossy(&checked.stderr);
+        checked.status.success().then_some(()).ok_or(format!("in the edition 2021: {stderr}"))
     });
 }
 

@@ -14,7 +14,7 @@
 
 use crate::tail::Tail;
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{quote, quote_spanned};
+use quote::quote;
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::spanned::Spanned;
 use syn::{Block, Error, Expr, ExprClosure, Path, Result, Token};
@@ -157,11 +157,13 @@ impl Go {
             Body::Closure(closure) => self.start_closure(closure),
             Body::Future(future) => {
                 // With the span of the expression, where rustc reports that it is not a future.
-                let future = quote_spanned!(future.span()=> #home::__go::future(#future));
-                match name {
-                    Some(name) => quote!(#home::__go::spawn_named(#name, #future)),
-                    None => quote!(#home::spawn(#future)),
-                }
+                let arguments = match name {
+                    Some(name) => quote!(#name, #future),
+                    None => quote!(#future),
+                };
+                let start = if name.is_some() { "start_named" } else { "start" };
+                let start = Ident::new(start, future.span());
+                quote!(#home::__go::#start(#arguments))
             }
         }
     }

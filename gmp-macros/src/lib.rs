@@ -3,6 +3,7 @@
 
 mod entry;
 mod go;
+mod join;
 mod preempt;
 mod select;
 mod tail;
@@ -187,4 +188,20 @@ pub fn go(body: TokenStream) -> TokenStream {
 #[proc_macro]
 pub fn select(cases: TokenStream) -> TokenStream {
     select::expand(cases.into()).into()
+}
+
+/// The expansion of `gmp::join!`, which documents it and passes the path of the run-time half
+/// first.
+#[doc(hidden)]
+#[proc_macro]
+pub fn join(futures: TokenStream) -> TokenStream {
+    join::expand(futures.into()).into()
+}
+
+/// The expansion of `gmp::try_join!`, which documents it and passes the path of the run-time half
+/// first.
+#[doc(hidden)]
+#[proc_macro]
+pub fn try_join(futures: TokenStream) -> TokenStream {
+    join::expand_try(futures.into()).into()
 }

@@ -50,9 +50,13 @@ mod wait_reason;
 
 pub use crate::api::blocking::{block_in_place, spawn_blocking};
 #[doc(hidden)]
+pub use crate::api::macros::join as __join;
+#[doc(hidden)]
 pub use crate::api::macros::probe as __go;
 pub use crate::api::runtime::{Runtime, block_on};
 pub use crate::api::spawn::{goid, max_procs, num_goroutine, set_max_procs, spawn};
+#[doc(hidden)]
+pub use crate::api::task::local as __task_local;
 pub use crate::api::time::{
     Ticker, Timer, after, after_func, sleep, sleep_until, timeout, timeout_at,
 };
@@ -68,4 +72,7 @@ pub use crate::g::join::{JoinError, JoinHandle};
 #[cfg(feature = "dev-hooks")]
 pub use crate::testing::dev_hooks;
 #[doc(hidden)]
-pub use gmp_macros::{go as __go_macro, preemptible_block as __preemptible_block_macro};
+pub use gmp_macros::{
+    go as __go_macro, join as __join_macro, preemptible_block as __preemptible_block_macro,
+    try_join as __try_join_macro,
+};

@@ -1,5 +1,7 @@
-//! `go!` and `preemptible_block!`. Their grammars are in `gmp-macros`.
+//! `go!`, `preemptible_block!`, `join!`, `try_join!` and `task_local!`. The grammars of all but the
+//! last are in `gmp-macros`.
 
+pub mod join;
 pub mod probe;
 
 /// Starts a goroutine, as Go's `go` statement does, and returns its
@@ -76,5 +78,132 @@ macro_rules! go {
 macro_rules! preemptible_block {
     ($($block:tt)*) => {
         $crate::__preemptible_block_macro!($crate::preempt; $($block)*)
+    };
+}
+
+/// Runs several futures concurrently in one goroutine, and returns their outputs as a tuple.
+///
+/// It takes futures and anything that can be turned into one. They run by turns on the thread of
+/// the goroutine, not in parallel. For parallel work start goroutines with [`go!`](crate::go!), and
+/// await their handles. [`block_in_place`](crate::block_in_place()) in one of the futures stops all
+/// of them.
+///
+/// Each poll begins with another future, and the goroutine yields between two futures if the
+/// runtime requests it. So a busy future does not starve the others.
+///
+/// Without arguments it returns `()`.
+///
+/// # Panics
+///
+/// A panic in one future ends the `join!`. The others are dropped.
+///
+/// # Cancel safety
+///
+/// A `join!` that is dropped drops its futures. The outputs of those that are ready are lost.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// use std::time::Duration;
+///
+/// async fn load(n: u32) -> u32 {
+///     gmp::sleep(Duration::from_millis(1)).await;
+///     n
+/// }
+///
+/// gmp::block_on(async {
+///     let (a, b) = gmp::join!(load(1), load(2));
+///     assert_eq!(a + b, 3);
+/// });
+/// ```
+#[macro_export]
+macro_rules! join {
+    ($($futures:tt)*) => {
+        $crate::__join_macro!($crate::__join; $($futures)*)
+    };
+}
+
+/// Runs several futures concurrently in one goroutine until all are ready or one returns an error.
+///
+/// The outputs of the futures are results with the same type of error. It returns `Ok` with a tuple
+/// of the values. At the first error it returns that error and drops the other futures. If several
+/// futures return an error at once, it returns one of them.
+///
+/// The futures run as in [`join!`](crate::join!). For goroutines whose first error cancels the
+/// others there is `gmp::sync::ErrGroup`.
+///
+/// # Errors
+///
+/// The first error of a future.
+///
+/// # Cancel safety
+///
+/// As [`join!`](crate::join!). The values of the futures that were ready before the error are lost.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// async fn parse(text: &str) -> Result<u32, std::num::ParseIntError> {
+///     text.parse()
+/// }
+///
+/// gmp::block_on(async {
+///     assert_eq!(gmp::try_join!(parse("1"), parse("2")), Ok((1, 2)));
+///     assert!(gmp::try_join!(parse("1"), parse("two")).is_err());
+/// });
+/// ```
+#[macro_export]
+macro_rules! try_join {
+    ($($futures:tt)*) => {
+        $crate::__try_join_macro!($crate::__join; $($futures)*)
+    };
+}
+
+/// Declares values of a task: keys whose values are set while a future runs.
+///
+/// It takes what `thread_local!` takes, without initial values: attributes, visibility, several
+/// statics. Each is a [`LocalKey`](crate::task::LocalKey), whose methods set and read the value.
+///
+/// # Examples
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// gmp::task_local! {
+///     /// The request that the goroutine serves.
+///     pub static REQUEST: u64;
+/// }
+///
+/// async fn serve() -> u64 {
+///     gmp::yield_now().await;
+///     REQUEST.get()
+/// }
+///
+/// gmp::block_on(async {
+///     assert_eq!(REQUEST.scope(7, serve()).await, 7);
+///     // A spawned goroutine has the value only if it is passed on.
+///     let carried = REQUEST.scope(8, async { gmp::spawn(REQUEST.carry(serve())).await });
+///     assert_eq!(carried.await.unwrap(), 8);
+/// });
+/// ```
+#[macro_export]
+macro_rules! task_local {
+    () => {};
+    ($(#[$attribute:meta])* $visibility:vis static $name:ident : $type:ty $(; $($rest:tt)*)?) => {
+        $(#[$attribute])*
+        $visibility static $name: $crate::task::LocalKey<$type> = {
+            ::std::thread_local! {
+                static CURRENT: $crate::__task_local::KeyPointer<$type> =
+                    const { $crate::__task_local::KeyPointer::empty() };
+            }
+            $crate::task::LocalKey::__new(CURRENT)
+        };
+        $($crate::task_local! { $($rest)* })?
+    };
+    ($(#[$attribute:meta])* $visibility:vis static $name:ident : $type:ty = $($rest:tt)*) => {
+        ::core::compile_error! {
+            "task_local! has no initial value; set it with `KEY.scope(value, future)`"
+        }
     };
 }

@@ -1,6 +1,7 @@
 //! Permits: the right to send one value without waiting. [`permits`](super::permits) describes how
 //! a permit is got and used.
 
+use super::core::ChanPhase;
 use super::lock::Chan;
 use super::{SendError, Sender};
 use std::fmt;
@@ -30,6 +31,11 @@ impl<'a, T> Permit<'a, T> {
     /// Creates a permit. The caller has one of `chan`, or `chan` is closed.
     pub(crate) fn new(chan: &'a Arc<Chan<T>>) -> Self {
         Self { chan, used: Used::Not }
+    }
+
+    /// Whether the channel is closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.chan.with(|core| core.phase() == ChanPhase::Closed)
     }
 
     /// Sends the value. Never waits.

@@ -16,7 +16,6 @@ use crate::wait::queue::{NodeState, Spot};
 use crate::wait::wakers::Wakers;
 use pin_project_lite::pin_project;
 use std::fmt;
-use std::mem::ManuallyDrop;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -27,7 +26,7 @@ pub enum Kind {
     Channel(usize),
     /// A future.
     Future,
-    /// Not to be chosen, because its guard is false.
+    /// Not to be chosen, because its guard is false or an output did not match its pattern.
     Off,
 }
 
@@ -69,7 +68,7 @@ pub enum Outcome {
 ///
 /// An arm that has joined a queue leaves it in `dequeue`.
 pub unsafe trait Arm {
-    /// Returns the kind, which does not change.
+    /// Returns the kind, which does not change while a select chooses.
     fn kind(&self) -> Kind;
 
     /// Whether a try may succeed. Takes no lock, so a `false` may be old.
@@ -177,26 +176,8 @@ pub trait Case: Arm {
     fn output(self: Pin<&mut Self>) -> Self::Output;
 }
 
-/// The output of a send case between the drop of the cases and the body. It has no destructor, so
-/// that the sender is not borrowed until the end of all bodies. The macro releases it in the next
-/// step.
-#[derive(Debug)]
-pub struct Held<P>(ManuallyDrop<P>);
-
-impl<P> Held<P> {
-    /// Holds a permit.
-    pub fn new(permit: P) -> Self {
-        Self(ManuallyDrop::new(permit))
-    }
-
-    /// Returns the permit.
-    pub fn release(self) -> P {
-        ManuallyDrop::into_inner(self.0)
-    }
-}
-
 /// Returns the output of a chosen case, which the engine has stored.
-fn chosen<T>(output: Option<T>) -> T {
+pub(super) fn chosen<T>(output: Option<T>) -> T {
     match output {
         Some(output) => output,
         None => unreachable!("a case of a select that was not chosen"),
@@ -485,110 +466,5 @@ impl<F, O> Case for FutureCase<F, O> {
 
     fn output(self: Pin<&mut Self>) -> O {
         chosen(self.project().output.take())
-    }
-}
-
-pin_project! {
-    /// A case with a guard: empty if the guard is false.
-    #[derive(Debug)]
-    pub struct Guarded<C> {
-        #[pin]
-        case: Option<C>,
-    }
-}
-
-impl<C> Guarded<C> {
-    /// Creates the case. `case` is `None` if the guard is false.
-    pub fn new(case: Option<C>) -> Self {
-        Self { case }
-    }
-}
-
-// SAFETY: forwards to a case, or never joins a queue.
-unsafe impl<C: Arm> Arm for Guarded<C> {
-    fn kind(&self) -> Kind {
-        self.case.as_ref().map_or(Kind::Off, Arm::kind)
-    }
-
-    #[inline]
-    fn may_be_ready(&self) -> bool {
-        self.case.as_ref().is_some_and(Arm::may_be_ready)
-    }
-
-    fn lock(&self) {
-        if let Some(case) = &self.case {
-            case.lock();
-        }
-    }
-
-    unsafe fn unlock(&self) -> Wakers {
-        match &self.case {
-            // SAFETY: guaranteed by the caller.
-            Some(case) => unsafe { case.unlock() },
-            None => Wakers::None,
-        }
-    }
-
-    fn try_alone(self: Pin<&mut Self>) -> Attempt {
-        match self.project().case.as_pin_mut() {
-            Some(case) => case.try_alone(),
-            None => Attempt::No(Wakers::None),
-        }
-    }
-
-    unsafe fn attempt(self: Pin<&mut Self>) -> Attempt {
-        match self.project().case.as_pin_mut() {
-            // SAFETY: guaranteed by the caller.
-            Some(case) => unsafe { case.attempt() },
-            None => Attempt::No(Wakers::None),
-        }
-    }
-
-    unsafe fn enqueue(self: Pin<&mut Self>, claim: &Claim, index: u32, summoned: Summoned) {
-        if let Some(case) = self.project().case.as_pin_mut() {
-            // SAFETY: guaranteed by the caller.
-            unsafe { case.enqueue(claim, index, summoned) };
-        }
-    }
-
-    unsafe fn return_to_queue(&self) {
-        if let Some(case) = &self.case {
-            // SAFETY: guaranteed by the caller.
-            unsafe { case.return_to_queue() };
-        }
-    }
-
-    unsafe fn dequeue(self: Pin<&mut Self>) -> Wakers {
-        match self.project().case.as_pin_mut() {
-            // SAFETY: guaranteed by the caller.
-            Some(case) => unsafe { case.dequeue() },
-            None => Wakers::None,
-        }
-    }
-
-    unsafe fn collect(self: Pin<&mut Self>) -> Outcome {
-        match self.project().case.as_pin_mut() {
-            // SAFETY: guaranteed by the caller.
-            Some(case) => unsafe { case.collect() },
-            None => Outcome::Done,
-        }
-    }
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        match self.project().case.as_pin_mut() {
-            Some(case) => case.poll(cx),
-            None => Poll::Pending,
-        }
-    }
-}
-
-impl<C: Case> Case for Guarded<C> {
-    type Output = C::Output;
-
-    fn output(self: Pin<&mut Self>) -> C::Output {
-        match self.project().case.as_pin_mut() {
-            Some(case) => case.output(),
-            None => chosen(None),
-        }
     }
 }

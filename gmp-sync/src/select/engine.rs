@@ -1,7 +1,7 @@
 //! The choice among the cases of a select (Go: `selectgo`).
 //!
-//! 1. Each case that may be ready is tried on its own, in random order. An empty channel costs one
-//!    load, and a ready one costs one lock. A future is polled.
+//! 1. Each case that may be ready is tried on its own, in random order unless the select is biased.
+//!    An empty channel costs one load, and a ready one costs one lock. A future is polled.
 //! 2. If none is ready, all channels are locked in the order of their addresses and tried once
 //!    more. So the next decision is made at one instant. If there is a `default`, it is taken.
 //!    Otherwise a node of each channel case joins its queue, with the select's [`Claim`], and the
@@ -362,7 +362,7 @@ impl Engine<'_> {
         }
         let mut after = After::default();
         let mut waker = StorableWaker::new(cx.waker());
-        let order = Order::shuffled(self.list.count());
+        let order = Order::of(&*self.list);
         self.lock_all();
         // SAFETY: all locked.
         let step = unsafe { self.try_together(&order, &mut waker, &mut after) };
@@ -433,7 +433,8 @@ impl Engine<'_> {
                 unsafe { self.list.look(index).return_to_queue() };
             }
         } else {
-            // In random order, because of several cases on one channel the first in its queue wins.
+            // In the same order, because of several cases on one channel the first in its queue
+            // wins.
             for index in order.iter() {
                 let arm = self.list.as_mut().arm(index);
                 if let Kind::Channel(_) = arm.kind() {
@@ -461,7 +462,7 @@ impl Engine<'_> {
             return step;
         }
         // Polls the futures while no peer can win.
-        let order = Order::shuffled(self.list.count());
+        let order = Order::of(&*self.list);
         let ready = self.poll_futures(&order, cx);
         let mut after = After::default();
         self.lock_all();

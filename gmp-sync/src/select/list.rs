@@ -4,6 +4,7 @@
 //! its cases are.
 
 use super::case::{Arm, Attempt, Case, Kind, Will};
+use super::guarded::Guarded;
 use crate::wait::wakers::Wakers;
 use gmp_rt::task::park::poll_deciding;
 use std::pin::Pin;
@@ -37,6 +38,11 @@ pub unsafe trait List {
     /// Whether a try of case `index`, which exists, may succeed: see [`Arm::may_be_ready`].
     fn may_be_ready(&self, _index: usize) -> bool {
         true
+    }
+
+    /// Whether the cases are tried in their order, and not in a random one.
+    fn is_biased(&self) -> bool {
+        false
     }
 
     /// Returns [`may_be_ready`](Self::may_be_ready) of all cases as a mask. Called if there are at
@@ -87,9 +93,9 @@ pub(super) fn try_arm<A: Arm + ?Sized>(
     }
 }
 
-/// The empty list.
+/// The empty list. The end of each list says whether the select is biased.
 #[derive(Debug)]
-pub struct Nil;
+pub struct Nil<const IS_BIASED: bool>;
 
 /// A case, which is pinned elsewhere, and the cases after it.
 ///
@@ -122,10 +128,27 @@ impl<C: Case, L> Cons<'_, C, L> {
     }
 }
 
+impl<C: Case, L> Cons<'_, Guarded<C>, L> {
+    /// Disables the first case for the rest of the select.
+    pub fn disable(&mut self) {
+        self.head.as_mut().disable();
+    }
+}
+
+/// Whether all cases are disabled.
+pub fn is_disabled<L: List>(list: &L) -> bool {
+    (0..list.count()).all(|index| list.look(index).kind() == Kind::Off)
+}
+
 // SAFETY: there is no arm.
-unsafe impl List for Nil {
+unsafe impl<const IS_BIASED: bool> List for Nil<IS_BIASED> {
     fn count(&self) -> usize {
         0
+    }
+
+    #[inline]
+    fn is_biased(&self) -> bool {
+        IS_BIASED
     }
 
     #[inline]
@@ -151,6 +174,11 @@ unsafe impl<C: Arm, L: List + Unpin> List for Cons<'_, C, L> {
     #[inline]
     fn count(&self) -> usize {
         1 + self.tail.count()
+    }
+
+    #[inline]
+    fn is_biased(&self) -> bool {
+        self.tail.is_biased()
     }
 
     #[inline]

@@ -32,6 +32,16 @@ impl Order {
         self.len += 1;
     }
 
+    /// Creates the order in which a select tries the cases of `list`.
+    pub(super) fn of<L: List + ?Sized>(list: &L) -> Self {
+        if !list.is_biased() {
+            return Self::shuffled(list.count());
+        }
+        let mut order = Self::default();
+        (0..list.count() as u32).for_each(|index| order.push(index));
+        order
+    }
+
     /// Creates an order of the indices below `len`. All permutations have the same probability.
     pub(super) fn shuffled(len: usize) -> Self {
         let (mut order, mut random) = (Self::default(), Random::new());
@@ -113,7 +123,7 @@ impl Locks {
 }
 
 /// The cases that the first pass of a select still has to try. They are drawn in random order: each
-/// of those that are left has the same probability.
+/// of those that are left has the same probability. A biased select draws them in their order.
 #[derive(Debug)]
 pub(super) struct Candidates {
     /// A bit for each case that may be ready, if there are at most 64 cases.
@@ -137,6 +147,8 @@ enum Many {
     AllBut(usize),
     /// These are left.
     Some(Bits),
+    /// The indices from this one on are left, in their order.
+    InOrder(usize),
 }
 
 impl Candidates {
@@ -148,6 +160,7 @@ impl Candidates {
         let (mask, many) = match (will, u64::BITS.checked_sub(count)) {
             (Will::Wait, Some(_)) => (list.ready_mask(), Many::Few),
             (Will::GoOn, Some(unused)) => (u64::MAX.checked_shr(unused).unwrap_or(0), Many::Few),
+            (_, None) if list.is_biased() => (0, Many::InOrder(0)),
             (_, None) => (0, Many::All),
         };
         Self { mask, many, will, random: Random::new() }
@@ -160,7 +173,7 @@ impl Candidates {
             return self.draw_many(list);
         }
         let mut rest = self.mask;
-        if !rest.is_power_of_two() {
+        if !rest.is_power_of_two() && !list.is_biased() {
             let rank = self.random.below(rest.count_ones());
             rest = without_lowest(rest, rank);
         }
@@ -174,6 +187,11 @@ impl Candidates {
         let drawn = match &mut self.many {
             Many::Few => return None,
             Many::Some(left) => return left.draw(&mut self.random),
+            Many::InOrder(next) if *next == list.count() => return None,
+            Many::InOrder(next) => {
+                *next += 1;
+                return Some(*next - 1);
+            }
             Many::AllBut(drawn) => *drawn,
             Many::All => {
                 let drawn = self.random.below(list.count() as u32) as usize;

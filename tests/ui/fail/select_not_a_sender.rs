@@ -1,7 +1,7 @@
 struct Mailbox;
 
 impl Mailbox {
-    async fn send(&self, _letter: u32) {}
+    async fn send(&self, _letter: impl Fn() -> u32) {}
 }
 
 fn mailbox() -> &'static Mailbox {
@@ -10,8 +10,8 @@ fn mailbox() -> &'static Mailbox {
 
 async fn wrong(mail: Mailbox) {
     gmp::select! {
-        _ = mail.send(1) => {}
-        _ = mailbox().send(1) => {}
+        _ = mail.send(|| 1) => {}
+        _ = mailbox().send(|| 2) => {}
     }
 }
 

@@ -6,4 +6,12 @@ async fn wrong(rx: gmp::chan::Receiver<u32>) {
     }
 }
 
+async fn also_wrong(rx: gmp::chan::Receiver<u32>) {
+    gmp::select! {
+        else => {}
+        _ = rx.recv() => {}
+        else => {}
+    }
+}
+
 fn main() {}

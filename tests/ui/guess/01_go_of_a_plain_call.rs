@@ -1,4 +1,4 @@
-// target: one error per call; each has a second one. Issue: Nothing is missing.
+// target: one error per call, with a note that shows what to write instead. Met.
 fn work(_: u32) {}
 
 #[gmp::main]

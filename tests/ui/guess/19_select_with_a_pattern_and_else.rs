@@ -1,4 +1,4 @@
-// target: compiles: `select!` takes patterns that may not match. Issue: Nothing is missing.
+// target: compiles. Met. A value that does not match is lost, as the docs say.
 #[gmp::main]
 async fn main() {
     let (tx, rx) = gmp::chan::<i32>(1);

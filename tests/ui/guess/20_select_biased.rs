@@ -1,4 +1,4 @@
-// target: compiles: `select!` takes `biased;`. Issue: Nothing is missing.
+// target: compiles, and tries the cases in their order. Met.
 #[gmp::main]
 async fn main() {
     let (_tx, rx) = gmp::chan::<i32>(1);

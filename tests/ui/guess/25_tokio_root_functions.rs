@@ -1,4 +1,4 @@
-// target: compiles; local goroutines and `join!` are missing. Issue: Nothing is missing.
+// target: compiles. Only local goroutines are missing. Issue: Nothing is missing.
 #[gmp::main]
 async fn main() {
     println!("{}", gmp::block_in_place(|| 1));

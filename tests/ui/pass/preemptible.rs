@@ -172,7 +172,7 @@ impl Counter {
     }
 }
 
-fn send<F: Future + Send>(future: F) -> F {
+fn send<F: std::future::Future + Send>(future: F) -> F {
     future
 }
 

@@ -4,7 +4,7 @@
 //! so it calls `(&Probe(&future)).tag()`. If the output is a future, [`IsNested::tag`] fits without
 //! another reference, and is preferred. Otherwise [`IsPlain::tag`] is called.
 
-use crate::api::spawn::spawn_from;
+use crate::api::spawn::{spawn, spawn_from};
 use crate::g::join::JoinHandle;
 use crate::g::origin::Origin;
 use crate::util::large::{box_future, is_large};
@@ -97,11 +97,43 @@ impl Nested {
     label = "not a future",
     note = "for a plain function or macro write `go!({{ f(x) }})` or `go!(move || f(x))`"
 )]
-pub trait Goroutine: Future {}
+pub trait Goroutine {
+    /// The output.
+    type Output;
 
-impl<F: Future> Goroutine for F {}
+    /// The type itself.
+    type Future: Future<Output = Self::Output>;
 
-/// Returns `future`. For anything else the compile error is that of [`Goroutine`].
-pub fn future<F: Goroutine>(future: F) -> F {
-    future
+    /// Returns the future.
+    fn into_goroutine(self) -> Self::Future;
+}
+
+#[diagnostic::do_not_recommend]
+impl<F: Future> Goroutine for F {
+    type Output = F::Output;
+    type Future = F;
+
+    #[inline]
+    fn into_goroutine(self) -> F {
+        self
+    }
+}
+
+/// Starts a goroutine that runs `future`. For anything else the only compile error is that of
+/// [`Goroutine`].
+#[track_caller]
+pub fn start<F>(future: F) -> JoinHandle<F::Output>
+where
+    F: Goroutine<Future: Send + 'static, Output: Send + 'static>,
+{
+    spawn(future.into_goroutine())
+}
+
+/// Starts a goroutine with a name, as [`start`] does.
+#[track_caller]
+pub fn start_named<F>(name: impl Into<String>, future: F) -> JoinHandle<F::Output>
+where
+    F: Goroutine<Future: Send + 'static, Output: Send + 'static>,
+{
+    spawn_named(name, future.into_goroutine())
 }

@@ -1,6 +1,8 @@
 async fn wrong(rx: gmp::chan::Receiver<u32>) {
     gmp::select! {
-        Ok(v) = rx.recv() => drop(v),
+        default => {}
+        _ = rx.recv() => {}
+        else => {}
     }
 }
 

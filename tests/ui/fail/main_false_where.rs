@@ -1,0 +1,6 @@
+#[gmp::main]
+async fn main()
+where
+    String: Copy,
+{
+}
