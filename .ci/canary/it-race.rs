@@ -1,5 +1,5 @@
-//! Two threads of a test write one variable without synchronisation. ThreadSanitizer must report it,
-//! although the accesses of libtest's main thread are ignored.
+//! Two threads of a test write one variable without synchronisation. ThreadSanitizer must report
+//! it, although the accesses of libtest's main thread are ignored.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 

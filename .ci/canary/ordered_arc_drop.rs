@@ -1,5 +1,5 @@
-//! Two threads write to a value in an `Arc`, and its destructor reads what they wrote. The counts of
-//! the `Arc` order that, so ThreadSanitizer must report nothing.
+//! Two threads write to a value in an `Arc`, and its destructor reads what they wrote. The counts
+//! of the `Arc` order that, so ThreadSanitizer must report nothing.
 
 use std::cell::UnsafeCell;
 use std::sync::{Arc, Weak};
