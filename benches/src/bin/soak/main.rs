@@ -101,8 +101,8 @@ fn run(options: Options) {
     let start = Instant::now();
     print(&format!("seed {}, {options:?}\n", options.seed));
     violation::install_panic_hook();
-    // Starts the default runtime, which fires the timers of runtimes that have ended. Its descriptor
-    // stays, so it has to be among those of the first phase.
+    // Starts the default runtime, which fires the timers of runtimes that have ended. Its
+    // descriptor stays, so it has to be among those of the first phase.
     gmp::block_on(gmp::sleep(Duration::from_millis(1)));
     let runtimes = [build("main", options.procs), build("narrow", 1), build("third", 3)];
     let names = ["main", "narrow", "third"];
