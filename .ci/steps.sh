@@ -24,6 +24,7 @@ curl curl
 env coreutils
 faketime faketime
 ip iproute2
+nm binutils
 pip3 python3-pip
 redis-benchmark redis-tools
 redis-server redis-server

@@ -1,6 +1,6 @@
 //! Lateness of wake-ups, by cause.
 
-use crate::bounds::READY_BOUND;
+use crate::control::Control;
 use crate::violation::violation;
 use crate::world::now_micros;
 use std::fmt;
@@ -25,19 +25,34 @@ const CAUSES: [(Cause, &str); 4] = [
 ];
 
 /// The worst lateness of the run and of the last second.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Lateness {
+    /// See [`ready_bound`](crate::bounds::ready_bound).
+    bound: Duration,
+    pub(crate) control: Control,
     worst: [AtomicU64; CAUSES.len()],
     recent: AtomicU64,
 }
 
 impl Lateness {
+    /// Creates it with the bound of the run.
+    pub(crate) fn new(bound: Duration) -> Self {
+        let (worst, recent) = Default::default();
+        Self { bound, control: Control::default(), worst, recent }
+    }
+
+    /// Whether a goroutine that was ready `late` ago has waited for too long, also if the machine
+    /// delayed each thread as it did the control thread.
+    fn is_too_long(&self, late: Duration) -> bool {
+        late > self.bound && late > self.bound + self.control.lost_in(late)
+    }
+
     /// Records that a goroutine ran `late` after its wake-up.
     pub(crate) fn note(&self, cause: Cause, late: Duration) {
         let micros = late.as_micros() as u64;
         self.worst[cause as usize].fetch_max(micros, Relaxed);
         self.recent.fetch_max(micros, Relaxed);
-        if late > READY_BOUND {
+        if self.is_too_long(late) {
             violation(format!("{cause:?}: a ready goroutine waited for {late:?}"));
         }
     }
@@ -60,7 +75,7 @@ impl Lateness {
 
 impl fmt::Display for Lateness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "worst lateness:")?;
+        write!(f, "worst lateness, at most {:?}:", self.bound)?;
         for ((_, name), micros) in CAUSES.iter().zip(&self.worst) {
             write!(f, " {name} {:?}", Duration::from_micros(micros.load(Relaxed)))?;
         }
@@ -106,10 +121,10 @@ impl Pending {
     }
 
     /// Reports a goroutine that has not run within the bound.
-    pub(crate) fn check(&self, name: &str) {
+    pub(crate) fn check(&self, name: &str, lateness: &Lateness) {
         let since = self.since.load(Relaxed);
         let late = Duration::from_micros(now_micros().saturating_sub(since));
-        if since != 0 && late > READY_BOUND {
+        if since != 0 && lateness.is_too_long(late) {
             violation(format!(
                 "runtime {name}: a goroutine has been ready for {late:?} by a {:?} and has not run",
                 self.cause

@@ -12,6 +12,7 @@ mod bounds;
 mod calls;
 mod commons;
 mod context;
+mod control;
 mod coverage;
 mod fate;
 mod home;
@@ -100,6 +101,9 @@ fn run(options: Options) {
     let start = Instant::now();
     print(&format!("seed {}, {options:?}\n", options.seed));
     violation::install_panic_hook();
+    // Starts the default runtime, which fires the timers of runtimes that have ended. Its
+    // descriptor stays, so it has to be among those of the first phase.
+    gmp::block_on(gmp::sleep(Duration::from_millis(1)));
     let runtimes = [build("main", options.procs), build("narrow", 1), build("third", 3)];
     let names = ["main", "narrow", "third"];
     let homes: Vec<Home> = names
@@ -113,7 +117,7 @@ fn run(options: Options) {
         guests: Mutex::default(),
         past: Mutex::default(),
         traces: trace::Traces::new(),
-        lateness: lateness::Lateness::default(),
+        lateness: lateness::Lateness::new(bounds::ready_bound(&options)),
         commons: Mutex::default(),
         stop: AtomicBool::new(true),
         phase: AtomicU64::new(0),
@@ -125,6 +129,7 @@ fn run(options: Options) {
         world.homes[0].handle.block_on(async move { gmp::signal::signal(kind) })
     });
     std::thread::spawn(move || watchdog::run(world));
+    std::thread::spawn(move || world.lateness.control.run());
     let mut phases = Phases::default();
     while start.elapsed() < world.options.time {
         phases.run(world);

@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-/// Threads of the soak itself while nothing runs: main and the watchdog.
-const OWN_THREADS: usize = 2;
+/// Threads of the soak itself while nothing runs: main, the watchdog and the control thread.
+const OWN_THREADS: usize = 3;
 
 /// The samples of a run.
 #[derive(Debug, Default)]

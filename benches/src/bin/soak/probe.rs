@@ -60,7 +60,7 @@ impl Probes {
     pub(crate) fn check(&self, world: &World) {
         for (wakes, home) in self.0.iter().zip(&world.homes) {
             for pending in [&wakes.timer, &wakes.channel, &wakes.socket, &wakes.thread] {
-                pending.check(&home.name);
+                pending.check(&home.name, &world.lateness);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! A sample of the memory and the descriptors that the run has in use.
 
-use crate::alloc::live_bytes;
+use crate::alloc::{live_bytes, trim};
 use crate::process::{Descriptors, rss};
 use crate::world::World;
 
@@ -9,7 +9,7 @@ use crate::world::World;
 pub(crate) struct Sample {
     /// Operations that were begun before.
     pub(crate) operations: u64,
-    /// Resident memory in bytes.
+    /// Resident memory in bytes, without free memory of the allocator.
     pub(crate) rss: u64,
     /// Bytes that the program has allocated and not freed.
     pub(crate) heap: u64,
@@ -21,6 +21,7 @@ pub(crate) struct Sample {
 impl Sample {
     /// Takes a sample.
     pub(crate) fn take(world: &World) -> Self {
+        trim();
         Self {
             operations: world.traces.begun(),
             rss: rss(),

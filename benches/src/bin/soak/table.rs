@@ -3,8 +3,9 @@
 use crate::context::Cx;
 use crate::known::{UNDER_SANITIZER, is_left_out};
 use crate::ops::{
-    chan, common, context, descriptor, edge, goroutine, group, init, lock, pool, runtime, select,
-    signal, socket, stall, tcp, time, wait,
+    broadcast, chan, common, context, descriptor, edge, goroutine, group, init, lock, members,
+    notify, oneshot, pool, rate, runtime, select, signal, socket, stall, tcp, time, tracing, wait,
+    watch,
 };
 use crate::options::{Build, Options};
 use crate::rand::Rand;
@@ -91,6 +92,17 @@ pub(crate) const TABLE: &[Operation] = operations! {
     "pool_panics" 5 Anywhere pool::pool_panics;
     "single_flight" 15 Anywhere pool::single_flight;
     "single_flight_shared" 30 Anywhere pool::flight_shared;
+    "join_set" 15 Anywhere members::join_set;
+    "task_tracker" 15 Anywhere members::tracker;
+    "abort_handle" 15 Anywhere members::abort_handle;
+    "notify" 15 Anywhere notify::notify;
+    "oneshot" 25 Anywhere oneshot::oneshot;
+    "watch" 15 Anywhere watch::watch;
+    "broadcast" 15 Anywhere broadcast::broadcast;
+    "rate_limiter" 10 Anywhere rate::limited;
+    "rate_limiter_raised" 10 Anywhere rate::raised;
+    "trace" 3 Anywhere tracing::trace;
+    "flight_recorder" 3 Anywhere tracing::flight_recorder;
     "time_sleep" 20 Anywhere time::sleep;
     "time_timeout" 20 Anywhere time::timeout;
     "time_timeout_ready" 5 Anywhere time::timeout_ready;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 const GOROUTINES: usize = 6;
 
 /// External threads.
-const THREADS: usize = 6;
+pub(crate) const THREADS: usize = 6;
 
 /// The workers of a phase.
 #[derive(Debug)]
