@@ -21,7 +21,10 @@ use proc_macro::TokenStream;
 /// | `panic = "abort"` | a panic in any goroutine ends the process with status 2, as in Go |
 /// | `name = "web"` | the prefix of the names of the threads |
 /// | `tokio` | a Tokio runtime for the goroutines: `gmp::compat::tokio` (feature `tokio` of gmp) |
-/// | `crate = "path"` | the path of the gmp crate, if it was renamed |
+/// | `crate = "path"`, `crate = path` | the path of the gmp crate, if it was renamed |
+///
+/// The function has no arguments and no type parameters. It may have a `where` clause. Other
+/// attributes stay on it.
 ///
 /// # SIGQUIT
 ///

@@ -363,6 +363,50 @@ mod tests {
         }
     }
 
+    /// A biased list of one kind of case.
+    struct InOrder(Flags);
+
+    // SAFETY: there is no arm.
+    unsafe impl List for InOrder {
+        fn count(&self) -> usize {
+            self.0.count()
+        }
+
+        fn is_biased(&self) -> bool {
+            true
+        }
+
+        fn arm(self: Pin<&mut Self>, _: usize) -> Pin<&mut dyn Arm> {
+            unreachable!("no arm")
+        }
+
+        fn look(&self, _: usize) -> &dyn Arm {
+            unreachable!("no arm")
+        }
+
+        fn may_be_ready(&self, index: usize) -> bool {
+            self.0.may_be_ready(index)
+        }
+
+        fn try_alone(self: Pin<&mut Self>, _: usize, _: Will, _: &mut Context<'_>) -> Attempt {
+            unreachable!("no arm")
+        }
+    }
+
+    /// Few and many cases of a biased select are tried in their order, in each pass.
+    #[test]
+    fn a_biased_select_tries_its_cases_in_their_order() {
+        for len in [0, 1, 2, 16, 17, 64, 65, 100] {
+            let list = InOrder(Flags((0..len).map(|n| n % 3 == 0).collect()));
+            for (will, step) in [(Will::Wait, 3), (Will::GoOn, 1)] {
+                let mut candidates = Candidates::of(&list, will);
+                let drawn: Vec<usize> = std::iter::from_fn(|| candidates.draw(&list)).collect();
+                assert!(drawn.iter().copied().eq((0..len).step_by(step)), "{drawn:?}");
+            }
+            assert!(Order::of(&list).iter().eq(0..len));
+        }
+    }
+
     #[test]
     fn a_shuffled_order_has_each_index_once() {
         for len in [0, 1, 2, 15, 16, 17, 100] {
