@@ -3,7 +3,7 @@
 //! [`park`] is the interface for new primitives.
 
 pub use gmp_rt::task::{
-    AbortHandle, Builder, Checkpoint, JoinCancelled, JoinPanic, YieldNow, park,
+    AbortHandle, AbortOnDrop, Builder, Checkpoint, JoinCancelled, JoinPanic, YieldNow, park,
 };
 #[doc(no_inline)]
 pub use gmp_rt::{

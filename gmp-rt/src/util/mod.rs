@@ -1,6 +1,7 @@
 //! Helpers for all layers above: the clock, random numbers, prefetching and boxing of large values.
 
 pub(crate) mod clock;
+#[expect(unsafe_code, reason = "a box of a future, I1 of the module")]
 pub(crate) mod large;
 #[cfg(target_arch = "x86_64")]
 #[expect(unsafe_code, reason = "an instruction of the CPU")]

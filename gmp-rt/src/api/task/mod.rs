@@ -2,9 +2,11 @@
 //!
 //! The functions that most programs need are also in the root of the crate.
 
+mod abort_on_drop;
 mod builder;
 pub mod park;
 
+pub use self::abort_on_drop::AbortOnDrop;
 pub use self::builder::Builder;
 pub use crate::api::blocking::{block_in_place, spawn_blocking};
 pub use crate::api::spawn::{goid, spawn};
