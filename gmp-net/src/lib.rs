@@ -28,6 +28,8 @@ mod half_macros;
 #[cfg(unix)]
 pub mod io;
 #[cfg(unix)]
+mod owned_fd;
+#[cfg(unix)]
 mod poll;
 #[cfg(unix)]
 pub mod signal;
@@ -41,6 +43,8 @@ pub mod tcp;
 mod udp;
 #[cfg(unix)]
 pub mod unix;
+#[cfg(unix)]
+mod unwind_safe;
 
 pub use crate::error::{Closed, DeadlineExceeded, RuntimeEnded, WatchLimit};
 pub use crate::resolve::resolve;

@@ -8,23 +8,29 @@ use gmp::chan::{
 };
 use gmp::context::{AfterDone, CancelGuard, Canceller, Cause, Context, ContextError, background};
 use gmp::runtime::{
-    BuildError, Builder, Event, Handle, Metrics, PanicPolicy, ProcsError, Severity, ShutdownError,
-    Stall, StallKind, dump, metrics, on_event, on_stall,
+    BuildError, Builder, EnterGuard, Event, Handle, Metrics, PanicPolicy, ProcsError, Severity,
+    ShutdownError, Stall, StallKind, dump, metrics, on_event, on_stall,
 };
 use gmp::sync::futures::{
-    Acquire, AcquireOwned, BarrierWait, CondWait, Done, ErrGroupGo, ErrGroupWait, Lock, LockOwned,
-    ReadLock, ReadLockOwned, RecvFut, SendFut, WaitGroupWait, WriteLock, WriteLockOwned,
+    Acquire, AcquireOwned, BarrierWait, CondWait, Done, ErrGroupGo, ErrGroupMember, ErrGroupWait,
+    Lock, LockOwned, ReadLock, ReadLockOwned, RecvFut, Run, SendFut, WaitGroupWait, WriteLock,
+    WriteLockOwned,
 };
 use gmp::sync::{
     Barrier, BarrierWaitResult, Cond, ErrGroup, FlightResult, GroupError, Lazy, MappedMutexGuard,
-    Mutex, MutexGuard, Once, OnceCell, OwnedMutexGuard, OwnedRwLockReadGuard,
-    OwnedRwLockWriteGuard, OwnedSemaphorePermit, Pool, PoolGuard, RwLock, RwLockReadGuard,
-    RwLockWriteGuard, Semaphore, SemaphorePermit, SetError, SingleFlight, WaitGroup,
+    MappedRwLockReadGuard, MappedRwLockWriteGuard, Mutex, MutexGuard, Once, OnceCell,
+    OwnedMappedMutexGuard, OwnedMappedRwLockReadGuard, OwnedMappedRwLockWriteGuard,
+    OwnedMutexGuard, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, OwnedSemaphorePermit, Pool,
+    PoolGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, Semaphore, SemaphorePermit, SetError,
+    SingleFlight, WaitGroup, WaitTimeoutResult,
 };
 use gmp::task::park::{StorableWaker, StoredWaker, WaitReason, note_wait, poll_proceed, wake_all};
-use gmp::task::{Checkpoint, JoinCancelled, JoinError, JoinHandle, JoinPanic, YieldNow};
+use gmp::task::{
+    AbortOnDrop, Checkpoint, JoinCancelled, JoinError, JoinHandle, JoinPanic, YieldNow,
+};
 use gmp::time::{
-    AfterFunc, Duration, Elapsed, Instant, Sleep, Ticker, Timeout, Timer, after, after_func, tick,
+    AfterFunc, Duration, Elapsed, Instant, MissedTicks, Sleep, Ticker, Timeout, Timer, TimerWait,
+    after, after_func, tick,
 };
 use gmp::{
     Runtime, block_in_place, block_on, checkpoint, go, goid, main, max_procs, net, num_goroutine,
@@ -82,7 +88,7 @@ fn input_output_and_signals_are_there() {
             stdout,
         },
         net::ToSocketAddrs,
-        signal::{Signal, SignalKind, ctrl_c, signal},
+        signal::{Signal, SignalKind, ctrl_c, shutdown, signal},
     };
     fn check<T: Send + Sync>() {}
     check::<Stdin>();
