@@ -151,7 +151,9 @@ async fn members_above_the_limit_start_in_the_order_of_their_calls() {
 fn a_member_that_never_started_has_failed() {
     let (group, runtime) = (Group::new(), runtime(1));
     group.set_limit(0);
-    let start = runtime.block_on(async { group.go(ready(Ok(()))) });
+    let entered = runtime.enter();
+    let start = group.go(ready(Ok(())));
+    drop(entered);
     drop(runtime);
     gmp::block_on(start);
     assert!(matches!(group.wait_blocking(), Err(GroupError::Cancelled)));

@@ -46,11 +46,13 @@ fn goroutines_run_it() {
     let runtime = runtime(1);
     assert_eq!(runtime.spawn(request(1)).join_blocking().unwrap(), 1);
     assert_eq!(runtime.handle().spawn(request(2)).join_blocking().unwrap(), 2);
-    assert_eq!(runtime.block_on(async { gmp::spawn(request(3)) }).join_blocking().unwrap(), 3);
+    let entered = runtime.enter();
+    assert_eq!(gmp::spawn(request(3)).join_blocking().unwrap(), 3);
     let builder = gmp::task::Builder::new().name("request").on(runtime.handle());
     assert_eq!(builder.spawn(request(4)).join_blocking().unwrap(), 4);
     let group = WaitGroup::new();
-    let member = runtime.block_on(async { group.go(request(5)) });
+    let member = group.go(request(5));
+    drop(entered);
     group.wait_blocking();
     assert_eq!(member.join_blocking().unwrap(), 5);
 }
