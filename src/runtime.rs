@@ -64,10 +64,10 @@
 //! | `lockedm` | always `nil` |
 
 pub use gmp_rt::runtime::{
-    BlockingMetrics, BuildError, Builder, Event, GoroutineMetrics, Handle, HandoffMetrics,
-    Histogram, Metrics, NetMetrics, PanicPolicy, ProcMetrics, ProcsError, QueueMetrics, Severity,
-    ShutdownError, Stall, StallKind, StallMetrics, ThreadMetrics, TimerMetrics, dump, metrics,
-    num_cpu, on_event, on_stall, set_default_max_procs,
+    BlockingMetrics, BuildError, Builder, EnterGuard, Event, GoroutineMetrics, Handle,
+    HandoffMetrics, Histogram, Metrics, NetMetrics, PanicPolicy, ProcMetrics, ProcsError,
+    QueueMetrics, Severity, ShutdownError, Stall, StallKind, StallMetrics, ThreadMetrics,
+    TimerMetrics, dump, metrics, num_cpu, on_event, on_stall, set_default_max_procs,
 };
 #[doc(no_inline)]
 pub use gmp_rt::{Runtime, block_on, max_procs, num_goroutine, set_max_procs};

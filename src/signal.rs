@@ -1,3 +1,3 @@
 //! Signals of the OS. Each listener receives every signal of its kind.
 
-pub use gmp_net::signal::{Signal, SignalKind, ctrl_c, signal};
+pub use gmp_net::signal::{Signal, SignalKind, ctrl_c, shutdown, signal};

@@ -9,10 +9,11 @@ pub use gmp_sync::WaitGroup;
 pub use gmp_sync::mpsc;
 pub use gmp_sync::{
     Barrier, BarrierWaitResult, Cond, ErrGroup, FlightResult, GroupError, Lazy, Limit,
-    MappedMutexGuard, Mutex, MutexGuard, Notify, Once, OnceCell, OwnedMutexGuard,
-    OwnedRwLockReadGuard, OwnedRwLockWriteGuard, OwnedSemaphorePermit, Pool, PoolGuard, RateError,
-    RateLimiter, Reservation, RwLock, RwLockReadGuard, RwLockWriteGuard, Semaphore,
-    SemaphorePermit, SetError, SingleFlight, futures,
+    MappedMutexGuard, MappedRwLockReadGuard, MappedRwLockWriteGuard, Mutex, MutexGuard, Notify,
+    Once, OnceCell, OwnedMappedMutexGuard, OwnedMappedRwLockReadGuard, OwnedMappedRwLockWriteGuard,
+    OwnedMutexGuard, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, OwnedSemaphorePermit, Pool,
+    PoolGuard, RateError, RateLimiter, Reservation, RwLock, RwLockReadGuard, RwLockWriteGuard,
+    Semaphore, SemaphorePermit, SetError, SingleFlight, WaitTimeoutResult, futures,
 };
 
 /// A channel that gives each value to every receiver, for events that several goroutines follow.

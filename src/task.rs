@@ -3,8 +3,8 @@
 //! [`park`] is the interface for new primitives.
 
 pub use gmp_rt::task::{
-    AbortHandle, Builder, Checkpoint, JoinCancelled, JoinPanic, LocalKey, Unconstrained, YieldNow,
-    park,
+    AbortHandle, AbortOnDrop, Builder, Checkpoint, JoinCancelled, JoinPanic, LocalKey,
+    Unconstrained, YieldNow, park,
 };
 #[doc(no_inline)]
 pub use gmp_rt::{

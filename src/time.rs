@@ -17,7 +17,9 @@
 //! [`after_func()`] is the exception: it starts a goroutine of the runtime on which it was called.
 //! So the shutdown of that runtime drops a pending call.
 
-pub use gmp_rt::time::{AfterFunc, DelayKey, DelayQueue, Elapsed, Expired, Sleep, Timeout, tick};
+pub use gmp_rt::time::{
+    AfterFunc, DelayKey, DelayQueue, Elapsed, Expired, MissedTicks, Sleep, Timeout, TimerWait, tick,
+};
 #[doc(no_inline)]
 pub use gmp_rt::{Ticker, Timer, after, after_func, sleep, sleep_until, timeout, timeout_at};
 #[doc(no_inline)]

@@ -91,6 +91,23 @@ impl Accepting {
         }
     }
 
+    /// [`poll_accept`](Self::poll_accept) for a task that keeps nothing between polls. It cannot
+    /// sleep, so it also returns the errors after which the other one tries again later.
+    pub(crate) fn poll_accept_once<T: AsFd>(
+        fd: &Fd<T>,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<(OwnedFd, Option<SocketAddrAny>)>> {
+        loop {
+            let accepted = fd.poll_once(Direction::Read, cx, |io| {
+                accept(io).map(|connection| (connection, Left::Maybe))
+            });
+            match accepted {
+                Poll::Ready(Err(error)) if remedy(&error) == Remedy::Next => {}
+                accepted => return accepted,
+            }
+        }
+    }
+
     fn take_nap(&mut self) {
         self.last = (2 * self.last).clamp(FIRST_NAP, LONGEST_NAP);
         self.nap = Some(gmp_rt::sleep(self.last));

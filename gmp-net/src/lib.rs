@@ -30,6 +30,7 @@ mod half_macros;
 #[cfg(unix)]
 pub mod io;
 #[cfg(unix)]
+mod owned_fd;
 mod pipe_macros;
 #[cfg(unix)]
 mod poll;
@@ -47,6 +48,8 @@ pub mod tcp;
 mod udp;
 #[cfg(unix)]
 pub mod unix;
+#[cfg(unix)]
+mod unwind_safe;
 
 pub use crate::error::{Closed, DeadlineExceeded, RuntimeEnded, WatchLimit};
 pub use crate::resolve::resolve;

@@ -5,6 +5,7 @@ use crate::poll::desc::Trust;
 use crate::resolve::addr::{self, ToSocketAddrs};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::task::{Context, Poll};
 
 /// A UDP socket (Go: `net.UDPConn`).
 ///
@@ -129,6 +130,39 @@ impl UdpSocket {
     /// Receives a datagram without waiting. The error is `WouldBlock` if there is none.
     pub fn try_recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.fd.try_io(Direction::Read, |io| io.recv_from(buf).map(more))
+    }
+
+    /// Sends a datagram to the peer set by [`connect`](Self::connect) without waiting. The error is
+    /// `WouldBlock` if the OS does not take it now.
+    pub fn try_send(&self, buf: &[u8]) -> io::Result<usize> {
+        self.fd.try_io(Direction::Write, |io| io.send(buf).map(more))
+    }
+
+    /// Receives a datagram from the peer set by [`connect`](Self::connect) without waiting. The
+    /// error is `WouldBlock` if there is none.
+    pub fn try_recv(&self, buf: &mut [u8]) -> io::Result<usize> {
+        self.fd.try_io(Direction::Read, |io| io.recv(buf).map(more))
+    }
+
+    /// [`send_to`](Self::send_to) for a hand-written future. Its task is woken when another call
+    /// may succeed.
+    pub fn poll_send_to(
+        &self,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+        addr: SocketAddr,
+    ) -> Poll<io::Result<usize>> {
+        self.fd.poll_once(Direction::Write, cx, |io| io.send_to(buf, addr).map(more))
+    }
+
+    /// [`recv_from`](Self::recv_from) for a hand-written future. Its task is woken when another
+    /// call may succeed.
+    pub fn poll_recv_from(
+        &self,
+        cx: &mut Context<'_>,
+        buf: &mut [u8],
+    ) -> Poll<io::Result<(usize, SocketAddr)>> {
+        self.fd.poll_once(Direction::Read, cx, |io| io.recv_from(buf).map(more))
     }
 
     /// Waits until a receive would not block.

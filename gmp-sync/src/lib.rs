@@ -35,6 +35,7 @@ mod single_flight;
 #[expect(unsafe_code, reason = "implements `WaitList`")]
 mod task_tracker;
 mod tuning;
+mod unwind_safe;
 mod wait;
 #[expect(unsafe_code, reason = "implements `WaitList`")]
 mod wait_group;
@@ -45,9 +46,15 @@ pub use crate::chan::chan;
 pub use crate::err_group::{ErrGroup, GroupError};
 pub use crate::join_set::JoinSet;
 pub use crate::lock::barrier::{Barrier, BarrierWaitResult};
-pub use crate::lock::cond::Cond;
+pub use crate::lock::cond::{Cond, WaitTimeoutResult};
+pub use crate::lock::mapped_rw_lock_guard::{
+    MappedRwLockReadGuard, MappedRwLockWriteGuard, OwnedMappedRwLockReadGuard,
+    OwnedMappedRwLockWriteGuard,
+};
 pub use crate::lock::mutex::Mutex;
-pub use crate::lock::mutex_guard::{MappedMutexGuard, MutexGuard, OwnedMutexGuard};
+pub use crate::lock::mutex_guard::{
+    MappedMutexGuard, MutexGuard, OwnedMappedMutexGuard, OwnedMutexGuard,
+};
 pub use crate::lock::notify::Notify;
 pub use crate::lock::permit::{OwnedSemaphorePermit, SemaphorePermit};
 pub use crate::lock::rw_lock::RwLock;

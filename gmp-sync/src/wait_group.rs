@@ -3,11 +3,13 @@
 //! One lock guards a counter and the queue of waiters. It is held for a few instructions. The call
 //! that brings the counter to zero fires the waiters and wakes them after it has released the lock.
 
+use crate::wait::phase::WaitPhase;
 use crate::wait::queue::Queue;
 use crate::wait::waiter::{Abandoned, Ended, WaitList, Waiter};
 use crate::wait::wakers::Wakers;
+use futures::future::FusedFuture;
 use gmp_rt::prim::Mutex;
-use gmp_rt::task::park::{WaitReason, note_wait, poll_proceed};
+use gmp_rt::task::park::{WaitReason, boxed_future, is_large, note_wait, poll_proceed};
 use pin_project_lite::pin_project;
 use std::ops::ControlFlow;
 use std::pin::Pin;
@@ -111,11 +113,35 @@ impl WaitGroup {
     /// Spawns a goroutine and counts it.
     ///
     /// Adds one now and subtracts one when the goroutine ends, also if it panics or is aborted.
+    ///
+    /// # Recursion
+    ///
+    /// An `async fn` cannot start itself: the compiler has to know its future while it checks it.
+    /// Write a function that returns the future instead:
+    ///
+    /// ```
+    /// # mod gmp { pub use gmp_rt::block_on; pub use gmp_sync::WaitGroup; }
+    /// use gmp::WaitGroup;
+    ///
+    /// fn crawl(depth: u32, wg: WaitGroup) -> impl Future<Output = ()> + Send {
+    ///     async move {
+    ///         if depth > 0 {
+    ///             wg.go(crawl(depth - 1, wg.clone()));
+    ///         }
+    ///     }
+    /// }
+    ///
+    /// gmp::block_on(async {
+    ///     let wg = WaitGroup::new();
+    ///     crawl(3, wg.clone()).await;
+    ///     wg.wait().await;
+    /// });
+    /// ```
     #[doc(alias = "spawn")]
     #[track_caller]
     pub fn go<F>(&self, future: F) -> gmp_rt::JoinHandle<F::Output>
     where
-        F: Future<Output: Send + 'static> + Send + 'static,
+        F: IntoFuture<Output: Send + 'static, IntoFuture: Send + 'static>,
     {
         struct AllDone(WaitGroup);
         impl Drop for AllDone {
@@ -131,10 +157,10 @@ impl WaitGroup {
         }
         self.add(1);
         let done = AllDone(self.clone());
-        if const { gmp_rt::task::park::is_large::<F>() } {
-            return gmp_rt::spawn(run(Box::pin(future), done));
+        if const { is_large::<F::IntoFuture>() } {
+            return gmp_rt::spawn(run(boxed_future(Box::new(future)), done));
         }
-        gmp_rt::spawn(run(future, done))
+        gmp_rt::spawn(run(future.into_future(), done))
     }
 
     /// Returns the counter.
@@ -154,7 +180,19 @@ impl WaitGroup {
     ///
     /// Cancel-safe.
     pub fn wait(&self) -> WaitGroupWait {
-        WaitGroupWait { waiter: Waiter::new(self.shared.clone(), ()) }
+        WaitGroupWait { waiter: Waiter::new(self.shared.clone(), ()), phase: WaitPhase::Waits }
+    }
+
+    /// As [`wait`](Self::wait), but blocks the thread.
+    ///
+    /// Meant for external threads. In a goroutine it works as a blocking call.
+    ///
+    /// # Panics
+    ///
+    /// As [`wait`](Self::wait).
+    #[doc(alias = "blocking_wait")]
+    pub fn wait_blocking(&self) {
+        gmp_rt::block_on(self.wait());
     }
 }
 
@@ -181,6 +219,7 @@ pin_project! {
     pub struct WaitGroupWait {
         #[pin]
         waiter: Waiter<Arc<GroupShared>>,
+        phase: WaitPhase,
     }
 }
 
@@ -188,7 +227,8 @@ impl Future for WaitGroupWait {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let mut waiter = self.project().waiter;
+        let this = self.project();
+        let mut waiter = this.waiter;
         ready!(poll_proceed(cx));
         let ended = waiter.as_mut().poll_wait(cx, |state, ()| match state.count {
             0 => ControlFlow::Break(()),
@@ -200,14 +240,24 @@ impl Future for WaitGroupWait {
                 note_wait(cx, WaitReason::WaitGroupWait, group.addr());
                 Poll::Pending
             }
-            Poll::Ready(Ended::AtOnce(())) => Poll::Ready(()),
+            Poll::Ready(Ended::AtOnce(())) => {
+                *this.phase = WaitPhase::Done;
+                Poll::Ready(())
+            }
             Poll::Ready(Ended::Fired) => {
+                *this.phase = WaitPhase::Done;
                 let reused = waiter.list().with(|state| state.count != 0);
                 waiter.reset();
                 assert!(!reused, "sync: WaitGroup is reused before previous Wait has returned");
                 Poll::Ready(())
             }
         }
+    }
+}
+
+impl FusedFuture for WaitGroupWait {
+    fn is_terminated(&self) -> bool {
+        self.phase == WaitPhase::Done
     }
 }
 

@@ -471,3 +471,53 @@ fn waits_for_the_end_work_everywhere_and_are_in_dumps() {
         assert_eq!(gmp::block_on(goroutine).unwrap(), ContextError::Cancelled);
     }
 }
+
+#[gmp::test]
+async fn a_context_ends_a_future_that_it_runs() {
+    let (ctx, canceller) = Context::background().with_cancel();
+    assert_eq!(ctx.run(async { 7 }).await, Ok(7));
+    assert!(!ctx.is_done() && !canceller.is_cancelled());
+    let (inner, dropped) = gmp::chan::<()>(0);
+    let runs = {
+        let ctx = ctx.clone();
+        go!({
+            let never = async move {
+                let _inner = inner;
+                std::future::pending::<()>().await
+            };
+            ctx.run(never).await
+        })
+    };
+    gmp::yield_now().await;
+    canceller.cancel();
+    assert_eq!(runs.await.unwrap(), Err(ContextError::Cancelled));
+    assert!(dropped.recv().await.is_err(), "the future was dropped");
+    assert!(ctx.is_done() && canceller.is_cancelled());
+    // A future that is ready counts, also after the end.
+    assert_eq!(ctx.run(async { 8 }).await, Ok(8));
+}
+
+/// A context ends while the future is refused, because the time slice is over: it counts as ready.
+#[gmp::test(max_procs = 1)]
+async fn an_ended_context_hides_no_future_that_is_ready() {
+    let (ctx, canceller) = Context::background().with_cancel();
+    canceller.cancel();
+    let (tx, rx) = gmp::chan(1);
+    for n in 0..100_000 {
+        assert_eq!(ctx.run(tx.send(n)).await, Ok(Ok(())));
+        assert_eq!(ctx.run(rx.recv()).await, Ok(Ok(n)));
+    }
+}
+
+#[gmp::test]
+async fn the_rest_of_the_time_counts_down() {
+    assert_eq!(Context::background().remaining(), None);
+    let (ctx, canceller) = Context::background().with_timeout(LONG);
+    let first = ctx.remaining().unwrap();
+    gmp::sleep(SHORT).await;
+    assert!(first <= LONG && ctx.remaining().unwrap() <= first - SHORT);
+    let (over, other) = ctx.with_deadline(Instant::now());
+    assert_eq!(over.remaining(), Some(Duration::ZERO));
+    assert!(over.is_done() && other.is_cancelled(), "its deadline has passed");
+    assert!(!ctx.is_done() && !canceller.is_cancelled());
+}

@@ -1,6 +1,6 @@
 //! Error groups, after `errgroup_test.go` of `x/sync`.
 
-use super::support::{Gate, runtime, until};
+use super::support::{Gate, Mutex, runtime, until};
 use gmp::context::{Context, ContextError};
 use gmp::go;
 use gmp::sync::{ErrGroup, GroupError};
@@ -117,11 +117,83 @@ async fn a_limit_of_zero_admits_no_member() {
         let group = group.clone();
         go!({ group.go(ready(Err("ran"))).await })
     };
-    let early = gmp::timeout(Duration::from_millis(2), group.go(pending())).await;
-    assert!(early.is_err() && !starter.is_finished());
+    assert!(gmp::timeout(Duration::from_millis(2), group.go(ready(Ok(())))).await.is_err());
+    assert!(gmp::timeout(Duration::from_millis(2), group.wait()).await.is_err());
+    assert!(!starter.is_finished());
+    assert_eq!(group.active(), 0);
     group.set_limit(None);
     starter.await.unwrap();
     assert_eq!(text(group.wait().await), Some("ran"));
+}
+
+/// Members start although no one awaits that, in the order of the calls, one at a time.
+#[gmp::test]
+async fn members_above_the_limit_start_in_the_order_of_their_calls() {
+    let (group, started) = (Group::new(), Arc::new(Mutex::new(Vec::new())));
+    group.set_limit(1);
+    for n in 0..100 {
+        let (group, started) = (group.clone(), started.clone());
+        let inside = group.clone();
+        group.go(async move {
+            started.lock().unwrap().push(n);
+            gmp::yield_now().await;
+            assert_eq!(inside.active(), 1);
+            Ok(())
+        });
+    }
+    group.wait().await.unwrap();
+    assert_eq!(*started.lock().unwrap(), (0..100).collect::<Vec<_>>());
+    assert_eq!(group.active(), 0);
+}
+
+/// The runtime shuts down before a member has got a place.
+#[test]
+fn a_member_that_never_started_has_failed() {
+    let (group, runtime) = (Group::new(), runtime(1));
+    group.set_limit(0);
+    let entered = runtime.enter();
+    let start = group.go(ready(Ok(())));
+    drop(entered);
+    drop(runtime);
+    gmp::block_on(start);
+    assert!(matches!(group.wait_blocking(), Err(GroupError::Cancelled)));
+}
+
+#[gmp::test]
+async fn members_return_values() {
+    let group = Group::new();
+    group.set_limit(1);
+    let values: Vec<_> = (0..10).map(|n| group.go_value(async move { Ok(n) })).collect();
+    let mut sum = 0;
+    for value in values {
+        sum += value.await.unwrap();
+    }
+    assert_eq!(sum, 45);
+    drop(group.go_value(ready(Ok(()))));
+    group.wait().await.unwrap();
+    let failed = group.go_value(async { Err::<u8, _>("failed") });
+    assert_eq!(failed.await, None);
+    assert_eq!(text(group.wait().await), Some("failed"));
+    let panicked = group.go_value(async {
+        if gmp::goid().is_some() {
+            panic!("expected by the test");
+        }
+        Ok(1)
+    });
+    assert_eq!(panicked.await, None);
+}
+
+#[gmp::test]
+async fn the_last_holder_of_an_error_takes_it() {
+    let group = ErrGroup::<Box<str>>::new();
+    group.go(ready(Err("mine".into())));
+    let error = group.wait().await.unwrap_err();
+    let error = error.into_member().unwrap_err();
+    assert_eq!(error.member().map(|text| &**text), Some("mine"), "the group has it too");
+    drop(group);
+    assert_eq!(&*error.into_member().unwrap(), "mine");
+    let cancelled = GroupError::<u8>::Cancelled.into_member();
+    assert!(matches!(cancelled, Err(GroupError::Cancelled)));
 }
 
 /// `TestGoLimit`.

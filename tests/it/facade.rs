@@ -10,27 +10,31 @@ use gmp::chan::{
 };
 use gmp::context::{AfterDone, CancelGuard, Canceller, Cause, Context, ContextError, background};
 use gmp::runtime::{
-    BuildError, Builder, Event, Handle, Metrics, PanicPolicy, ProcsError, Severity, ShutdownError,
-    Stall, StallKind, dump, metrics, num_cpu, on_event, on_stall, set_default_max_procs,
+    BuildError, Builder, EnterGuard, Event, Handle, Metrics, PanicPolicy, ProcsError, Severity,
+    ShutdownError, Stall, StallKind, dump, metrics, num_cpu, on_event, on_stall,
+    set_default_max_procs,
 };
 use gmp::sync::futures::{
-    Acquire, AcquireOwned, BarrierWait, ClosedFut, CondWait, Done, ErrGroupGo, ErrGroupWait, Lock,
-    LockOwned, ReadLock, ReadLockOwned, ReceiverSetRecv, RecvFut, RecvManyFut, ReserveFut,
-    ReserveOwnedFut, SendFut, WaitGroupWait, WriteLock, WriteLockOwned,
+    Acquire, AcquireOwned, BarrierWait, ClosedFut, CondWait, Done, ErrGroupGo, ErrGroupMember,
+    ErrGroupWait, Lock, LockOwned, ReadLock, ReadLockOwned, ReceiverSetRecv, RecvFut, RecvManyFut,
+    ReserveFut, ReserveOwnedFut, Run, SendFut, WaitGroupWait, WriteLock, WriteLockOwned,
 };
 use gmp::sync::{
     Barrier, BarrierWaitResult, Cond, ErrGroup, FlightResult, GroupError, Lazy, MappedMutexGuard,
-    Mutex, MutexGuard, Once, OnceCell, OwnedMutexGuard, OwnedRwLockReadGuard,
-    OwnedRwLockWriteGuard, OwnedSemaphorePermit, Pool, PoolGuard, RwLock, RwLockReadGuard,
-    RwLockWriteGuard, Semaphore, SemaphorePermit, SetError, SingleFlight, WaitGroup,
+    MappedRwLockReadGuard, MappedRwLockWriteGuard, Mutex, MutexGuard, Once, OnceCell,
+    OwnedMappedMutexGuard, OwnedMappedRwLockReadGuard, OwnedMappedRwLockWriteGuard,
+    OwnedMutexGuard, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, OwnedSemaphorePermit, Pool,
+    PoolGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, Semaphore, SemaphorePermit, SetError,
+    SingleFlight, WaitGroup, WaitTimeoutResult,
 };
 use gmp::task::park::{StorableWaker, StoredWaker, WaitReason, note_wait, poll_proceed, wake_all};
 use gmp::task::{
-    Checkpoint, JoinCancelled, JoinError, JoinHandle, JoinPanic, Unconstrained, YieldNow,
+    AbortOnDrop, Checkpoint, JoinCancelled, JoinError, JoinHandle, JoinPanic, Unconstrained,
+    YieldNow,
 };
 use gmp::time::{
-    AfterFunc, DelayKey, DelayQueue, Duration, Elapsed, Expired, Instant, Sleep, Ticker, Timeout,
-    Timer, after, after_func, tick,
+    AfterFunc, DelayKey, DelayQueue, Duration, Elapsed, Expired, Instant, MissedTicks, Sleep,
+    Ticker, Timeout, Timer, TimerWait, after, after_func, tick,
 };
 use gmp::{
     Runtime, block_in_place, block_on, checkpoint, go, goid, main, max_procs, net, num_goroutine,
@@ -100,7 +104,7 @@ fn input_output_and_signals_are_there() {
         process::{
             Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Output, Stdio,
         },
-        signal::{Signal, SignalKind, ctrl_c, signal},
+        signal::{Signal, SignalKind, ctrl_c, shutdown, signal},
     };
     fn check<T: Send + Sync>() {}
     check::<Stdin>();

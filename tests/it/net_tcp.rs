@@ -113,9 +113,9 @@ async fn options_are_read_as_they_were_set() {
     client.set_nodelay(true).unwrap();
     assert!(client.nodelay().unwrap());
     client.set_keepalive(Some(Duration::from_secs(30))).unwrap();
-    assert!(client.keepalive().unwrap());
+    assert_eq!(client.keepalive().unwrap(), Some(Duration::from_secs(30)));
     client.set_keepalive(None).unwrap();
-    assert!(!client.keepalive().unwrap());
+    assert_eq!(client.keepalive().unwrap(), None);
     client.set_linger(Some(Duration::from_secs(1))).unwrap();
     assert_eq!(client.linger().unwrap(), Some(Duration::from_secs(1)));
     client.set_linger(None).unwrap();

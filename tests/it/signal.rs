@@ -3,7 +3,7 @@
 
 use super::support::{child, child_command, child_with_signals, is_child, runtime, waiting};
 use futures::{FutureExt, StreamExt};
-use gmp::signal::{SignalKind, ctrl_c, signal};
+use gmp::signal::{SignalKind, ctrl_c, shutdown, signal};
 use gmp::{go, select};
 use rustix::process::{Pid, Signal, getpid, kill_process};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
@@ -508,4 +508,24 @@ fn sigterm_drains_the_graceful_server() {
         assert!(TcpStream::connect(&addr).is_err());
         assert_success(&server.end());
     }
+}
+
+/// Each of the two signals ends the wait. After that both have their previous actions again.
+#[test]
+fn a_request_to_end_is_either_of_two_signals() {
+    let name = "signal::a_request_to_end_is_either_of_two_signals";
+    if is_child() {
+        for (sent, kind) in
+            [(Signal::TERM, SignalKind::terminate()), (Signal::INT, SignalKind::interrupt())]
+        {
+            // It listens from the call on.
+            let ends = shutdown();
+            raise(sent);
+            assert_eq!(gmp::block_on(ends).unwrap(), kind);
+        }
+        raise(Signal::TERM);
+        unreachable!("the signal ends the process");
+    }
+    let output = child_with_signals(name, &[]).output().unwrap();
+    assert_eq!(output.status.signal(), Some(Signal::TERM.as_raw()), "{output:?}");
 }

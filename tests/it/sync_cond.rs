@@ -5,6 +5,9 @@ use super::support::{runtime, until};
 use gmp::sync::{Cond, Mutex};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+const HOUR: Duration = Duration::from_secs(3600);
 
 /// `TestCondSignal`: each signal wakes exactly one waiter.
 #[test]
@@ -173,4 +176,71 @@ fn external_threads_wait_for_a_condition() {
         }
     });
     assert_eq!(mutex.into_inner(), 200);
+}
+
+#[gmp::test]
+async fn a_wait_with_a_limit_ends_with_either() {
+    let shared = Arc::new((Mutex::new(false), Cond::new()));
+    let (ready, cond) = &*shared;
+    let (guard, result) = cond.wait_timeout(ready.lock().await, Duration::from_millis(1)).await;
+    assert!(result.timed_out() && !*guard && ready.try_lock().is_none(), "it has the lock");
+    let other = shared.clone();
+    // It gets the lock when the wait below has joined the queue.
+    gmp::go!({
+        *other.0.lock().await = true;
+        other.1.signal();
+    });
+    let (guard, result) = cond.wait_timeout(guard, HOUR).await;
+    assert!(!result.timed_out() && *guard && ready.try_lock().is_none());
+}
+
+/// A wait that has left the queue takes no signal from others.
+#[test]
+fn a_signal_after_the_limit_reaches_another_wait() {
+    let (mutex, cond) = (Mutex::new(()), Cond::new());
+    let limited = cond.wait_timeout(mutex.try_lock().unwrap(), Duration::ZERO);
+    let (guard, result) = gmp::block_on(limited);
+    assert!(result.timed_out());
+    let mut other = Polled::waiting(cond.wait(guard));
+    cond.signal();
+    assert!(other.is_woken() && other.poll().is_some());
+}
+
+/// The limit passes while a wait that was signalled waits for the mutex.
+#[test]
+fn a_limit_does_not_count_the_wait_for_the_mutex() {
+    let (mutex, cond, mut limit) = (Mutex::new(()), Cond::new(), Duration::from_millis(1));
+    // On a slow machine the limit may pass within the first poll.
+    let mut wait = loop {
+        let mut wait = Polled::new(cond.wait_timeout(mutex.try_lock().unwrap(), limit));
+        if wait.poll().is_none() {
+            break wait;
+        }
+        limit *= 2;
+    };
+    let guard = mutex.try_lock().unwrap();
+    cond.signal();
+    assert!(wait.poll().is_none(), "the mutex is locked");
+    std::thread::sleep(2 * limit);
+    assert!(wait.poll().is_none(), "the mutex is locked");
+    drop(guard);
+    let (_guard, result) = wait.poll().unwrap();
+    assert!(!result.timed_out());
+}
+
+#[test]
+fn a_thread_waits_while_a_condition_holds() {
+    let shared = Arc::new((Mutex::new(0), Cond::new()));
+    let waits = {
+        let shared = shared.clone();
+        std::thread::spawn(move || {
+            *shared.1.wait_while_blocking(shared.0.lock_blocking(), |count| *count < 3)
+        })
+    };
+    for _ in 0..3 {
+        assert!(!waits.is_finished());
+        *shared.0.lock_blocking() += 1;
+        shared.1.signal();
+    }
+    assert_eq!(waits.join().unwrap(), 3);
 }

@@ -231,3 +231,31 @@ fn the_value_of_a_cell_can_be_taken_and_changed() {
     assert_eq!(cell.into_inner(), Some(3));
     assert_eq!(OnceCell::<u8>::default().into_inner(), None);
 }
+
+#[test]
+fn cells_are_compared_and_cloned_as_their_values() {
+    let (empty, full) = (OnceCell::<String>::new(), OnceCell::from("full".to_owned()));
+    assert_eq!(full.clone(), full);
+    assert_eq!(empty.clone(), empty);
+    assert_ne!(empty, full);
+    let clone = empty.clone();
+    clone.set("later".into()).unwrap();
+    assert!(empty.get().is_none(), "a clone has a value of its own");
+    let refused = full.set("again".into()).unwrap_err();
+    assert_eq!(refused.clone(), refused);
+    assert_eq!(refused.into_inner(), "again");
+}
+
+/// A thread that fails to set the value gives the turn to the next one.
+#[test]
+fn a_thread_tries_again_after_a_failure() {
+    let cell = OnceCell::new();
+    assert_eq!(cell.get_or_try_init_blocking(|| Err::<u8, _>("failed")), Err("failed"));
+    let caught = catch_unwind(AssertUnwindSafe(|| {
+        let _ = cell.get_or_try_init_blocking(|| -> Result<u8, ()> { panic!("expected") });
+    }));
+    assert!(caught.is_err() && cell.get().is_none());
+    assert_eq!(cell.get_or_try_init_blocking(|| Ok::<_, ()>(7)), Ok(&7));
+    let other = cell.get_or_try_init_blocking(|| -> Result<u8, ()> { unreachable!("it is set") });
+    assert_eq!(other, Ok(&7));
+}

@@ -226,3 +226,20 @@ fn external_threads_wait_for_permits() {
     });
     assert_eq!(semaphore.available_permits(), 2);
 }
+
+#[test]
+fn a_thread_waits_for_permits_of_its_own() {
+    let semaphore = Arc::new(Semaphore::new(2));
+    let held = semaphore.clone().acquire_owned_blocking(1);
+    let thread = {
+        let semaphore = semaphore.clone();
+        std::thread::spawn(move || semaphore.acquire_owned_blocking(2).permits())
+    };
+    // A waiter that needs two permits is before any other.
+    while semaphore.try_acquire(1).is_some() {
+        std::thread::yield_now();
+    }
+    drop(held);
+    assert_eq!(thread.join().unwrap(), 2);
+    assert_eq!(semaphore.available_permits(), 2);
+}

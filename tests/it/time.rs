@@ -11,6 +11,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 const MS: Duration = Duration::from_millis(1);
+const HOUR: Duration = Duration::from_secs(3600);
 
 #[gmp::test]
 async fn sleeps_are_never_short() {
@@ -97,7 +98,7 @@ async fn sleep_can_be_reset() {
 
 #[gmp::test]
 async fn stop_and_reset_return_whether_the_timer_was_pending() {
-    let mut timer = gmp::Timer::new(Duration::from_secs(3600));
+    let mut timer = gmp::Timer::new(HOUR);
     assert!(timer.stop());
     assert!(!timer.stop(), "stopped before");
     assert!(gmp::timeout(2 * MS, &mut timer).await.is_err(), "stopped: never");
@@ -106,6 +107,91 @@ async fn stop_and_reset_return_whether_the_timer_was_pending() {
     assert!(due <= Instant::now());
     assert!(!timer.is_pending() && !timer.stop());
     assert!(gmp::timeout(2 * MS, &mut timer).await.is_err(), "its moment was taken");
+}
+
+/// Go: a goroutine waits on `timer.C`, another one calls `timer.Reset`.
+#[gmp::test]
+async fn a_shared_timer_is_set_by_another_goroutine_than_waits_for_it() {
+    let timer = Arc::new(gmp::Timer::new(HOUR));
+    let shared = timer.clone();
+    let mut waits = go!({ (&*shared).await });
+    // The waiter waits for a timer that is set, and then for one that is stopped.
+    for is_stopped in [false, true] {
+        while !gmp::runtime::dump().contains("[sleep") {
+            gmp::yield_now().await;
+        }
+        assert_eq!(timer.stop(), !is_stopped);
+    }
+    assert!(gmp::timeout(2 * MS, &mut waits).await.is_err(), "it is stopped");
+    let earliest = Instant::now() + MS;
+    assert!(!timer.reset(MS));
+    assert!(waits.await.unwrap() >= earliest);
+    assert!(!timer.is_pending());
+}
+
+#[gmp::test]
+async fn a_shared_timer_that_is_moved_back_fires_at_the_new_moment() {
+    let (timer, mut lead) = (gmp::Timer::new(HOUR), MS);
+    // On a slow machine the timer may be due at the first poll.
+    let wait = loop {
+        let mut wait = (&timer).into_future();
+        timer.reset(lead);
+        if (&mut wait).now_or_never().is_none() {
+            break wait;
+        }
+        lead *= 2;
+    };
+    let earliest = Instant::now() + 4 * lead;
+    assert!(timer.reset(4 * lead), "its moment was not taken");
+    assert!(wait.await >= earliest);
+}
+
+#[gmp::test]
+async fn one_of_several_waiters_takes_the_moment_of_a_timer() {
+    let timer = Arc::new(gmp::Timer::new(HOUR));
+    let (taken, moments) = gmp::chan(0);
+    let waiters: Vec<_> = (0..3)
+        .map(|_| {
+            let (timer, taken) = (timer.clone(), taken.clone());
+            go!({
+                let due = (&*timer).await;
+                taken.send(due).await.unwrap();
+            })
+        })
+        .collect();
+    for left in [3, 2, 1] {
+        assert_eq!(waiters.iter().filter(|waiter| !waiter.is_finished()).count(), left);
+        assert_eq!(timer.reset(MS), left == 3, "the moment before was taken");
+        moments.recv().await.unwrap();
+        assert!(!timer.is_pending());
+        while waiters.iter().filter(|waiter| !waiter.is_finished()).count() == left {
+            gmp::yield_now().await;
+        }
+    }
+}
+
+#[gmp::test]
+async fn a_dropped_wait_for_a_timer_leaves_the_moment_to_others() {
+    let timer = gmp::Timer::new(HOUR);
+    let before = gmp::runtime::metrics().timers;
+    let mut dropped = (&timer).into_future();
+    let mut other = (&timer).into_future();
+    assert!((&mut dropped).now_or_never().is_none());
+    assert!((&mut other).now_or_never().is_none());
+    assert_eq!(gmp::runtime::metrics().timers, before + 2);
+    drop(dropped);
+    assert_eq!(gmp::runtime::metrics().timers, before + 1);
+    assert!(timer.reset(MS));
+    other.await;
+    assert_eq!(gmp::runtime::metrics().timers, before);
+}
+
+#[gmp::test]
+async fn timeouts_give_access_to_their_future() {
+    let mut timeout = gmp::timeout(HOUR, gmp::after(HOUR));
+    assert!(timeout.get_ref().is_pending());
+    assert!(timeout.get_mut().stop());
+    assert!(!timeout.into_inner().is_pending());
 }
 
 /// The next tick is the first one in the ticker's phase after the last was delivered.
@@ -156,13 +242,20 @@ async fn after_func_runs_once_in_its_own_goroutine() {
         gmp::sleep(MS).await;
     }
     assert!(!timer.stop(), "it has run");
-    assert!(!timer.reset(Duration::ZERO), "it was not pending");
-    while count.load(Ordering::Relaxed) == 1 {
-        gmp::sleep(MS).await;
-    }
-    assert!(!timer.reset(Duration::from_secs(3600)));
-    assert!(timer.stop(), "it was pending");
-    assert_eq!(count.load(Ordering::Relaxed), 2);
+    assert!(!timer.reset(Duration::ZERO), "it has run");
+    assert!(!timer.stop(), "a reset after the call sets nothing");
+    assert_eq!(count.load(Ordering::Relaxed), 1);
+}
+
+/// The closure moves a value out, so it is no `Fn`.
+#[gmp::test]
+async fn after_func_takes_a_closure_that_moves_a_value_out() {
+    let (text, (tx, rx)) = (String::from("moved"), gmp::chan(1));
+    let timer = gmp::after_func(Duration::from_secs(3600), move || tx.send_blocking(text).unwrap());
+    assert!(timer.stop() && !timer.stop());
+    assert!(!timer.reset(Duration::from_secs(3600)), "it was stopped");
+    assert!(timer.reset(MS), "it was pending");
+    assert_eq!(rx.recv().await.unwrap(), "moved");
 }
 
 #[gmp::test]

@@ -6,12 +6,13 @@
 
 use super::stdio::Stdio;
 use crate::fd::Direction;
-use futures::Stream;
 use futures::io::{AsyncBufRead, AsyncRead};
+use futures::stream::{FusedStream, Stream};
 use gmp_rt::prim::fixed::Mutex;
 use rustix::io::Errno;
 use std::future::poll_fn;
 use std::io::{self, ErrorKind};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -84,7 +85,7 @@ impl Stdin {
 
     /// Returns the lines without their line feeds.
     pub fn lines(self) -> StdinLines {
-        StdinLines { stdin: self }
+        StdinLines { stdin: self, state: LinesState::Open }
     }
 
     fn unread(&self) -> &[u8] {
@@ -182,11 +183,31 @@ impl AsyncBufRead for Stdin {
     }
 }
 
+impl AsFd for Stdin {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.io.fd()
+    }
+}
+
+impl AsRawFd for Stdin {
+    fn as_raw_fd(&self) -> RawFd {
+        self.io.fd().as_raw_fd()
+    }
+}
+
 /// The lines of standard input, a [`Stream`]. Created by [`Stdin::lines`].
 #[derive(Debug)]
 #[must_use = "streams do nothing unless polled"]
 pub struct StdinLines {
     stdin: Stdin,
+    state: LinesState,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LinesState {
+    Open,
+    /// The end was returned. A terminal may have more lines after it.
+    AtEnd,
 }
 
 impl StdinLines {
@@ -211,8 +232,10 @@ impl StdinLines {
 
     fn poll_next_line(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<String>>> {
         let Some(mut line) = ready!(self.stdin.poll_line(cx))? else {
+            self.state = LinesState::AtEnd;
             return Poll::Ready(Ok(None));
         };
+        self.state = LinesState::Open;
         if line.ends_with('\n') {
             line.pop();
             if line.ends_with('\r') {
@@ -228,5 +251,11 @@ impl Stream for StdinLines {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.poll_next_line(cx).map(Result::transpose)
+    }
+}
+
+impl FusedStream for StdinLines {
+    fn is_terminated(&self) -> bool {
+        self.state == LinesState::AtEnd
     }
 }

@@ -48,6 +48,10 @@ impl Stdio {
         Self { fd, direction, wait: StdioWait::NotYet }
     }
 
+    pub(super) fn fd(&self) -> BorrowedFd<'static> {
+        self.fd
+    }
+
     /// Makes `call` as soon as it would not wait.
     pub(super) fn poll(
         &mut self,

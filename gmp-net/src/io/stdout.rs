@@ -10,7 +10,7 @@ use futures::io::AsyncWrite;
 use rustix::io::Errno;
 use std::future::poll_fn;
 use std::io::{self, ErrorKind};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -54,6 +54,18 @@ macro_rules! output {
                     }
                 }
                 Ok(())
+            }
+        }
+
+        impl AsFd for $Handle {
+            fn as_fd(&self) -> BorrowedFd<'_> {
+                self.io.fd()
+            }
+        }
+
+        impl AsRawFd for $Handle {
+            fn as_raw_fd(&self) -> RawFd {
+                self.io.fd().as_raw_fd()
             }
         }
 

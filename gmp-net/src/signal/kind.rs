@@ -93,6 +93,18 @@ impl SignalKind {
     }
 }
 
+impl From<i32> for SignalKind {
+    fn from(number: i32) -> Self {
+        Self::from_raw(number)
+    }
+}
+
+impl From<SignalKind> for i32 {
+    fn from(kind: SignalKind) -> Self {
+        kind.as_raw()
+    }
+}
+
 /// The largest signal number on all systems.
 pub(super) const MAX: usize = 127;
 

@@ -55,12 +55,13 @@ pub use self::kind::SignalKind;
 use self::handler::Listening;
 use crate::fd::{Direction, Fd, Left};
 use crate::poll::desc::{Ticket, Trust};
-use futures::Stream;
+use futures::future::{Either, select};
+use futures::stream::{FusedStream, Stream};
 use gmp_rt::task::park::{WaitReason, note_wait};
 use std::future::poll_fn;
 use std::io::{self, ErrorKind};
-use std::os::fd::OwnedFd;
-use std::pin::Pin;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
 /// A listener for a signal, created by [`signal`]. See the [module](self).
@@ -72,6 +73,14 @@ pub struct Signal {
     seen: u64,
     bell: Fd<OwnedFd>,
     listening: Listening,
+    state: SignalState,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SignalState {
+    Listens,
+    /// The runtime has ended, and a receive has returned that.
+    Ended,
 }
 
 /// Listens to a signal. From now on it does not have its usual effect, and every signal is
@@ -110,7 +119,7 @@ fn listen(
     let index = kind.index()?;
     let bell = Fd::new(handler::bell()?.listen()?, Trust::WouldBlock)?;
     let (listening, seen) = begin(kind)?;
-    Ok(Signal { kind, index, seen, bell, listening })
+    Ok(Signal { kind, index, seen, bell, listening, state: SignalState::Listens })
 }
 
 /// Waits for Ctrl-C (SIGINT) once. Listens from the call on, before it is awaited.
@@ -145,6 +154,47 @@ pub fn ctrl_c() -> impl Future<Output = io::Result<()>> + Send + Sync + use<> {
     async { listener?.wait().await }
 }
 
+/// Waits for a request to end the process once: SIGINT, which is Ctrl-C, or SIGTERM. Returns the
+/// one that comes first.
+///
+/// Listens from the call on, before it is awaited. After it has returned, the previous actions are
+/// restored, if there are no other listeners.
+///
+/// # Errors
+///
+/// As [`signal`].
+///
+/// # Cancel safety
+///
+/// As [`ctrl_c`], for each of the two signals.
+///
+/// # Examples
+///
+/// ```no_run
+/// # gmp_rt::block_on(async {
+/// let kind = gmp_net::signal::shutdown().await?;
+/// println!("ends because of {kind}");
+/// # std::io::Result::Ok(())
+/// # }).unwrap();
+/// ```
+pub fn shutdown() -> impl Future<Output = io::Result<SignalKind>> + Send + Sync + use<> {
+    let listener = |kind| listen(kind, Listening::begin_kept).map(|it| Unheard(Some(it)));
+    let listeners = listener(SignalKind::interrupt())
+        .and_then(|interrupt| Ok((interrupt, listener(SignalKind::terminate())?)));
+    async {
+        let (mut interrupt, mut terminate) = listeners?;
+        let first = match select(pin!(interrupt.recv()), pin!(terminate.recv())).await {
+            Either::Left((received, _)) => received.map(|()| SignalKind::interrupt()),
+            Either::Right((received, _)) => received.map(|()| SignalKind::terminate()),
+        };
+        let ended = first.ok_or(crate::RuntimeEnded);
+        // Neither of them is kept for a later call.
+        interrupt.end();
+        terminate.end();
+        Ok(ended?)
+    }
+}
+
 /// A listener for one signal. If it is dropped before the signal comes, the signal is kept.
 struct Unheard(Option<Signal>);
 
@@ -160,6 +210,19 @@ impl Unheard {
             listening.heard();
         }
         Ok(())
+    }
+}
+
+impl Unheard {
+    async fn recv(&mut self) -> Option<()> {
+        self.0.as_mut()?.recv().await
+    }
+
+    /// Ends the listener. The signal is not kept.
+    fn end(&mut self) {
+        if let Some(Signal { listening, .. }) = self.0.take() {
+            listening.heard();
+        }
     }
 }
 
@@ -241,7 +304,10 @@ impl Signal {
                 self.receive(count);
                 Poll::Ready(Some(()))
             }
-            Poll::Ready(Err(_)) => Poll::Ready(None),
+            Poll::Ready(Err(_)) => {
+                self.state = SignalState::Ended;
+                Poll::Ready(None)
+            }
             Poll::Pending => {
                 note_wait(cx, WaitReason::Signal, self.index);
                 Poll::Pending
@@ -256,5 +322,25 @@ impl Stream for Signal {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<()>> {
         self.poll_recv(cx)
+    }
+}
+
+impl FusedStream for Signal {
+    fn is_terminated(&self) -> bool {
+        self.state == SignalState::Ended
+    }
+}
+
+/// The descriptor becomes readable when any signal comes. It is for `poll` only: its content
+/// belongs to this crate.
+impl AsFd for Signal {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
+    }
+}
+
+impl AsRawFd for Signal {
+    fn as_raw_fd(&self) -> RawFd {
+        self.bell.as_fd().as_raw_fd()
     }
 }

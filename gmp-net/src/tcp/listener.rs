@@ -101,6 +101,18 @@ impl TcpListener {
         TcpAccept { listener: self, accepting: Accepting::default() }
     }
 
+    /// [`accept`](Self::accept) for a hand-written future. Its task is woken when another call may
+    /// succeed.
+    ///
+    /// # Errors
+    ///
+    /// As [`accept`](Self::accept), and also if the process is out of descriptors: call it again
+    /// after a while.
+    pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
+        let (fd, peer) = ready!(Accepting::poll_accept_once(&self.fd, cx))?;
+        Poll::Ready(connection(fd, peer))
+    }
+
     /// Returns the connections as a stream, which ends after its first error.
     pub fn incoming(&self) -> Incoming<'_> {
         Incoming {

@@ -5,7 +5,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 /// A TCP socket that neither listens nor is connected, for options that must be set before.
 ///
@@ -39,7 +39,40 @@ impl AsFd for TcpSocket {
     }
 }
 
+impl AsRawFd for TcpSocket {
+    fn as_raw_fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+}
+
+impl From<OwnedFd> for TcpSocket {
+    /// Wraps a TCP socket that neither listens nor is connected. Makes it non-blocking.
+    fn from(fd: OwnedFd) -> Self {
+        let socket = Socket::from(fd);
+        // Fails only for what is no descriptor.
+        let _ = socket.set_nonblocking(true);
+        Self { socket }
+    }
+}
+
+impl From<TcpSocket> for OwnedFd {
+    fn from(socket: TcpSocket) -> Self {
+        socket.socket.into()
+    }
+}
+
 impl TcpSocket {
+    /// Wraps a socket of the standard library that is not connected, such as one that `socket2`
+    /// made. Makes it non-blocking.
+    ///
+    /// # Errors
+    ///
+    /// The error of the OS.
+    pub fn from_std(socket: std::net::TcpStream) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        Ok(Self { socket: socket.into() })
+    }
+
     /// Creates a socket for IPv4.
     pub fn new_v4() -> io::Result<Self> {
         Self::new(Domain::IPV4)
@@ -67,10 +100,20 @@ impl TcpSocket {
         self.socket.set_reuse_address(reuse)
     }
 
+    /// Returns the value of [`set_reuseaddr`](Self::set_reuseaddr).
+    pub fn reuseaddr(&self) -> io::Result<bool> {
+        self.socket.reuse_address()
+    }
+
     /// Lets several sockets listen at the same address. The OS spreads the connections
     /// (`SO_REUSEPORT`).
     pub fn set_reuseport(&self, reuse: bool) -> io::Result<()> {
         self.socket.set_reuse_port(reuse)
+    }
+
+    /// Returns the value of [`set_reuseport`](Self::set_reuseport).
+    pub fn reuseport(&self) -> io::Result<bool> {
+        self.socket.reuse_port()
     }
 
     /// Restricts an IPv6 socket to IPv6 (`IPV6_V6ONLY`).
@@ -78,9 +121,19 @@ impl TcpSocket {
         self.socket.set_only_v6(only)
     }
 
+    /// Returns the value of [`set_only_v6`](Self::set_only_v6).
+    pub fn only_v6(&self) -> io::Result<bool> {
+        self.socket.only_v6()
+    }
+
     /// Sends small packets at once (`TCP_NODELAY`).
     pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
         self.socket.set_tcp_nodelay(nodelay)
+    }
+
+    /// Returns the value of [`set_nodelay`](Self::set_nodelay).
+    pub fn nodelay(&self) -> io::Result<bool> {
+        self.socket.tcp_nodelay()
     }
 
     /// Sets the size of the OS's send buffer (`SO_SNDBUF`; Linux doubles it).
@@ -88,9 +141,19 @@ impl TcpSocket {
         self.socket.set_send_buffer_size(bytes)
     }
 
+    /// Returns the size of the OS's send buffer (`SO_SNDBUF`; on Linux twice what was set).
+    pub fn send_buffer_size(&self) -> io::Result<usize> {
+        self.socket.send_buffer_size()
+    }
+
     /// Sets the size of the OS's receive buffer (`SO_RCVBUF`; Linux doubles it).
     pub fn set_recv_buffer_size(&self, bytes: usize) -> io::Result<()> {
         self.socket.set_recv_buffer_size(bytes)
+    }
+
+    /// Returns the size of the OS's receive buffer (`SO_RCVBUF`; on Linux twice what was set).
+    pub fn recv_buffer_size(&self) -> io::Result<usize> {
+        self.socket.recv_buffer_size()
     }
 
     /// Binds the socket to a local address.

@@ -125,9 +125,14 @@ impl TcpStream {
         }
     }
 
-    /// Whether keep-alive probes are enabled.
-    pub fn keepalive(&self) -> io::Result<bool> {
-        SockRef::from(&self.fd).keepalive()
+    /// Returns the time without data after which keep-alive probes begin. `None` if they are
+    /// disabled.
+    pub fn keepalive(&self) -> io::Result<Option<Duration>> {
+        let socket = SockRef::from(&self.fd);
+        match socket.keepalive()? {
+            true => socket.tcp_keepalive_time().map(Some),
+            false => Ok(None),
+        }
     }
 
     /// Sets what happens to unsent bytes when the connection is closed (`SO_LINGER`). With `None`,

@@ -4,6 +4,7 @@ use super::UnixStream;
 use crate::accept::Accepting;
 use crate::fd::{Fd, common_calls};
 use crate::poll::desc::Trust;
+use futures::stream::{FusedStream, Stream};
 use socket2::SockAddr;
 use std::io;
 use std::os::unix::net::SocketAddr;
@@ -79,6 +80,14 @@ impl UnixListener {
         UnixAccept { listener: self, accepting: Accepting::default() }
     }
 
+    /// Returns the connections as a stream, which ends after its first error.
+    pub fn incoming(&self) -> Incoming<'_> {
+        Incoming {
+            accept: UnixAccept { listener: self, accepting: Accepting::default() },
+            state: IncomingState::Open,
+        }
+    }
+
     /// Returns the address at which it listens.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.fd.get().local_addr()
@@ -145,5 +154,41 @@ impl Future for UnixAccept<'_> {
 impl Drop for UnixAccept<'_> {
     fn drop(&mut self) {
         self.accepting.leave(&self.listener.fd);
+    }
+}
+
+/// The stream of [`UnixListener::incoming`].
+#[derive(Debug)]
+#[must_use = "streams do nothing unless polled"]
+pub struct Incoming<'a> {
+    accept: UnixAccept<'a>,
+    state: IncomingState,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum IncomingState {
+    Open,
+    /// An error was returned.
+    Over,
+}
+
+impl Stream for Incoming<'_> {
+    type Item = io::Result<UnixStream>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.state == IncomingState::Over {
+            return Poll::Ready(None);
+        }
+        let accepted = ready!(Pin::new(&mut self.accept).poll(cx));
+        if accepted.is_err() {
+            self.state = IncomingState::Over;
+        }
+        Poll::Ready(Some(accepted.map(|(stream, _)| stream)))
+    }
+}
+
+impl FusedStream for Incoming<'_> {
+    fn is_terminated(&self) -> bool {
+        self.state == IncomingState::Over
     }
 }

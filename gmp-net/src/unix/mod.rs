@@ -12,5 +12,5 @@ mod stream;
 pub use self::cred::UCred;
 pub use self::datagram::UnixDatagram;
 pub use self::half::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf};
-pub use self::listener::UnixListener;
+pub use self::listener::{Incoming, UnixListener};
 pub use self::stream::UnixStream;

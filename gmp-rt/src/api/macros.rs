@@ -42,6 +42,11 @@ pub mod probe;
 ///     assert_eq!(sum + closure.await.unwrap(), 21);
 /// });
 /// ```
+///
+/// # Recursion
+///
+/// An `async fn` cannot start itself. A function that returns `impl Future<…> + Send` can:
+/// [`spawn`](crate::spawn()#recursion) has an example.
 #[doc(alias = "goroutine")]
 #[macro_export]
 macro_rules! go {

@@ -20,11 +20,30 @@ use std::panic::Location;
 /// let handle = gmp::spawn(async { 1 + 1 });
 /// assert_eq!(gmp::block_on(handle).unwrap(), 2);
 /// ```
+///
+/// # Recursion
+///
+/// An `async fn` cannot spawn itself: the compiler has to know its future while it checks it. Write
+/// a function that returns the future instead:
+///
+/// ```
+/// # use gmp_rt as gmp;
+/// fn crawl(depth: u32) -> impl Future<Output = u32> + Send {
+///     async move {
+///         match depth {
+///             0 => 1,
+///             _ => gmp::spawn(crawl(depth - 1)).await.unwrap() + 1,
+///         }
+///     }
+/// }
+///
+/// assert_eq!(gmp::block_on(crawl(3)), 4);
+/// ```
 #[doc(alias("go", "spawn_task"))]
 #[track_caller]
 pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
 where
-    F: Future<Output: Send + 'static> + Send + 'static,
+    F: IntoFuture<Output: Send + 'static, IntoFuture: Send + 'static>,
 {
     let origin = Origin::site_only(Location::caller());
     box_future!(future: F => spawn_from(future, origin))

@@ -14,10 +14,12 @@ use super::status::{AfterDetach, Wake};
 use super::waker::{CountedG, TinyWaker, note_wait, submit};
 use crate::prim::fixed::Mutex;
 use crate::wait_reason::WaitReason;
+use futures_core::FusedFuture;
 use std::any::Any;
 use std::fmt;
+use std::io;
 use std::marker::PhantomData;
-use std::panic::Location;
+use std::panic::{Location, RefUnwindSafe, UnwindSafe};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
@@ -55,6 +57,9 @@ pub struct JoinHandle<T> {
 unsafe impl<T: Send> Send for JoinHandle<T> {}
 // SAFETY: `&JoinHandle` reads atomics and aborts; it never reaches the output.
 unsafe impl<T: Send> Sync for JoinHandle<T> {}
+// As std's handle: a shared one only changes atomics, and a poll that panics loses its output.
+impl<T> UnwindSafe for JoinHandle<T> {}
+impl<T> RefUnwindSafe for JoinHandle<T> {}
 
 impl<T> JoinHandle<T> {
     /// Makes the handle of `g`.
@@ -136,6 +141,11 @@ impl<T> JoinHandle<T> {
     #[doc(alias = "forget")]
     pub fn detach(self) {}
 
+    /// Moves the handle out. What stays is as after the output was returned.
+    pub(crate) fn take(&mut self) -> Self {
+        Self { g: self.g.take(), goid: self.goid, output: PhantomData }
+    }
+
     /// Puts `waker` into the join slot. Returns `false` if the goroutine is dead.
     fn register(&self, g: &G, waker: &Waker) -> bool {
         // The slot may hold a waker, which the completing M owns as soon as the goroutine is dead.
@@ -174,6 +184,12 @@ impl<T> Future for JoinHandle<T> {
         // SAFETY: I1 — the handle's reference, given up once.
         unsafe { cell::drop_ref(raw) };
         Poll::Ready(outcome)
+    }
+}
+
+impl<T> FusedFuture for JoinHandle<T> {
+    fn is_terminated(&self) -> bool {
+        self.g.is_none()
     }
 }
 
@@ -297,6 +313,65 @@ impl JoinError {
         matches!(self, Self::Panic(_))
     }
 
+    /// Returns the message of the panic. `None` if the goroutine did not panic.
+    ///
+    /// For a payload that is not text, the message is a placeholder.
+    #[must_use]
+    pub fn panic_message(&self) -> Option<&str> {
+        match self {
+            Self::Panic(panic) => Some(panic.message()),
+            Self::Cancelled(_) => None,
+        }
+    }
+
+    /// Returns the payload of the panic, for [`std::panic::resume_unwind`].
+    ///
+    /// # Panics
+    ///
+    /// If the goroutine did not panic. [`try_into_panic`](Self::try_into_panic) returns the error
+    /// then.
+    ///
+    /// # Examples
+    ///
+    /// ```should_panic
+    /// # use gmp_rt as gmp;
+    /// let handle = gmp::spawn(async { panic!("passed on") });
+    /// match gmp::block_on(handle) {
+    ///     Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+    ///     other => drop(other),
+    /// }
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn into_panic(self) -> Box<dyn Any + Send> {
+        match self.try_into_panic() {
+            Ok(payload) => payload,
+            Err(error) => panic!("`JoinError::into_panic` on another error: {error}"),
+        }
+    }
+
+    /// Returns the payload of the panic, for [`std::panic::resume_unwind`].
+    ///
+    /// # Errors
+    ///
+    /// This error itself, if the goroutine did not panic.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use gmp_rt as gmp;
+    /// let handle = gmp::spawn(std::future::pending::<()>());
+    /// handle.abort();
+    /// let error = gmp::block_on(handle).unwrap_err();
+    /// assert!(error.try_into_panic().unwrap_err().is_cancelled());
+    /// ```
+    pub fn try_into_panic(self) -> Result<Box<dyn Any + Send>, Self> {
+        match self {
+            Self::Panic(panic) => Ok(panic.into_payload()),
+            other => Err(other),
+        }
+    }
+
     /// Returns the id of the goroutine.
     #[must_use]
     pub fn goid(&self) -> u64 {
@@ -315,6 +390,10 @@ impl JoinError {
         self.ended().site
     }
 }
+
+// The payload may be any type, but the error gives no shared access to it.
+impl UnwindSafe for JoinPanic {}
+impl RefUnwindSafe for JoinPanic {}
 
 impl JoinPanic {
     /// Returns the message of the panic.
@@ -359,3 +438,10 @@ impl fmt::Display for JoinError {
 }
 
 impl std::error::Error for JoinError {}
+
+impl From<JoinError> for io::Error {
+    /// Returns an error of the kind [`Other`](io::ErrorKind::Other) with `error` inside.
+    fn from(error: JoinError) -> Self {
+        Self::other(error)
+    }
+}

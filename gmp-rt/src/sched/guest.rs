@@ -7,6 +7,7 @@
 //! |---|---|
 //! | worker thread (M) | from its start to its end |
 //! | caller of `Runtime::block_on`, `Handle::block_on` | for the call, also for the drop of the future |
+//! | caller of `Runtime::enter`, `Handle::enter` | until it drops the guard |
 //! | external thread in the free `block_on` | for the call, if the default runtime has a guest |
 //! | external thread that spawns on a runtime that has ended | while it drops the future |
 //!
@@ -14,6 +15,11 @@
 //! context. So the guest ends after the goroutines. If a thread waits for the end of the runtime,
 //! it joins the worker threads, and then ends the guest within the rest of its limit. Otherwise the
 //! last worker thread ends the guest without waiting for it.
+//!
+//! # Invariants
+//!
+//! - I1: [`InContext`] drops the entered context before its reference on the guest, which the
+//!   context borrows from. An `Arc` does not move what it refers to.
 
 use super::Sched;
 use crate::prim::debug_assert_no_lock_held;
@@ -68,6 +74,23 @@ impl Sched {
     /// Runs `f` in the context of the guest, if there is one.
     pub(crate) fn in_guest<R>(&self, f: impl FnOnce() -> R) -> R {
         in_context(self.guest.get().as_deref(), f)
+    }
+}
+
+/// The context of a guest, entered by the thread that made it until this is dropped.
+pub(crate) struct InContext {
+    /// Borrows from `guest`, so it is the first field (I1).
+    _entered: Box<dyn Entered>,
+    _guest: Arc<dyn Guest>,
+}
+
+impl InContext {
+    /// Enters the context of `guest` on this thread.
+    pub(crate) fn enter(guest: Arc<dyn Guest>) -> Self {
+        let borrowed: *const dyn Guest = &*guest;
+        // SAFETY: I1 — the guest outlives the reference, which only `_entered` has.
+        let entered = unsafe { &*borrowed }.enter();
+        Self { _entered: entered, _guest: guest }
     }
 }
 

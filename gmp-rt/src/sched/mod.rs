@@ -11,6 +11,7 @@ pub(crate) mod forked;
 mod gate;
 pub(crate) mod globq;
 pub(crate) mod goid;
+#[expect(unsafe_code, reason = "a context that borrows from its neighbour, I1 of the module")]
 pub(crate) mod guest;
 mod hand_off_counts;
 pub(crate) mod handoff;

@@ -3,6 +3,7 @@
 
 pub(crate) mod clock;
 pub(crate) mod duration_tally;
+#[expect(unsafe_code, reason = "a box of a future, I1 of the module")]
 pub(crate) mod large;
 #[cfg(target_arch = "x86_64")]
 #[expect(unsafe_code, reason = "an instruction of the CPU")]

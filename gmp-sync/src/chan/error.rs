@@ -1,6 +1,7 @@
 //! Errors of channels. Errors of a send return the value.
 
 use std::fmt;
+use std::io;
 
 macro_rules! with_value {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident => $text:literal,)+ }) => {
@@ -67,6 +68,25 @@ impl<T> fmt::Display for SendError<T> {
 
 impl<T> std::error::Error for SendError<T> {}
 
+impl<T> From<SendError<T>> for io::Error {
+    /// Returns an error of the kind [`BrokenPipe`](io::ErrorKind::BrokenPipe). Drops the value.
+    fn from(_: SendError<T>) -> Self {
+        Self::new(io::ErrorKind::BrokenPipe, SendError(()))
+    }
+}
+
+impl<T> From<SendError<T>> for TrySendError<T> {
+    fn from(SendError(value): SendError<T>) -> Self {
+        Self::Closed(value)
+    }
+}
+
+impl<T> From<SendError<T>> for SendTimeoutError<T> {
+    fn from(SendError(value): SendError<T>) -> Self {
+        Self::Closed(value)
+    }
+}
+
 with_value! {
     /// Why [`Sender::try_send`](super::Sender::try_send) did not send.
     TrySendError {
@@ -118,6 +138,25 @@ impl fmt::Display for RecvError {
 }
 
 impl std::error::Error for RecvError {}
+
+impl From<RecvError> for io::Error {
+    /// Returns an error of the kind [`BrokenPipe`](io::ErrorKind::BrokenPipe).
+    fn from(error: RecvError) -> Self {
+        Self::new(io::ErrorKind::BrokenPipe, error)
+    }
+}
+
+impl From<RecvError> for TryRecvError {
+    fn from(RecvError: RecvError) -> Self {
+        Self::Closed
+    }
+}
+
+impl From<RecvError> for RecvTimeoutError {
+    fn from(RecvError: RecvError) -> Self {
+        Self::Closed
+    }
+}
 
 plain! {
     /// Why [`Receiver::try_recv`](super::Receiver::try_recv) did not receive.

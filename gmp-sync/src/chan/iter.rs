@@ -1,6 +1,7 @@
 //! Iterators over received values, for external threads.
 
 use super::Receiver;
+use std::iter::FusedIterator;
 
 /// The iterator of [`Receiver::iter_blocking`].
 #[derive(Debug)]
@@ -62,6 +63,8 @@ impl<T> Iterator for IntoIterBlocking<T> {
         self.0.recv_blocking().ok()
     }
 }
+// A channel that is closed and empty stays so.
+impl<T> FusedIterator for IterBlocking<'_, T> {}
 
 impl<T> Iterator for TryIter<'_, T> {
     type Item = T;

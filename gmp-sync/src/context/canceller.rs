@@ -68,6 +68,12 @@ impl Canceller {
         self.scope.end(ScopeEnd::new(ContextError::Cancelled, cause));
     }
 
+    /// Whether the context has ended, be it by a canceller, its parent or its deadline.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.scope.err().is_some()
+    }
+
     /// Turns it into a guard that ends the context on drop.
     pub fn drop_guard(self) -> CancelGuard {
         CancelGuard { canceller: Some(self) }

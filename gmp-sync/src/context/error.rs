@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 
 /// The error that a context was ended with, shared by all callers.
@@ -47,3 +48,16 @@ impl fmt::Display for ContextError {
 }
 
 impl Error for ContextError {}
+
+impl From<ContextError> for io::Error {
+    /// Returns an error of the kind [`TimedOut`](io::ErrorKind::TimedOut) after a deadline, and
+    /// [`Other`](io::ErrorKind::Other) after a cancellation. Loops that repeat an interrupted
+    /// operation must not repeat a cancelled one, so the kind is not `Interrupted`.
+    fn from(error: ContextError) -> Self {
+        let kind = match error {
+            ContextError::Cancelled => io::ErrorKind::Other,
+            ContextError::DeadlineExceeded => io::ErrorKind::TimedOut,
+        };
+        Self::new(kind, error)
+    }
+}

@@ -9,6 +9,7 @@ mod canceller;
 #[expect(unsafe_code, reason = "implements `WaitList`")]
 pub(crate) mod done;
 mod error;
+pub(crate) mod run;
 mod scope;
 mod values;
 
@@ -17,6 +18,7 @@ pub use self::canceller::{CancelGuard, Canceller};
 pub use self::error::{Cause, ContextError};
 
 use self::done::{Done, ScopeRef};
+use self::run::Run;
 use self::scope::{Scope, ScopeEnd};
 use self::values::Values;
 use std::any::Any;
@@ -232,6 +234,31 @@ impl Context {
         self.scope.as_ref()?.err()
     }
 
+    /// Whether it has ended. As cheap as [`err`](Self::err).
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.err().is_some()
+    }
+
+    /// Returns the time until its deadline; zero if that has passed. Returns `None` if there is no
+    /// deadline.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use gmp_sync as gmp;
+    /// use gmp::context;
+    /// use std::time::Duration;
+    ///
+    /// let (ctx, _canceller) = context::background().with_timeout(Duration::from_secs(60));
+    /// assert!(ctx.remaining().unwrap() <= Duration::from_secs(60));
+    /// assert!(context::background().remaining().is_none());
+    /// ```
+    #[must_use]
+    pub fn remaining(&self) -> Option<Duration> {
+        Some(self.deadline()?.saturating_duration_since(Instant::now()))
+    }
+
     /// Returns the cause of its end (Go: `context.Cause`).
     ///
     /// This is the first cause given to this context or to the ancestor that ended it, or the
@@ -275,6 +302,37 @@ impl Context {
     /// As [`done`](Self::done).
     pub fn done_owned(self) -> Done<'static> {
         Done::new(self.scope.map(ScopeRef::Owned))
+    }
+
+    /// Awaits `future`, but at most until the context ends; then `future` is dropped.
+    ///
+    /// If both are ready, the output of `future` counts.
+    ///
+    /// # Errors
+    ///
+    /// [`ContextError`] if the context ended first.
+    ///
+    /// # Cancel safety
+    ///
+    /// As safe as `future` itself.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use gmp_sync as gmp;
+    /// use gmp::context::{self, ContextError};
+    ///
+    /// gmp_rt::block_on(async {
+    ///     let (ctx, canceller) = context::background().with_cancel();
+    ///     assert_eq!(ctx.run(async { 7 }).await, Ok(7));
+    ///     canceller.cancel();
+    ///     let never = ctx.run(std::future::pending::<()>());
+    ///     assert_eq!(never.await, Err(ContextError::Cancelled));
+    /// });
+    /// ```
+    #[doc(alias = "run_until_cancelled")]
+    pub fn run<F: IntoFuture>(&self, future: F) -> Run<'_, F::IntoFuture> {
+        Run::new(future.into_future(), self.done())
     }
 
     /// Blocks the thread until the context has ended. See [`done`](Self::done).

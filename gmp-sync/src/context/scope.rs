@@ -294,13 +294,13 @@ impl Scope {
                 let scope = Arc::downgrade(self);
                 after_func_always(left, move || {
                     if let Some(scope) = scope.upgrade() {
-                        scope.end(end.clone());
+                        scope.end(end);
                     }
                 })
             }
             Hold::Strong => {
                 let scope = self.clone();
-                after_func_always(left, move || scope.end(end.clone()))
+                after_func_always(left, move || scope.end(end))
             }
         };
         let fuse = Fuse { timer, hold, cause };

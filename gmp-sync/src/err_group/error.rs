@@ -1,5 +1,8 @@
 //! The error of an `ErrGroup`.
 
+use crate::context::Cause;
+use gmp_rt::JoinError;
+use gmp_rt::runtime::BuildError;
 use std::any::Any;
 use std::error::Error;
 use std::fmt;
@@ -45,6 +48,34 @@ impl<E> GroupError<E> {
         }
     }
 
+    /// Returns the error of the member by value.
+    ///
+    /// # Errors
+    ///
+    /// This error itself, if clones of it exist or it is no member's. The group keeps a clone of
+    /// its first error, and its context keeps one as the cause: drop them first.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # mod gmp { pub use gmp_rt::block_on; pub mod sync { pub use gmp_sync::ErrGroup; } }
+    /// use gmp::sync::ErrGroup;
+    ///
+    /// gmp::block_on(async {
+    ///     let group = ErrGroup::<String>::new();
+    ///     group.go(async { Err("no luck".to_string()) });
+    ///     let error = group.wait().await.unwrap_err();
+    ///     drop(group);
+    ///     assert_eq!(error.into_member().unwrap(), "no luck");
+    /// });
+    /// ```
+    pub fn into_member(self) -> Result<E, Self> {
+        match self {
+            Self::Member(error) => Arc::try_unwrap(error).map_err(Self::Member),
+            other => Err(other),
+        }
+    }
+
     /// Whether a member panicked.
     #[must_use]
     pub fn is_panic(&self) -> bool {
@@ -86,16 +117,33 @@ impl<E: fmt::Display> fmt::Display for GroupError<E> {
 /// For any error that can be displayed, also for boxed errors and strings, which are not `Error`.
 impl<E: fmt::Debug + fmt::Display + 'static> Error for GroupError<E> {
     /// Returns the source of the member's error, because the text is already that of the member's
-    /// error. Known are the sources of `io::Error` and of `Box<dyn Error + Send + Sync>`.
+    /// error. Known are the sources of `io::Error`, of boxed and shared errors, and of the errors
+    /// of gmp.
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         let member: &dyn Any = self.member()?;
-        if let Some(error) = member.downcast_ref::<io::Error>() {
-            error.source()
-        } else if let Some(error) = member.downcast_ref::<Box<dyn Error + Send + Sync>>() {
-            error.source()
-        } else {
-            None
-        }
+        source_of::<io::Error>(member)
+            .or_else(|| member.downcast_ref::<Box<dyn Error + Send + Sync>>()?.source())
+            .or_else(|| member.downcast_ref::<Cause>()?.source())
+            .or_else(|| source_of::<JoinError>(member))
+            .or_else(|| source_of::<BuildError>(member))
+            .or_else(|| source_of::<GroupError<io::Error>>(member))
+            .or_else(|| source_of::<GroupError<Box<dyn Error + Send + Sync>>>(member))
+    }
+}
+
+fn source_of<T: Error + 'static>(error: &dyn Any) -> Option<&(dyn Error + 'static)> {
+    error.downcast_ref::<T>()?.source()
+}
+
+impl From<GroupError<io::Error>> for io::Error {
+    /// Returns the error of the member, or, if clones of it exist, an error of the same kind with
+    /// the same text. A panic or a cancellation becomes an error of the kind
+    /// [`Other`](io::ErrorKind::Other).
+    fn from(error: GroupError<io::Error>) -> Self {
+        error.into_member().unwrap_or_else(|shared| {
+            let kind = shared.member().map_or(io::ErrorKind::Other, io::Error::kind);
+            Self::new(kind, shared)
+        })
     }
 }
 
@@ -132,6 +180,10 @@ mod tests {
         assert_eq!(chain(&io), expected);
         let boxed: Box<dyn Error + Send + Sync> = Box::new(Outer(fmt::Error));
         assert_eq!(chain(&GroupError::Member(Arc::new(boxed))), expected);
+        let shared: Cause = Arc::new(Outer(fmt::Error));
+        assert_eq!(chain(&GroupError::Member(Arc::new(shared))), expected);
+        let inner = GroupError::Member(Arc::new(io::Error::other(Outer(fmt::Error))));
+        assert_eq!(chain(&GroupError::Member(Arc::new(inner))), expected);
         let text = GroupError::Member(Arc::new("no luck".to_owned()));
         assert_eq!(chain(&text), ["no luck"]);
         assert_eq!(chain(&GroupError::<String>::Cancelled).len(), 1);

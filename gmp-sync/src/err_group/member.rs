@@ -37,7 +37,7 @@ impl<E> Seat<E> {
         seat.finish(future).await;
     }
 
-    async fn finish<F: Future<Output = Result<(), E>>>(mut self, future: F) {
+    pub(super) async fn finish<F: Future<Output = Result<(), E>>>(mut self, future: F) {
         let outcome = {
             let caught = pin!(AssertUnwindSafe(future).catch_unwind());
             caught.await

@@ -11,6 +11,7 @@
 
 mod error;
 mod member;
+mod pending;
 mod state;
 #[expect(unsafe_code, reason = "implements `WaitList` for two queues")]
 mod wait_lists;
@@ -18,16 +19,19 @@ mod wait_lists;
 pub use self::error::GroupError;
 
 use self::member::Seat;
+use self::pending::PendingSeat;
 use self::state::ErrGroupState;
-use self::wait_lists::{Starting, Waiting};
+use self::wait_lists::Waiting;
 use crate::context::{Canceller, Cause, Context};
-use crate::wait::waiter::{Ended, Waiter};
+use crate::oneshot;
+use crate::wait::phase::WaitPhase;
+use crate::wait::waiter::Waiter;
+use futures::future::FusedFuture;
 use gmp_rt::prim::Mutex;
-use gmp_rt::task::park::{WaitReason, note_wait, poll_proceed};
+use gmp_rt::task::park::{WaitReason, boxed_future, is_large, note_wait, poll_proceed};
 use pin_project_lite::pin_project;
 use std::fmt;
 use std::ops::ControlFlow;
-use std::panic::Location;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Poll, ready};
@@ -145,28 +149,29 @@ impl<E: Send + Sync + 'static> ErrGroup<E> {
         Self { shared: Arc::new(ErrGroupShared { state: Mutex::new(ErrGroupState::new()), ender }) }
     }
 
-    /// Starts a member: at once if the limit allows it, otherwise when the returned future is
-    /// awaited.
+    /// Starts a member, at once if the limit allows it.
+    ///
+    /// Above the limit the member waits for its place in a goroutine of its own, and members start
+    /// in the order of the calls. Awaiting the returned future waits until the member has started,
+    /// as Go's `g.Go` does. That bounds how many members wait. Dropping the future changes nothing:
+    /// the member starts nevertheless.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped before it is ready, the member is not started, and a place that it
-    /// was given goes to the next one. A started member continues to run.
+    /// Cancel-safe.
     #[doc(alias("spawn", "Go"))]
     #[track_caller]
-    pub fn go<F>(&self, future: F) -> ErrGroupGo<F, E>
+    pub fn go<F>(&self, future: F) -> ErrGroupGo
     where
-        F: Future<Output = Result<(), E>> + Send + 'static,
+        F: IntoFuture<Output = Result<(), E>, IntoFuture: Send + 'static>,
     {
-        let rest = match self.shared.with(ErrGroupState::try_enter) {
+        match self.shared.with(ErrGroupState::try_enter) {
             true => {
                 self.start(future);
-                None
+                ErrGroupGo { starts: None }
             }
-            false => Some(Box::pin(future)),
-        };
-        let waiter = Waiter::new(Starting(self.shared.clone()), ());
-        ErrGroupGo { waiter, rest, site: Location::caller() }
+            false => self.start_later(boxed_future(Box::new(future))),
+        }
     }
 
     /// As [`go`](Self::go), but blocks the thread until the member is started.
@@ -174,12 +179,48 @@ impl<E: Send + Sync + 'static> ErrGroup<E> {
     #[track_caller]
     pub fn go_blocking<F>(&self, future: F)
     where
-        F: Future<Output = Result<(), E>> + Send + 'static,
+        F: IntoFuture<Output = Result<(), E>, IntoFuture: Send + 'static>,
     {
         let start = self.go(future);
-        if start.rest.is_some() {
+        if start.starts.is_some() {
             gmp_rt::block_on(start);
         }
+    }
+
+    /// As [`go`](Self::go), for a member that returns a value.
+    ///
+    /// The returned future waits for the value. Dropping it changes nothing but that the value is
+    /// dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # mod gmp { pub use gmp_rt::block_on; pub mod sync { pub use gmp_sync::ErrGroup; } }
+    /// use gmp::sync::ErrGroup;
+    ///
+    /// gmp::block_on(async {
+    ///     let group = ErrGroup::new();
+    ///     let seven = group.go_value(async { "7".parse::<u8>() });
+    ///     let no_number = group.go_value(async { "x".parse::<u8>() });
+    ///     assert_eq!(seven.await, Some(7));
+    ///     assert_eq!(no_number.await, None);
+    ///     assert!(group.wait().await.is_err());
+    /// });
+    /// ```
+    #[track_caller]
+    pub fn go_value<T, F>(&self, future: F) -> ErrGroupMember<T>
+    where
+        F: IntoFuture<Output = Result<T, E>, IntoFuture: Send + 'static>,
+        T: Send + 'static,
+    {
+        let (give, value) = oneshot::channel();
+        let future = boxed_future(Box::new(future));
+        self.go(async move {
+            // Given before the member leaves the group. It may not be wanted.
+            let _ = give.send(future.await?);
+            Ok(())
+        });
+        ErrGroupMember { value }
     }
 
     /// Starts a member if the limit allows it.
@@ -190,7 +231,7 @@ impl<E: Send + Sync + 'static> ErrGroup<E> {
     #[track_caller]
     pub fn try_go<F>(&self, future: F) -> Result<(), F>
     where
-        F: Future<Output = Result<(), E>> + Send + 'static,
+        F: IntoFuture<Output = Result<(), E>, IntoFuture: Send + 'static>,
     {
         if !self.shared.with(ErrGroupState::try_enter) {
             return Err(future);
@@ -203,18 +244,45 @@ impl<E: Send + Sync + 'static> ErrGroup<E> {
     #[track_caller]
     fn start<F>(&self, future: F)
     where
-        F: Future<Output = Result<(), E>> + Send + 'static,
+        F: IntoFuture<Output = Result<(), E>, IntoFuture: Send + 'static>,
     {
         let seat = Seat::new(self.shared.clone());
-        if const { gmp_rt::task::park::is_large::<F>() } {
-            gmp_rt::spawn(Seat::run(Box::pin(future), seat)).detach();
+        if const { is_large::<F::IntoFuture>() } {
+            gmp_rt::spawn(Seat::run(boxed_future(Box::new(future)), seat)).detach();
         } else {
-            gmp_rt::spawn(Seat::run(future, seat)).detach();
+            gmp_rt::spawn(Seat::run(future.into_future(), seat)).detach();
         }
     }
 
+    /// Starts the goroutine of a member that has no place yet.
+    #[cold]
+    #[track_caller]
+    fn start_later<F>(&self, future: Pin<Box<F>>) -> ErrGroupGo
+    where
+        F: Future<Output = Result<(), E>> + Send + 'static,
+    {
+        match PendingSeat::join(&self.shared) {
+            Ok((seat, starts)) => {
+                gmp_rt::spawn(PendingSeat::run(future, seat)).detach();
+                let group = Arc::as_ptr(&self.shared).addr();
+                ErrGroupGo { starts: Some(Starts { reported: starts, group }) }
+            }
+            // A place has become free meanwhile.
+            Err(seat) => {
+                gmp_rt::spawn(Seat::run(future, seat)).detach();
+                ErrGroupGo { starts: None }
+            }
+        }
+    }
+
+    /// Returns the number of members that run. Members that wait for a place do not count.
+    #[must_use]
+    pub fn active(&self) -> usize {
+        self.shared.with(|state| state.active)
+    }
+
     /// Sets the maximum number of members at a time. `None` means no limit; with 0 no member
-    /// starts.
+    /// starts until there is another limit.
     ///
     /// # Panics
     ///
@@ -235,7 +303,9 @@ impl<E: Send + Sync + 'static> ErrGroup<E> {
         }
     }
 
-    /// Waits until no member is active, then ends the context, if there is one.
+    /// Waits until all members have ended, then ends the context, if there is one.
+    ///
+    /// Members that wait for a place are members too.
     ///
     /// It may be called again and by several goroutines. The group can be used again; the first
     /// error stays.
@@ -248,7 +318,10 @@ impl<E: Send + Sync + 'static> ErrGroup<E> {
     ///
     /// Cancel-safe. A dropped wait does not end the context.
     pub fn wait(&self) -> ErrGroupWait<E> {
-        ErrGroupWait { waiter: Waiter::new(Waiting(self.shared.clone()), ()) }
+        ErrGroupWait {
+            waiter: Waiter::new(Waiting(self.shared.clone()), ()),
+            phase: WaitPhase::Waits,
+        }
     }
 
     /// As [`wait`](Self::wait), but blocks the thread.
@@ -280,6 +353,7 @@ pin_project! {
     pub struct ErrGroupWait<E> {
         #[pin]
         waiter: Waiter<Waiting<E>>,
+        phase: WaitPhase,
     }
 }
 
@@ -287,11 +361,12 @@ impl<E> Future for ErrGroupWait<E> {
     type Output = Result<(), GroupError<E>>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut std::task::Context<'_>) -> Poll<Self::Output> {
-        let mut waiter = self.project().waiter;
+        let this = self.project();
+        let mut waiter = this.waiter;
         ready!(poll_proceed(cx));
-        let ended = waiter.as_mut().poll_wait(cx, |state, ()| match state.active {
-            0 => ControlFlow::Break(()),
-            _ => ControlFlow::Continue(()),
+        let ended = waiter.as_mut().poll_wait(cx, |state, ()| match state.is_over() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
         });
         let shared = &waiter.list().0;
         if ended.is_pending() {
@@ -301,7 +376,14 @@ impl<E> Future for ErrGroupWait<E> {
         let first = shared.with(|state| state.first.clone());
         shared.end_context(first.clone());
         waiter.reset();
+        *this.phase = WaitPhase::Done;
         Poll::Ready(first.map_or(Ok(()), Err))
+    }
+}
+
+impl<E> FusedFuture for ErrGroupWait<E> {
+    fn is_terminated(&self) -> bool {
+        self.phase == WaitPhase::Done
     }
 }
 
@@ -311,61 +393,56 @@ impl<E> fmt::Debug for ErrGroupWait<E> {
     }
 }
 
-pin_project! {
-    /// The future of [`ErrGroup::go`].
-    #[must_use = "above the limit the member starts only if this is awaited"]
-    pub struct ErrGroupGo<F, E> {
-        #[pin]
-        waiter: Waiter<Starting<E>>,
-        // `None` once it is started. It is not polled here, so this field is not pinned.
-        rest: Option<Pin<Box<F>>>,
-        site: &'static Location<'static>,
-    }
+/// The future of [`ErrGroup::go`]. The member starts also if this is not awaited.
+#[derive(Debug)]
+pub struct ErrGroupGo {
+    /// `None` once the member has started, or it was dropped before.
+    starts: Option<Starts>,
 }
 
-impl<F, E> Future for ErrGroupGo<F, E>
-where
-    F: Future<Output = Result<(), E>> + Send + 'static,
-    E: Send + Sync + 'static,
-{
+/// The wait for the start of a member.
+#[derive(Debug)]
+struct Starts {
+    reported: oneshot::Receiver<()>,
+    /// The address that dumps show.
+    group: usize,
+}
+
+impl Future for ErrGroupGo {
     type Output = ();
 
-    fn poll(self: Pin<&mut Self>, cx: &mut std::task::Context<'_>) -> Poll<()> {
-        let mut this = self.project();
-        if this.rest.is_none() {
-            return Poll::Ready(());
+    fn poll(mut self: Pin<&mut Self>, cx: &mut std::task::Context<'_>) -> Poll<()> {
+        let Some(starts) = &mut self.starts else { return Poll::Ready(()) };
+        if Pin::new(&mut starts.reported).poll(cx).is_pending() {
+            note_wait(cx, WaitReason::SemAcquire, starts.group);
+            return Poll::Pending;
         }
-        ready!(poll_proceed(cx));
-        let ended = this.waiter.as_mut().poll_wait(cx, |state, ()| match state.try_enter() {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        });
-        let shared = &this.waiter.list().0;
-        match ended {
-            Poll::Pending => {
-                note_wait(cx, WaitReason::SemAcquire, Arc::as_ptr(shared).addr());
-                return Poll::Pending;
-            }
-            Poll::Ready(Ended::AtOnce(()) | Ended::Fired) => {}
-        }
-        // From here on the seat owns the place.
-        let seat = Seat::new(shared.clone());
-        this.waiter.reset();
-        if let Some(future) = this.rest.take() {
-            gmp_rt::runtime::Handle::current()
-                .spawn_at(Seat::run(future, seat), this.site)
-                .detach();
-        }
+        self.starts = None;
         Poll::Ready(())
     }
 }
 
-impl<F, E> fmt::Debug for ErrGroupGo<F, E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ErrGroupGo")
-            .field("waiter", &self.waiter)
-            .field("is_started", &self.rest.is_none())
-            .finish()
+/// The value of a member: the future of [`ErrGroup::go_value`]. `None` if the member has failed.
+///
+/// # Cancel safety
+///
+/// Polling `&mut` takes nothing before it returns the value.
+#[derive(Debug)]
+pub struct ErrGroupMember<T> {
+    value: oneshot::Receiver<T>,
+}
+
+impl<T> Future for ErrGroupMember<T> {
+    type Output = Option<T>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut std::task::Context<'_>) -> Poll<Option<T>> {
+        Pin::new(&mut self.value).poll(cx).map(Result::ok)
+    }
+}
+
+impl<T> FusedFuture for ErrGroupMember<T> {
+    fn is_terminated(&self) -> bool {
+        self.value.is_terminated()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The locked state of an `ErrGroup`: active members, members that wait to start, the first error.
 //!
 //! A place that becomes free goes to the first waiter at once, under the lock. So starts are in
-//! arrival order, and the group is not empty while a member with a place waits to start.
+//! arrival order. The group is not empty while a member waits to start.
 
 use super::error::GroupError;
 use crate::wait::queue::Queue;
@@ -11,6 +11,8 @@ use crate::wait::wakers::Wakers;
 pub(super) struct ErrGroupState<E> {
     /// Running members, and places that were given to members about to start.
     pub(super) active: usize,
+    /// Members above the limit that have not started.
+    pub(super) pending: usize,
     limit: Option<usize>,
     pub(super) first: Option<GroupError<E>>,
     /// Waits for the end of all members.
@@ -22,7 +24,7 @@ pub(super) struct ErrGroupState<E> {
 impl<E> ErrGroupState<E> {
     pub(super) fn new() -> Self {
         let (waiting, starting) = (Queue::default(), Queue::default());
-        Self { active: 0, limit: None, first: None, waiting, starting }
+        Self { active: 0, pending: 0, limit: None, first: None, waiting, starting }
     }
 
     pub(super) fn limit(&self) -> Option<usize> {
@@ -40,8 +42,19 @@ impl<E> ErrGroupState<E> {
         entered
     }
 
-    /// Gives a place back, to the first waiter if there is one. If no member is active then, ends
-    /// the waits.
+    /// Whether no member is left, started or not.
+    pub(super) fn is_over(&self) -> bool {
+        self.active == 0 && self.pending == 0
+    }
+
+    /// Forgets a member that has not started and never will.
+    pub(super) fn forget_pending(&mut self) -> Wakers {
+        self.pending -= 1;
+        self.admit()
+    }
+
+    /// Gives a place back, to the first waiter if there is one. If no member is left then, ends the
+    /// waits.
     pub(super) fn leave(&mut self) -> Wakers {
         self.active -= 1;
         self.admit()
@@ -60,7 +73,7 @@ impl<E> ErrGroupState<E> {
             self.active += 1;
             wakers.push(fired);
         }
-        if self.active == 0 {
+        if self.is_over() {
             while let Some(((), fired)) = self.waiting.fire_front(|()| ()) {
                 wakers.push(fired);
             }

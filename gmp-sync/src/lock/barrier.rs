@@ -4,9 +4,11 @@
 //! arrive fires all others and begins the next round. It does not wait itself.
 
 use crate::const_fn::const_fn;
+use crate::wait::phase::WaitPhase;
 use crate::wait::queue::Queue;
 use crate::wait::waiter::{Abandoned, Ended, WaitList, Waiter};
 use crate::wait::wakers::Wakers;
+use futures::future::FusedFuture;
 use gmp_rt::prim::Mutex;
 use gmp_rt::task::park::{WaitReason, note_wait, poll_proceed};
 use pin_project_lite::pin_project;
@@ -68,7 +70,7 @@ impl Barrier {
     ///
     /// Cancel-safe. A wait that is dropped before the round is complete does not count as arrived.
     pub fn wait(&self) -> BarrierWait<'_> {
-        BarrierWait { waiter: Waiter::new(self, ()) }
+        BarrierWait { waiter: Waiter::new(self, ()), phase: WaitPhase::Waits }
     }
 
     /// As [`wait`](Self::wait), but blocks the thread.
@@ -149,6 +151,7 @@ pin_project! {
     pub struct BarrierWait<'a> {
         #[pin]
         waiter: Waiter<&'a Barrier>,
+        phase: WaitPhase,
     }
 }
 
@@ -156,7 +159,8 @@ impl Future for BarrierWait<'_> {
     type Output = BarrierWaitResult;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<BarrierWaitResult> {
-        let mut waiter = self.project().waiter;
+        let this = self.project();
+        let mut waiter = this.waiter;
         ready!(poll_proceed(cx));
         let barrier: &Barrier = waiter.list();
         let role = match waiter.as_mut().poll_wait(cx, |state, ()| barrier.come(state)) {
@@ -173,6 +177,13 @@ impl Future for BarrierWait<'_> {
                 BarrierRole::Other
             }
         };
+        *this.phase = WaitPhase::Done;
         Poll::Ready(BarrierWaitResult { role })
+    }
+}
+
+impl FusedFuture for BarrierWait<'_> {
+    fn is_terminated(&self) -> bool {
+        self.phase == WaitPhase::Done
     }
 }

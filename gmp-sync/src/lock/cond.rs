@@ -9,17 +9,20 @@ use crate::const_fn::const_fn;
 use crate::lock::mutex::Mutex;
 use crate::lock::mutex_guard::MutexGuard;
 use crate::lock::raw_mutex::RawLock;
-use crate::wait::queue::Queue;
+use crate::wait::queue::{NodeState, Queue};
 use crate::wait::waiter::{Abandoned, WaitList, Waiter};
 use crate::wait::wakers::Wakers;
+use futures::future::FusedFuture;
 use gmp_rt::prim::Mutex as Lock;
 use gmp_rt::task::park::{WaitReason, note_wait};
 use pin_project_lite::pin_project;
 use std::fmt;
+use std::future::poll_fn;
 use std::ops::ControlFlow;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::ptr;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 /// A condition variable (Go: `sync.Cond`).
 ///
@@ -130,6 +133,69 @@ impl Cond {
         gmp_rt::block_on(self.wait(guard))
     }
 
+    /// As [`wait_while`](Self::wait_while), but blocks the thread.
+    ///
+    /// Meant for external threads. In a goroutine it works as a blocking call.
+    #[doc(alias = "blocking_wait_while")]
+    pub fn wait_while_blocking<'a, T: ?Sized>(
+        &'a self,
+        guard: MutexGuard<'a, T>,
+        condition: impl FnMut(&mut T) -> bool,
+    ) -> MutexGuard<'a, T> {
+        gmp_rt::block_on(self.wait_while(guard, condition))
+    }
+
+    /// As [`wait`](Self::wait), but waits for a signal at most for `limit`. The time for which it
+    /// then waits for the mutex does not count.
+    ///
+    /// The result says whether the time was over before a signal came.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`wait`](Self::wait).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use gmp_sync as sync;
+    /// use std::time::Duration;
+    /// use sync::{Cond, Mutex};
+    ///
+    /// let (ready, cond) = (Mutex::new(false), Cond::new());
+    /// gmp_rt::block_on(async {
+    ///     let limit = Duration::from_millis(1);
+    ///     let (ready, result) = cond.wait_timeout(ready.lock().await, limit).await;
+    ///     assert!(result.timed_out() && !*ready);
+    /// });
+    /// ```
+    pub async fn wait_timeout<'a, T: ?Sized>(
+        &'a self,
+        guard: MutexGuard<'a, T>,
+        limit: Duration,
+    ) -> (MutexGuard<'a, T>, WaitTimeoutResult) {
+        let mutex = MutexGuard::mutex(&guard);
+        let signalled = {
+            let mut wait = pin!(self.wait(guard));
+            let mut sleep = gmp_rt::sleep(limit);
+            poll_fn(|cx| {
+                if let Poll::Ready(guard) = wait.as_mut().poll(cx) {
+                    return Poll::Ready(Some(guard));
+                }
+                // A wait that has its signal waits for the mutex only.
+                if wait.waiter.state() == NodeState::Fired {
+                    return Poll::Pending;
+                }
+                Pin::new(&mut sleep).poll(cx).map(|()| None)
+            })
+            .await
+            // The drop of the wait passes on a signal that came just now.
+        };
+        match signalled {
+            Some(guard) => (guard, WaitTimeoutResult(WaitEnd::Signal)),
+            None => (mutex.lock().await, WaitTimeoutResult(WaitEnd::Timeout)),
+        }
+    }
+
     /// Wakes the longest waiting goroutine, if there is one. The mutex may be locked or not.
     #[doc(alias = "notify_one")]
     pub fn signal(&self) {
@@ -228,6 +294,31 @@ impl<'a, T: ?Sized> Future for CondWait<'a, T> {
         // From here on the caller owns the signal.
         this.waiter.reset();
         Poll::Ready(MutexGuard::new(mutex))
+    }
+}
+
+/// The result of [`Cond::wait_timeout`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitTimeoutResult(WaitEnd);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WaitEnd {
+    Signal,
+    Timeout,
+}
+
+impl WaitTimeoutResult {
+    /// Whether the time was over before a signal came.
+    #[must_use]
+    pub fn timed_out(&self) -> bool {
+        self.0 == WaitEnd::Timeout
+    }
+}
+
+impl<T: ?Sized> FusedFuture for CondWait<'_, T> {
+    fn is_terminated(&self) -> bool {
+        // It has the guard before it joins the queue, and is in the queue until it returns.
+        self.guard.is_none() && self.waiter.state() == NodeState::Idle
     }
 }
 

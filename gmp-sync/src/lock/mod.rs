@@ -6,6 +6,8 @@
 pub(crate) mod barrier;
 #[expect(unsafe_code, reason = "implements `WaitList`")]
 pub(crate) mod cond;
+#[expect(unsafe_code, reason = "has the value while it is inside the lock")]
+pub(crate) mod mapped_rw_lock_guard;
 #[expect(unsafe_code, reason = "a value behind a lock")]
 pub(crate) mod mutex;
 #[expect(unsafe_code, reason = "has the value while it has the lock")]
@@ -23,3 +25,4 @@ pub(crate) mod rw_lock;
 pub(crate) mod rw_lock_guard;
 #[expect(unsafe_code, reason = "implements `WaitList`")]
 pub(crate) mod semaphore;
+mod show_guards;

@@ -9,6 +9,7 @@
 use crate::const_fn::const_fn;
 use crate::lock::mutex_guard::{MutexGuard, OwnedMutexGuard};
 use crate::lock::raw_mutex::{AsRaw, RawLock, RawMutex};
+use futures::future::FusedFuture;
 use gmp_rt::task::park::{WaitReason, note_wait};
 use pin_project_lite::pin_project;
 use std::cell::UnsafeCell;
@@ -103,7 +104,7 @@ impl<T: ?Sized> Mutex<T> {
     #[doc(alias = "Lock")]
     #[inline]
     pub fn lock(&self) -> Lock<'_, T> {
-        Lock { mutex: self, lock: RawLock::new() }
+        Lock { mutex: Some(self), lock: RawLock::new() }
     }
 
     /// Waits until the mutex is unlocked and locks it. The guard owns an `Arc`.
@@ -252,7 +253,8 @@ pin_project! {
     #[derive(Debug)]
     #[must_use = "futures do nothing unless awaited"]
     pub struct Lock<'a, T: ?Sized> {
-        mutex: &'a Mutex<T>,
+        // `None` once it has returned.
+        mutex: Option<&'a Mutex<T>>,
         #[pin]
         lock: RawLock<&'a Mutex<T>>,
     }
@@ -264,12 +266,19 @@ impl<'a, T: ?Sized> Future for Lock<'a, T> {
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let mutex = *this.mutex;
+        let mutex = this.mutex.expect("polled again after it had the lock");
         if this.lock.poll_lock(&mutex.raw, || mutex, cx).is_ready() {
+            *this.mutex = None;
             return Poll::Ready(MutexGuard::new(mutex));
         }
         note_wait(cx, WaitReason::MutexLock, mutex.addr());
         Poll::Pending
+    }
+}
+
+impl<T: ?Sized> FusedFuture for Lock<'_, T> {
+    fn is_terminated(&self) -> bool {
+        self.mutex.is_none()
     }
 }
 
@@ -296,5 +305,11 @@ impl<T: ?Sized> Future for LockOwned<T> {
             return Poll::Pending;
         }
         Poll::Ready(OwnedMutexGuard::new(this.mutex.take().expect("looked at above")))
+    }
+}
+
+impl<T: ?Sized> FusedFuture for LockOwned<T> {
+    fn is_terminated(&self) -> bool {
+        self.mutex.is_none()
     }
 }

@@ -12,6 +12,7 @@ use crate::lock::raw_rw_lock::{AsRawRw, RawRead, RawRwLock, RawWrite};
 use crate::lock::rw_lock_guard::{
     OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLockReadGuard, RwLockWriteGuard,
 };
+use futures::future::FusedFuture;
 use gmp_rt::task::park::{WaitReason, note_wait};
 use pin_project_lite::pin_project;
 use std::cell::UnsafeCell;
@@ -94,7 +95,7 @@ impl<T: ?Sized> RwLock<T> {
     #[doc(alias("RLock", "rlock"))]
     #[inline]
     pub fn read(&self) -> ReadLock<'_, T> {
-        ReadLock { lock: self, read: RawRead::new() }
+        ReadLock { lock: Some(self), read: RawRead::new() }
     }
 
     /// Waits until the lock is free and takes the write lock (Go: `Lock`).
@@ -119,7 +120,7 @@ impl<T: ?Sized> RwLock<T> {
     #[doc(alias = "wlock")]
     #[inline]
     pub fn write(&self) -> WriteLock<'_, T> {
-        WriteLock { lock: self, write: RawWrite::new() }
+        WriteLock { lock: Some(self), write: RawWrite::new() }
     }
 
     /// As [`read`](Self::read), with a guard that owns an `Arc` and is not bound to a borrow.
@@ -178,6 +179,24 @@ impl<T: ?Sized> RwLock<T> {
     #[doc(alias = "blocking_write")]
     pub fn write_blocking(&self) -> RwLockWriteGuard<'_, T> {
         self.try_write().unwrap_or_else(|| gmp_rt::block_on(self.write()))
+    }
+
+    /// As [`read_blocking`](Self::read_blocking), with a guard that owns an `Arc`.
+    #[doc(alias = "blocking_read_owned")]
+    pub fn read_owned_blocking(self: Arc<Self>) -> OwnedRwLockReadGuard<T> {
+        if self.raw.try_read() {
+            return OwnedRwLockReadGuard::new(self);
+        }
+        gmp_rt::block_on(self.read_owned())
+    }
+
+    /// As [`write_blocking`](Self::write_blocking), with a guard that owns an `Arc`.
+    #[doc(alias = "blocking_write_owned")]
+    pub fn write_owned_blocking(self: Arc<Self>) -> OwnedRwLockWriteGuard<T> {
+        if self.raw.try_write() {
+            return OwnedRwLockWriteGuard::new(self);
+        }
+        gmp_rt::block_on(self.write_owned())
     }
 
     /// Returns the value without locking. The exclusive borrow excludes guards.
@@ -252,7 +271,8 @@ pin_project! {
     #[derive(Debug)]
     #[must_use = "futures do nothing unless awaited"]
     pub struct ReadLock<'a, T: ?Sized> {
-        lock: &'a RwLock<T>,
+        // `None` once it has returned.
+        lock: Option<&'a RwLock<T>>,
         #[pin]
         read: RawRead<&'a RwLock<T>>,
     }
@@ -264,11 +284,19 @@ impl<'a, T: ?Sized> Future for ReadLock<'a, T> {
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        if this.read.poll_read(this.lock, cx).is_ready() {
-            return Poll::Ready(RwLockReadGuard::new(this.lock));
+        let lock = this.lock.expect("polled again after it had the lock");
+        if this.read.poll_read(&lock, cx).is_ready() {
+            *this.lock = None;
+            return Poll::Ready(RwLockReadGuard::new(lock));
         }
-        note_wait(cx, WaitReason::RwLockRead, this.lock.addr());
+        note_wait(cx, WaitReason::RwLockRead, lock.addr());
         Poll::Pending
+    }
+}
+
+impl<T: ?Sized> FusedFuture for ReadLock<'_, T> {
+    fn is_terminated(&self) -> bool {
+        self.lock.is_none()
     }
 }
 
@@ -277,7 +305,8 @@ pin_project! {
     #[derive(Debug)]
     #[must_use = "futures do nothing unless awaited"]
     pub struct WriteLock<'a, T: ?Sized> {
-        lock: &'a RwLock<T>,
+        // `None` once it has returned.
+        lock: Option<&'a RwLock<T>>,
         #[pin]
         write: RawWrite<&'a RwLock<T>>,
     }
@@ -289,11 +318,19 @@ impl<'a, T: ?Sized> Future for WriteLock<'a, T> {
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        if this.write.poll_write(this.lock, cx).is_ready() {
-            return Poll::Ready(RwLockWriteGuard::new(this.lock));
+        let lock = this.lock.expect("polled again after it had the lock");
+        if this.write.poll_write(&lock, cx).is_ready() {
+            *this.lock = None;
+            return Poll::Ready(RwLockWriteGuard::new(lock));
         }
-        note_wait(cx, WaitReason::RwLockWrite, this.lock.addr());
+        note_wait(cx, WaitReason::RwLockWrite, lock.addr());
         Poll::Pending
+    }
+}
+
+impl<T: ?Sized> FusedFuture for WriteLock<'_, T> {
+    fn is_terminated(&self) -> bool {
+        self.lock.is_none()
     }
 }
 
@@ -323,6 +360,12 @@ impl<T: ?Sized> Future for ReadLockOwned<T> {
     }
 }
 
+impl<T: ?Sized> FusedFuture for ReadLockOwned<T> {
+    fn is_terminated(&self) -> bool {
+        self.lock.is_none()
+    }
+}
+
 pin_project! {
     /// The future of [`RwLock::write_owned`].
     #[derive(Debug)]
@@ -346,5 +389,11 @@ impl<T: ?Sized> Future for WriteLockOwned<T> {
             return Poll::Pending;
         }
         Poll::Ready(OwnedRwLockWriteGuard::new(this.lock.take().expect("looked at above")))
+    }
+}
+
+impl<T: ?Sized> FusedFuture for WriteLockOwned<T> {
+    fn is_terminated(&self) -> bool {
+        self.lock.is_none()
     }
 }

@@ -5,12 +5,17 @@
 //! - I1: the goroutine that has taken the lock makes one guard, which unlocks on drop. Until then
 //!   the value does not change under a reader, and a writer has exclusive access to it.
 
+use crate::lock::mapped_rw_lock_guard::{
+    MappedRwLockReadGuard, MappedRwLockWriteGuard, OwnedMappedRwLockReadGuard,
+    OwnedMappedRwLockWriteGuard,
+};
 use crate::lock::rw_lock::RwLock;
+use crate::lock::show_guards::show_guards;
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
-use std::ptr;
+use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
 /// The read lock of an [`RwLock`], released on drop.
@@ -24,6 +29,32 @@ impl<'a, T: ?Sized> RwLockReadGuard<'a, T> {
     #[inline]
     pub(crate) fn new(lock: &'a RwLock<T>) -> Self {
         Self { lock }
+    }
+
+    /// Narrows the guard to a part of the value.
+    pub fn map<U: ?Sized>(guard: Self, f: impl FnOnce(&T) -> &U) -> MappedRwLockReadGuard<'a, U> {
+        let value = NonNull::from(f(&guard));
+        MappedRwLockReadGuard::new(Self::into_lock(guard).raw(), value)
+    }
+
+    /// As [`map`](Self::map), if the part exists.
+    ///
+    /// # Errors
+    ///
+    /// The guard itself, if `f` returns `None`.
+    pub fn filter_map<U: ?Sized>(
+        guard: Self,
+        f: impl FnOnce(&T) -> Option<&U>,
+    ) -> Result<MappedRwLockReadGuard<'a, U>, Self> {
+        match f(&guard).map(NonNull::from) {
+            Some(value) => Ok(MappedRwLockReadGuard::new(Self::into_lock(guard).raw(), value)),
+            None => Err(guard),
+        }
+    }
+
+    /// Returns the lock, which stays taken.
+    fn into_lock(guard: Self) -> &'a RwLock<T> {
+        ManuallyDrop::new(guard).lock
     }
 }
 
@@ -73,9 +104,38 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
     /// assert_eq!((*reader, *lock.read_blocking()), (2, 2));
     /// ```
     pub fn downgrade(guard: Self) -> RwLockReadGuard<'a, T> {
-        let lock = ManuallyDrop::new(guard).lock;
+        let lock = Self::into_lock(guard);
         lock.raw().downgrade();
         RwLockReadGuard::new(lock)
+    }
+
+    /// Narrows the guard to a part of the value.
+    pub fn map<U: ?Sized>(
+        mut guard: Self,
+        f: impl FnOnce(&mut T) -> &mut U,
+    ) -> MappedRwLockWriteGuard<'a, U> {
+        let value = NonNull::from(f(&mut guard));
+        MappedRwLockWriteGuard::new(Self::into_lock(guard).raw(), value)
+    }
+
+    /// As [`map`](Self::map), if the part exists.
+    ///
+    /// # Errors
+    ///
+    /// The guard itself, if `f` returns `None`.
+    pub fn filter_map<U: ?Sized>(
+        mut guard: Self,
+        f: impl FnOnce(&mut T) -> Option<&mut U>,
+    ) -> Result<MappedRwLockWriteGuard<'a, U>, Self> {
+        match f(&mut guard).map(NonNull::from) {
+            Some(value) => Ok(MappedRwLockWriteGuard::new(Self::into_lock(guard).raw(), value)),
+            None => Err(guard),
+        }
+    }
+
+    /// Returns the lock, which stays taken.
+    fn into_lock(guard: Self) -> &'a RwLock<T> {
+        ManuallyDrop::new(guard).lock
     }
 }
 
@@ -115,6 +175,37 @@ impl<T: ?Sized> OwnedRwLockReadGuard<T> {
     pub(crate) fn new(lock: Arc<RwLock<T>>) -> Self {
         Self { lock }
     }
+
+    /// Narrows the guard to a part of the value.
+    pub fn map<U: ?Sized>(
+        guard: Self,
+        f: impl FnOnce(&T) -> &U,
+    ) -> OwnedMappedRwLockReadGuard<T, U> {
+        let value = NonNull::from(f(&guard));
+        OwnedMappedRwLockReadGuard::new(Self::into_lock(guard), value)
+    }
+
+    /// As [`map`](Self::map), if the part exists.
+    ///
+    /// # Errors
+    ///
+    /// The guard itself, if `f` returns `None`.
+    pub fn filter_map<U: ?Sized>(
+        guard: Self,
+        f: impl FnOnce(&T) -> Option<&U>,
+    ) -> Result<OwnedMappedRwLockReadGuard<T, U>, Self> {
+        match f(&guard).map(NonNull::from) {
+            Some(value) => Ok(OwnedMappedRwLockReadGuard::new(Self::into_lock(guard), value)),
+            None => Err(guard),
+        }
+    }
+
+    /// Returns the lock, which stays taken.
+    fn into_lock(guard: Self) -> Arc<RwLock<T>> {
+        let guard = ManuallyDrop::new(guard);
+        // SAFETY: moved out of a guard that is not dropped.
+        unsafe { ptr::read(&raw const guard.lock) }
+    }
 }
 
 impl<T: ?Sized> Drop for OwnedRwLockReadGuard<T> {
@@ -147,11 +238,40 @@ impl<T: ?Sized> OwnedRwLockWriteGuard<T> {
 
     /// Turns the write lock into a read lock. The value does not change in between.
     pub fn downgrade(guard: Self) -> OwnedRwLockReadGuard<T> {
-        let guard = ManuallyDrop::new(guard);
-        // SAFETY: moved out of a guard that is not dropped.
-        let lock = unsafe { ptr::read(&raw const guard.lock) };
+        let lock = Self::into_lock(guard);
         lock.raw().downgrade();
         OwnedRwLockReadGuard::new(lock)
+    }
+
+    /// Narrows the guard to a part of the value.
+    pub fn map<U: ?Sized>(
+        mut guard: Self,
+        f: impl FnOnce(&mut T) -> &mut U,
+    ) -> OwnedMappedRwLockWriteGuard<T, U> {
+        let value = NonNull::from(f(&mut guard));
+        OwnedMappedRwLockWriteGuard::new(Self::into_lock(guard), value)
+    }
+
+    /// As [`map`](Self::map), if the part exists.
+    ///
+    /// # Errors
+    ///
+    /// The guard itself, if `f` returns `None`.
+    pub fn filter_map<U: ?Sized>(
+        mut guard: Self,
+        f: impl FnOnce(&mut T) -> Option<&mut U>,
+    ) -> Result<OwnedMappedRwLockWriteGuard<T, U>, Self> {
+        match f(&mut guard).map(NonNull::from) {
+            Some(value) => Ok(OwnedMappedRwLockWriteGuard::new(Self::into_lock(guard), value)),
+            None => Err(guard),
+        }
+    }
+
+    /// Returns the lock, which stays taken.
+    fn into_lock(guard: Self) -> Arc<RwLock<T>> {
+        let guard = ManuallyDrop::new(guard);
+        // SAFETY: moved out of a guard that is not dropped.
+        unsafe { ptr::read(&raw const guard.lock) }
     }
 }
 
@@ -177,26 +297,9 @@ impl<T: ?Sized> DerefMut for OwnedRwLockWriteGuard<T> {
     }
 }
 
-impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLockReadGuard<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLockWriteGuard<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-impl<T: ?Sized + fmt::Debug> fmt::Debug for OwnedRwLockReadGuard<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-impl<T: ?Sized + fmt::Debug> fmt::Debug for OwnedRwLockWriteGuard<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
+show_guards! {
+    [T: ?Sized] T in RwLockReadGuard<'_, T>;
+    [T: ?Sized] T in RwLockWriteGuard<'_, T>;
+    [T: ?Sized] T in OwnedRwLockReadGuard<T>;
+    [T: ?Sized] T in OwnedRwLockWriteGuard<T>;
 }

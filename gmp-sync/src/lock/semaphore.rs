@@ -31,6 +31,7 @@ use crate::lock::permit::{OwnedSemaphorePermit, SemaphorePermit};
 use crate::wait::queue::{NodeState, Queue, Verdict};
 use crate::wait::waiter::{Abandoned, End, Ended, WaitList, Waiter};
 use crate::wait::wakers::Wakers;
+use futures::future::FusedFuture;
 use gmp_rt::prim::{AtomicUsize, Mutex, Ordering};
 use gmp_rt::task::park::{StorableWaker, WaitReason, note_wait, poll_proceed};
 use pin_project_lite::pin_project;
@@ -181,6 +182,15 @@ impl Semaphore {
     #[doc(alias = "blocking_acquire")]
     pub fn acquire_blocking(&self, permits: usize) -> SemaphorePermit<'_> {
         self.try_acquire(permits).unwrap_or_else(|| gmp_rt::block_on(self.acquire(permits)))
+    }
+
+    /// As [`acquire_blocking`](Self::acquire_blocking), with permits that own an `Arc`.
+    #[doc(alias = "blocking_acquire_owned")]
+    pub fn acquire_owned_blocking(self: Arc<Self>, permits: usize) -> OwnedSemaphorePermit {
+        if self.try_take(permits) {
+            return OwnedSemaphorePermit::new(self, permits);
+        }
+        gmp_rt::block_on(self.acquire_owned(permits))
     }
 
     /// Releases permits whose guard was [forgotten](SemaphorePermit::forget).
@@ -437,7 +447,14 @@ impl<'a> Future for Acquire<'a> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<SemaphorePermit<'a>> {
         let mut waiter = self.project().waiter;
         let permits = ready!(poll_acquire(waiter.as_mut(), cx));
+        waiter.end();
         Poll::Ready(SemaphorePermit::new(waiter.list(), permits))
+    }
+}
+
+impl FusedFuture for Acquire<'_> {
+    fn is_terminated(&self) -> bool {
+        self.waiter.has_ended()
     }
 }
 
@@ -458,7 +475,14 @@ impl Future for AcquireOwned {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<OwnedSemaphorePermit> {
         let mut waiter = self.project().waiter;
         let permits = ready!(poll_acquire(waiter.as_mut(), cx));
+        waiter.end();
         Poll::Ready(OwnedSemaphorePermit::new(waiter.list().clone(), permits))
+    }
+}
+
+impl FusedFuture for AcquireOwned {
+    fn is_terminated(&self) -> bool {
+        self.waiter.has_ended()
     }
 }
 

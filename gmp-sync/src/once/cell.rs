@@ -152,6 +152,32 @@ impl<T> OnceCell<T> {
         self.value_set()
     }
 
+    /// As [`get_or_init_blocking`](Self::get_or_init_blocking), with an `f` that may fail.
+    ///
+    /// # Errors
+    ///
+    /// The error of `f`. The cell stays empty, and the next caller tries.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use gmp_sync as sync;
+    /// let cell = sync::OnceCell::new();
+    /// assert!(cell.get_or_try_init_blocking(|| "seven".parse::<u8>()).is_err());
+    /// assert_eq!(cell.get_or_try_init_blocking(|| "7".parse::<u8>()), Ok(&7));
+    /// ```
+    #[doc(alias = "blocking_get_or_try_init")]
+    pub fn get_or_try_init_blocking<E>(&self, f: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
+        if let Some(value) = self.get() {
+            return Ok(value);
+        }
+        if let Some(turn) = gmp_rt::block_on(self.init.enter()) {
+            let value = f()?;
+            self.finish(turn, value);
+        }
+        Ok(self.value_set())
+    }
+
     /// Waits until another caller has set the value.
     ///
     /// # Cancel safety
@@ -194,6 +220,21 @@ impl<T> From<T> for OnceCell<T> {
     }
 }
 
+/// A clone has a clone of the value. It is empty if the value is not set yet.
+impl<T: Clone> Clone for OnceCell<T> {
+    fn clone(&self) -> Self {
+        self.get().cloned().map_or_else(Self::new, Self::from)
+    }
+}
+
+impl<T: PartialEq> PartialEq for OnceCell<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.get() == other.get()
+    }
+}
+
+impl<T: Eq> Eq for OnceCell<T> {}
+
 impl<T: fmt::Debug> fmt::Debug for OnceCell<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("OnceCell").field(&self.get()).finish()
@@ -201,7 +242,7 @@ impl<T: fmt::Debug> fmt::Debug for OnceCell<T> {
 }
 
 /// Why [`OnceCell::set`] did not set the value. Contains the value.
-#[derive(PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SetError<T> {
     /// The cell has a value already.

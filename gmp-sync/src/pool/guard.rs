@@ -56,3 +56,9 @@ impl<T: Send + fmt::Debug + 'static> fmt::Debug for PoolGuard<'_, T> {
         (**self).fmt(f)
     }
 }
+
+impl<T: Send + fmt::Display + 'static> fmt::Display for PoolGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}

@@ -123,9 +123,10 @@ impl<'a, O> SelectCase<'a, O> {
     /// Creates a case from any future.
     pub fn future<F>(future: F, make: impl FnOnce(F::Output) -> O + Send + 'a) -> Self
     where
-        F: Future<Output: Send> + Send + 'a,
+        F: IntoFuture<Output: Send + 'a, IntoFuture: Send + 'a>,
         O: 'a,
     {
+        let future = future.into_future();
         Self::arm(None, move || FutureCase::new(future), make)
     }
 

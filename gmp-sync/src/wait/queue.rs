@@ -23,7 +23,7 @@
 //! - I3: a node is in the queue its owner gave it to, or in none.
 //! - I4: a node that is in no queue has no waker. So dropping a node drops no waker.
 
-use gmp_rt::prim::{AtomicU8, Ordering, UnsafeCell, debug_assert_no_lock_held};
+use gmp_rt::prim::{AtomicBool, AtomicU8, Ordering, UnsafeCell, debug_assert_no_lock_held};
 use gmp_rt::task::park::{StorableWaker, StoredWaker};
 use pin_project_lite::pin_project;
 use std::fmt;
@@ -50,6 +50,8 @@ const FIRED: u8 = 2;
 /// One wait: the links of the queue, the waker, and the data of the primitive.
 pub(crate) struct Node<D> {
     state: AtomicU8,
+    /// Whether the owner has ended its use. Beside `state`, where it needs no space.
+    ended: AtomicBool,
     inner: UnsafeCell<Inner<D>>,
     _pinned: PhantomPinned,
 }
@@ -139,7 +141,8 @@ impl<D> Node<D> {
     #[inline(always)]
     pub(crate) fn new(data: D) -> Self {
         let inner = Inner { prev: ptr::null(), next: ptr::null(), waker: None, data };
-        Self { state: AtomicU8::new(IDLE), inner: UnsafeCell::new(inner), _pinned: PhantomPinned }
+        let (state, ended) = (AtomicU8::new(IDLE), AtomicBool::new(false));
+        Self { state, ended, inner: UnsafeCell::new(inner), _pinned: PhantomPinned }
     }
 
     /// Returns the state. `Queued` may be outdated at once unless the queue's lock is held.
@@ -151,6 +154,17 @@ impl<D> Node<D> {
             QUEUED => NodeState::Queued,
             _ => NodeState::Fired,
         }
+    }
+
+    /// Marks the node as one that its owner does not use again.
+    #[inline]
+    pub(crate) fn end(&self) {
+        self.ended.store(true, Ordering::Relaxed); // Relaxed: no other memory depends on it
+    }
+
+    /// Whether the owner has ended its use.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed) // Relaxed: as in `end`
     }
 
     /// Runs `f` on the data of a node that is not queued.

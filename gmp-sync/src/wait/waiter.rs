@@ -144,6 +144,17 @@ impl<L: WaitList> Waiter<L> {
         self.node.state()
     }
 
+    /// Marks the wait as one that was ended, for [`has_ended`](Self::has_ended) only.
+    #[inline]
+    pub(crate) fn end(&self) {
+        self.node.end();
+    }
+
+    /// Whether it was marked by [`end`](Self::end).
+    pub(crate) fn has_ended(&self) -> bool {
+        self.node.has_ended()
+    }
+
     /// Runs `attempt` if the wait has not begun, and waits if it returns `Continue`. Is ready when
     /// the attempt succeeds or the node is fired.
     #[inline]

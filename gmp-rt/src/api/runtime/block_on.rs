@@ -1,6 +1,7 @@
 //! `block_on`: runs a future on the calling thread.
 
 use super::context;
+use crate::g::join::{JoinError, JoinHandle};
 use crate::m::note::Note;
 use crate::prim::debug_assert_no_lock_held;
 use crate::sched::{budget, handoff, thread_budget};
@@ -44,8 +45,35 @@ impl Wake for ThreadWaker {
 /// let len = gmp::block_on(async { text.len() });
 /// assert_eq!(len, 8);
 /// ```
-pub fn block_on<F: Future>(future: F) -> F::Output {
+pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
     box_future!(future: F => context::in_default_guest(|| block_on_owned(future)))
+}
+
+impl<T> JoinHandle<T> {
+    /// Blocks the calling thread until the goroutine has ended, and returns its output.
+    ///
+    /// The same as [`block_on`] of the handle: in a goroutine it is a blocking call. A goroutine
+    /// that joins itself waits until the process ends.
+    ///
+    /// # Errors
+    ///
+    /// [`JoinError`] if the goroutine panicked or was aborted.
+    ///
+    /// # Panics
+    ///
+    /// If the handle has returned the output before.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use gmp_rt as gmp;
+    /// let handle = gmp::spawn(async { 6 * 7 });
+    /// assert_eq!(handle.join_blocking().unwrap(), 42);
+    /// ```
+    #[doc(alias("blocking_join", "join", "wait"))]
+    pub fn join_blocking(self) -> Result<T, JoinError> {
+        block_on(self)
+    }
 }
 
 /// Runs a future that is not large, as [`block_on`].

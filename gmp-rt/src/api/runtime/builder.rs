@@ -10,6 +10,7 @@ use crate::sched::{Config, PanicPolicy, Sched, procs, registry};
 use crate::sysmon::sysmon_main;
 use std::fmt;
 use std::io;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -481,6 +482,10 @@ impl fmt::Display for BuildError {
         }
     }
 }
+
+// The cause may be of any type, but the error gives no shared access to it that could change it.
+impl UnwindSafe for BuildError {}
+impl RefUnwindSafe for BuildError {}
 
 // No `source`: the text includes that of the cause.
 impl std::error::Error for BuildError {}

@@ -1,13 +1,13 @@
 //! A reference to a runtime.
 
 use super::block_on::block_on_owned;
-use super::{Metrics, context};
+use super::{EnterGuard, Metrics, Stall, context};
 use crate::api::blocking::within_limit;
 use crate::g::join::JoinHandle;
 use crate::g::origin::Origin;
 use crate::sched::{ProcsError, Sched, local};
 use crate::util::large::{box_closure, box_future};
-use std::panic::Location;
+use std::panic::{Location, RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 /// A reference to a [`Runtime`](crate::Runtime), for starting goroutines from anywhere.
@@ -27,6 +27,10 @@ pub struct Handle {
     sched: Arc<Sched>,
 }
 
+// A scheduler stays consistent when a thread that uses it unwinds: a goroutine may panic anywhere.
+impl UnwindSafe for Handle {}
+impl RefUnwindSafe for Handle {}
+
 impl Handle {
     pub(super) fn new(sched: Arc<Sched>) -> Self {
         Self { sched }
@@ -39,6 +43,23 @@ impl Handle {
     #[must_use]
     pub fn current() -> Self {
         Self { sched: context::sched() }
+    }
+
+    /// Returns a handle to the current runtime. `None` if that is the default runtime, and it has
+    /// not started: this call never starts it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use gmp_rt as gmp;
+    /// use gmp::runtime::Handle;
+    ///
+    /// assert!(Handle::try_current().is_none());
+    /// assert!(gmp::block_on(gmp::spawn(async { Handle::try_current().is_some() })).unwrap());
+    /// ```
+    #[must_use]
+    pub fn try_current() -> Option<Self> {
+        context::try_sched().map(Self::new)
     }
 
     pub(crate) fn sched(&self) -> &Arc<Sched> {
@@ -55,7 +76,7 @@ impl Handle {
     #[track_caller]
     pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
     where
-        F: Future<Output: Send + 'static> + Send + 'static,
+        F: IntoFuture<Output: Send + 'static, IntoFuture: Send + 'static>,
     {
         let origin = Origin::site_only(Location::caller());
         box_future!(future: F => self.spawn_from(future, origin))
@@ -79,7 +100,7 @@ impl Handle {
     #[doc(hidden)]
     pub fn spawn_at<F>(&self, future: F, site: &'static Location<'static>) -> JoinHandle<F::Output>
     where
-        F: Future<Output: Send + 'static> + Send + 'static,
+        F: IntoFuture<Output: Send + 'static, IntoFuture: Send + 'static>,
     {
         let origin = Origin::site_only(site);
         box_future!(future: F => self.spawn_from(future, origin))
@@ -96,9 +117,35 @@ impl Handle {
     }
 
     /// Runs a future on this thread. Goroutines that it starts run on this runtime.
-    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+    pub fn block_on<F: IntoFuture>(&self, future: F) -> F::Output {
         // The future is dropped inside as well: its destructor may start goroutines.
         box_future!(future: F => context::enter(&self.sched, move || block_on_owned(future)))
+    }
+
+    /// Makes this runtime the current one of the thread until the guard is dropped.
+    ///
+    /// Goroutines and timers that start on this thread meanwhile belong to this runtime, as inside
+    /// [`block_on`](Self::block_on). Do not keep the guard over an await: the code that runs on the
+    /// thread meanwhile would use this runtime too.
+    ///
+    /// # Panics
+    ///
+    /// In a fork of the process that built the runtime. The drop of a guard panics if a guard that
+    /// was made after it on this thread is not dropped yet.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use gmp_rt as gmp;
+    /// let runtime = gmp::Runtime::new().unwrap();
+    /// let before = runtime.handle().num_goroutine();
+    /// let entered = runtime.enter();
+    /// gmp::spawn(std::future::pending::<()>());
+    /// drop(entered);
+    /// assert_eq!(runtime.handle().num_goroutine(), before + 1);
+    /// ```
+    pub fn enter(&self) -> EnterGuard<'_> {
+        EnterGuard::new(&self.sched)
     }
 
     /// Returns how many goroutines run in parallel.
@@ -120,6 +167,21 @@ impl Handle {
     /// [`ProcsError`] for 0 and for more than 1024. Nothing changes then.
     pub fn set_max_procs(&self, procs: usize) -> Result<usize, ProcsError> {
         self.sched.set_procs(procs)
+    }
+
+    /// Returns what all goroutines of this runtime do, in the format of Go's dumps.
+    ///
+    /// See [`runtime::dump`](super::dump).
+    #[must_use]
+    pub fn dump(&self) -> String {
+        self.sched.dump()
+    }
+
+    /// Sets the hook that this runtime calls when a goroutine stalls its thread.
+    ///
+    /// See [`runtime::on_stall`](super::on_stall).
+    pub fn on_stall(&self, hook: impl Fn(&Stall) + Send + Sync + 'static) {
+        self.sched.stalls.set_hook(hook);
     }
 
     /// Makes the number of goroutines that run in parallel automatic again and returns the previous

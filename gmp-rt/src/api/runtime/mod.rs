@@ -6,6 +6,7 @@
 pub(crate) mod block_on;
 mod builder;
 pub(crate) mod context;
+mod enter_guard;
 mod env;
 mod env_trace;
 #[doc(hidden)]
@@ -18,6 +19,7 @@ mod threads_tests;
 
 pub use self::block_on::block_on;
 pub use self::builder::{BuildError, Builder};
+pub use self::enter_guard::EnterGuard;
 pub use self::handle::Handle;
 pub use crate::observe::event::{Event, Severity};
 pub use crate::observe::metrics::{
@@ -265,16 +267,35 @@ impl Runtime {
     #[track_caller]
     pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
     where
-        F: Future<Output: Send + 'static> + Send + 'static,
+        F: IntoFuture<Output: Send + 'static, IntoFuture: Send + 'static>,
     {
         let origin = Origin::site_only(Location::caller());
         box_future!(future: F => self.handle.spawn_from(future, origin))
     }
 
+    /// Runs a blocking closure in a new goroutine on this runtime.
+    ///
+    /// See [`spawn_blocking`](crate::spawn_blocking).
+    #[track_caller]
+    pub fn spawn_blocking<R, F>(&self, f: F) -> JoinHandle<R>
+    where
+        R: Send + 'static,
+        F: FnOnce() -> R + Send + 'static,
+    {
+        self.handle.spawn_blocking(f)
+    }
+
+    /// Makes this runtime the current one of the thread until the guard is dropped.
+    ///
+    /// See [`Handle::enter`].
+    pub fn enter(&self) -> EnterGuard<'_> {
+        self.handle.enter()
+    }
+
     /// Runs a future on this thread. Goroutines that it starts run on this runtime.
     ///
     /// The hooks of [`Builder::on_thread_start`] do not run here: this is no worker thread.
-    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+    pub fn block_on<F: IntoFuture>(&self, future: F) -> F::Output {
         box_future!(future: F => self.handle.block_on(future))
     }
 
@@ -284,6 +305,17 @@ impl Runtime {
     #[must_use]
     pub fn max_procs(&self) -> usize {
         self.handle.max_procs()
+    }
+
+    /// Sets how many goroutines run in parallel and returns the previous number.
+    ///
+    /// See [`Handle::set_max_procs`].
+    ///
+    /// # Errors
+    ///
+    /// [`ProcsError`] for 0 and for more than 1024. Nothing changes then.
+    pub fn set_max_procs(&self, procs: usize) -> Result<usize, ProcsError> {
+        self.handle.set_max_procs(procs)
     }
 
     /// Ends the runtime and waits at most `limit` for that.
@@ -319,7 +351,7 @@ impl Runtime {
     /// runtime.shutdown(Duration::from_secs(10)).unwrap();
     /// assert!(gmp::block_on(waits).unwrap_err().is_cancelled());
     /// ```
-    #[doc(alias("shutdown_timeout", "shutdown_background"))]
+    #[doc(alias = "shutdown_timeout")]
     pub fn shutdown(mut self, limit: Duration) -> Result<(), ShutdownError> {
         self.sched().assert_not_forked();
         self.end = ShutdownEnd::Done;
@@ -328,6 +360,32 @@ impl Runtime {
         env_trace::end(self.sched(), start.checked_add(limit));
         reporter::flush_for(limit.saturating_sub(start.elapsed()));
         ended.map_err(ShutdownError)
+    }
+
+    /// Ends the runtime without waiting for that.
+    ///
+    /// As [`shutdown`](Self::shutdown), but the goroutines are dropped and the threads exit after
+    /// the call has returned. A thread that is inside a poll cleans up when the poll returns. What
+    /// is left when the process ends is not dropped. So use it for a runtime whose goroutines need
+    /// no orderly end, or in a goroutine of another runtime that must not block.
+    ///
+    /// # Panics
+    ///
+    /// In a fork of the process that built the runtime.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use gmp_rt as gmp;
+    /// let runtime = gmp::Runtime::new().unwrap();
+    /// let waits = runtime.spawn(std::future::pending::<()>());
+    /// runtime.shutdown_background();
+    /// assert!(gmp::block_on(waits).unwrap_err().is_cancelled());
+    /// ```
+    pub fn shutdown_background(mut self) {
+        self.sched().assert_not_forked();
+        self.end = ShutdownEnd::Done;
+        self.sched().close();
     }
 }
 

@@ -59,7 +59,7 @@ impl Builder {
     #[track_caller]
     pub fn spawn<F>(self, future: F) -> JoinHandle<F::Output>
     where
-        F: Future<Output: Send + 'static> + Send + 'static,
+        F: IntoFuture<Output: Send + 'static, IntoFuture: Send + 'static>,
     {
         let site = Location::caller();
         box_future!(future: F => self.start(future, site))

@@ -2,12 +2,14 @@
 //!
 //! The functions that most programs need are also in the root of the crate.
 
+mod abort_on_drop;
 mod builder;
 #[expect(unsafe_code, reason = "a thread-local pointer to a borrowed value, L1 of the module")]
 #[doc(hidden)]
 pub mod local;
 pub mod park;
 
+pub use self::abort_on_drop::AbortOnDrop;
 pub use self::builder::Builder;
 pub use self::local::{LocalKey, TaskLocalFuture};
 pub use crate::api::blocking::{block_in_place, spawn_blocking};

@@ -40,7 +40,7 @@ pub use crate::netpoll::{Delay, Netpoll, PollerWake, Ready};
 #[doc(hidden)]
 pub use crate::sys::poll_one::{Wanted, poll_one};
 #[doc(hidden)]
-pub use crate::util::large::is_large;
+pub use crate::util::large::{boxed_future, is_large};
 pub use crate::wait_reason::WaitReason;
 
 use crate::api::runtime::context;

@@ -11,7 +11,7 @@ use crate::prim::fixed::Mutex;
 use crate::sched::{Sched, local};
 use crate::util::clock;
 use std::fmt;
-use std::panic::Location;
+use std::panic::{Location, RefUnwindSafe, UnwindSafe};
 use std::sync::{Arc, Weak};
 use std::task::{Wake, Waker};
 use std::time::Duration;
@@ -20,6 +20,9 @@ use std::time::Duration;
 ///
 /// Timer and goroutine belong to the current runtime. When that runtime shuts down, the call is
 /// dropped as its goroutines are. Dropping the [`AfterFunc`] does not stop the call.
+///
+/// `f` is called at most once. Go's `Reset` can call a function again. For that use a
+/// [`Ticker`](crate::Ticker), or a new call of `after_func`.
 ///
 /// # Examples
 ///
@@ -31,7 +34,7 @@ use std::time::Duration;
 /// assert!(timer.stop());
 /// ```
 #[track_caller]
-pub fn after_func(duration: Duration, f: impl Fn() + Send + Sync + 'static) -> AfterFunc {
+pub fn after_func(duration: Duration, f: impl FnOnce() + Send + 'static) -> AfterFunc {
     AfterFunc::new(duration, Box::new(f), AtEnd::Drop, Location::caller())
 }
 
@@ -39,7 +42,7 @@ pub fn after_func(duration: Duration, f: impl Fn() + Send + Sync + 'static) -> A
 /// down first. Its goroutine then runs on the default runtime.
 #[doc(hidden)]
 #[track_caller]
-pub fn after_func_always(duration: Duration, f: impl Fn() + Send + Sync + 'static) -> AfterFunc {
+pub fn after_func_always(duration: Duration, f: impl FnOnce() + Send + 'static) -> AfterFunc {
     AfterFunc::new(duration, Box::new(f), AtEnd::Move, Location::caller())
 }
 
@@ -54,15 +57,19 @@ enum AtEnd {
 
 /// The function that a timer calls, as a waker, because a timer wheel holds only wakers.
 struct Call {
-    f: Box<dyn Fn() + Send + Sync>,
     sched: Weak<Sched>,
     at_end: AtEnd,
     site: &'static Location<'static>,
     state: Mutex<CallState>,
 }
 
+/// The function that is called.
+type CallFn = Box<dyn FnOnce() + Send>;
+
 /// The pending setting of a [`Call`].
 struct CallState {
+    /// `None` once the call has started, or is dropped because its runtime has ended.
+    f: Option<CallFn>,
     /// The deadline; [`clock::FOREVER`] if none is pending.
     when: u64,
     /// `None` also for a short time after `when` was set.
@@ -70,15 +77,17 @@ struct CallState {
 }
 
 impl Call {
-    /// Replaces the deadline and returns the previous one. Cancels its alarm.
-    fn replace(&self, when: u64) -> u64 {
+    /// Replaces the deadline and returns the previous one. Cancels its alarm. Changes nothing and
+    /// returns `None` if the call has started.
+    fn replace(&self, when: u64) -> Option<u64> {
         let mut state = self.state.lock();
+        state.f.as_ref()?;
         let before = std::mem::replace(&mut state.when, when);
         let alarm = state.alarm.take();
         // The cancellation takes the lock of the timers.
         drop(state);
         drop(alarm);
-        before
+        Some(before)
     }
 
     /// Sets an alarm for the deadline `when`, unless the deadline has changed since. If the runtime
@@ -93,11 +102,11 @@ impl Call {
         };
         let mut state = self.state.lock();
         let unused = match alarm {
-            _ if state.when != when => alarm,
-            Some(alarm) => state.alarm.replace(alarm),
+            _ if state.when != when => (alarm, None),
+            Some(alarm) => (state.alarm.replace(alarm), None),
             None => {
                 state.when = clock::FOREVER;
-                None
+                (None, state.f.take())
             }
         };
         drop(state);
@@ -109,15 +118,15 @@ impl Call {
         self.sched.upgrade().filter(|sched| !sched.is_closing())
     }
 
-    /// Starts the goroutine that makes the call.
-    fn start(self: &Arc<Self>) {
+    /// Starts the goroutine that calls `f`.
+    fn start(&self, f: CallFn) {
         let sched = match (self.open_sched(), self.at_end) {
             (Some(sched), _) => sched,
             (None, AtEnd::Move) => context::unending_sched(),
             (None, AtEnd::Drop) => return,
         };
         let origin = Origin::site_only(self.site);
-        let once = CallOnce { call: self.clone(), made: Made::No };
+        let once = CallOnce { f: Some(f), at_end: self.at_end };
         let call = async move { once.make() };
         let goroutine = local::with(|local| match local {
             Some(local) if Arc::ptr_eq(&local.sched, &sched) => local.spawn(call, origin),
@@ -136,11 +145,11 @@ impl Wake for Call {
         if is_due {
             state.when = clock::FOREVER;
         }
-        let fired = if is_due { state.alarm.take() } else { None };
+        let (fired, f) = if is_due { (state.alarm.take(), state.f.take()) } else { (None, None) };
         drop(state);
         drop(fired);
-        if is_due {
-            self.start();
+        if let Some(f) = f {
+            self.start(f);
         } else if when != clock::FOREVER {
             // The runtime of the alarm has ended.
             self.set_alarm(when);
@@ -151,27 +160,28 @@ impl Wake for Call {
 /// Makes a call once, in its goroutine. If the goroutine is cancelled before, because its runtime
 /// shuts down, the drop makes the call if it must not be lost.
 struct CallOnce {
-    call: Arc<Call>,
-    made: Made,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Made {
-    No,
-    Yes,
+    /// `None` once the call is made.
+    f: Option<CallFn>,
+    at_end: AtEnd,
 }
 
 impl CallOnce {
     fn make(mut self) {
-        self.made = Made::Yes;
-        (self.call.f)();
+        if let Some(f) = self.f.take() {
+            f();
+        }
     }
 }
 
 impl Drop for CallOnce {
     fn drop(&mut self) {
-        if self.made == Made::No && self.call.at_end == AtEnd::Move {
-            (self.call.f)();
+        match self.at_end {
+            AtEnd::Move => {
+                if let Some(f) = self.f.take() {
+                    f();
+                }
+            }
+            AtEnd::Drop => {}
         }
     }
 }
@@ -181,37 +191,39 @@ pub struct AfterFunc {
     call: Arc<Call>,
 }
 
+// The function is called in a goroutine of its own, and no user code runs under the lock.
+impl UnwindSafe for AfterFunc {}
+impl RefUnwindSafe for AfterFunc {}
+
 impl AfterFunc {
-    fn new(
-        duration: Duration,
-        f: Box<dyn Fn() + Send + Sync>,
-        at_end: AtEnd,
-        site: &'static Location<'static>,
-    ) -> Self {
+    fn new(duration: Duration, f: CallFn, at_end: AtEnd, site: &'static Location<'static>) -> Self {
         let sched = Arc::downgrade(&context::sched());
-        let state = Mutex::new(CallState { when: clock::FOREVER, alarm: None });
-        let timer = Self { call: Arc::new(Call { f, sched, at_end, site, state }) };
+        let state = Mutex::new(CallState { f: Some(f), when: clock::FOREVER, alarm: None });
+        let timer = Self { call: Arc::new(Call { sched, at_end, site, state }) };
         timer.reset(duration);
         timer
     }
 
     /// Prevents the call. Returns `false` if its goroutine was started already, if it was stopped
     /// before, or if its runtime has ended.
+    ///
+    /// A call that was stopped can be set again by [`reset`](Self::reset).
     pub fn stop(&self) -> bool {
-        self.call.replace(clock::FOREVER) != clock::FOREVER
+        self.call.replace(clock::FOREVER).is_some_and(|before| before != clock::FOREVER)
     }
 
-    /// Makes the call `duration` from now, also if it was made or stopped before. Returns whether
-    /// it was pending: then it is made once, not twice.
+    /// Makes the call `duration` from now. Returns whether it was pending: then it moves.
     ///
-    /// If the runtime has ended, the call is not made.
+    /// It also sets a call that was stopped. Once the goroutine of the call was started it returns
+    /// `false` and does nothing, because the function is called only once. If the runtime has
+    /// ended, the call is not made.
     pub fn reset(&self, duration: Duration) -> bool {
         let when = clock::after(duration);
-        let pending = self.call.replace(when) != clock::FOREVER;
+        let Some(before) = self.call.replace(when) else { return false };
         if when != clock::FOREVER {
             self.call.set_alarm(when);
         }
-        pending
+        before != clock::FOREVER
     }
 }
 

@@ -14,6 +14,7 @@ use crate::sched::{Sched, registry};
 use crate::timer::wheel::Key;
 use crate::timer::{Earliest, Timers};
 use crate::util::clock;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::Instant;
@@ -28,6 +29,10 @@ pub struct Alarm {
     timers: Option<Arc<Timers>>,
     key: Key,
 }
+
+// The timers stay consistent when a thread that uses them unwinds: no user code runs under a lock.
+impl UnwindSafe for Alarm {}
+impl RefUnwindSafe for Alarm {}
 
 impl Alarm {
     /// Wakes `waker` at `deadline`, or earlier if the runtime ends.

@@ -25,6 +25,8 @@ mod sleep;
 mod ticker;
 mod timeout;
 mod timer;
+mod timer_shared;
+mod timer_wait;
 
 #[doc(hidden)]
 pub use self::after_func::after_func_always;
@@ -33,8 +35,9 @@ pub use self::after_func::{AfterFunc, after_func};
 pub use self::alarm::Alarm;
 pub use self::delay_queue::{DelayKey, DelayQueue, Expired};
 pub use self::sleep::{Sleep, sleep, sleep_until};
-pub use self::ticker::{Ticker, tick};
+pub use self::ticker::{MissedTicks, Ticker, tick};
 pub use self::timeout::{Elapsed, Timeout, timeout, timeout_at};
 pub use self::timer::{Timer, after};
+pub use self::timer_wait::TimerWait;
 #[doc(no_inline)]
 pub use std::time::{Duration, Instant};

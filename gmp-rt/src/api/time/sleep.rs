@@ -5,6 +5,7 @@ use crate::g::waker::note_wait;
 use crate::sched::budget::poll_proceed;
 use crate::util::clock;
 use crate::wait_reason::WaitReason;
+use futures_core::FusedFuture;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
@@ -61,7 +62,8 @@ pub fn sleep_until(deadline: Instant) -> Sleep {
 #[must_use = "futures do nothing unless awaited"]
 pub struct Sleep {
     when: u64,
-    /// A recent time, so that the first poll need not read the clock.
+    /// A recent time, so that the first poll need not read the clock. [`clock::FOREVER`] once it has
+    /// returned.
     now: u64,
     alarm: Option<Alarm>,
 }
@@ -83,6 +85,24 @@ impl Sleep {
     /// A sleep that is over must be awaited again.
     pub fn reset_at(&mut self, deadline: Instant) {
         self.reset_to(clock::of(deadline));
+    }
+
+    /// Sets it to `duration` from now. Otherwise as [`reset_at`](Self::reset_at).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use gmp_rt as gmp;
+    /// use std::time::{Duration, Instant};
+    ///
+    /// let mut sleep = gmp::sleep(Duration::from_secs(60));
+    /// let start = Instant::now();
+    /// sleep.reset(Duration::from_millis(2));
+    /// gmp::block_on(sleep);
+    /// assert!(start.elapsed() >= Duration::from_millis(2));
+    /// ```
+    pub fn reset(&mut self, duration: Duration) {
+        self.reset_to(clock::after(duration));
     }
 
     pub(super) fn reset_to(&mut self, when: u64) {
@@ -126,6 +146,15 @@ impl Future for Sleep {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         ready!(self.poll_due(cx));
-        poll_proceed(cx)
+        ready!(poll_proceed(cx));
+        self.now = clock::FOREVER;
+        Poll::Ready(())
+    }
+}
+
+impl FusedFuture for Sleep {
+    /// Whether it has returned since it was made or reset.
+    fn is_terminated(&self) -> bool {
+        self.now == clock::FOREVER
     }
 }

@@ -2,6 +2,7 @@
 
 use super::sleep::{Sleep, sleep, sleep_until};
 use crate::sched::budget;
+use futures_core::FusedFuture;
 use pin_project_lite::pin_project;
 use std::fmt;
 use std::pin::Pin;
@@ -30,8 +31,8 @@ use std::time::{Duration, Instant};
 ///     assert!(gmp::timeout(Duration::from_millis(1), never).await.is_err());
 /// });
 /// ```
-pub fn timeout<F: Future>(duration: Duration, future: F) -> Timeout<F> {
-    Timeout { future, sleep: sleep(duration), state: TimeoutState::Open }
+pub fn timeout<F: IntoFuture>(duration: Duration, future: F) -> Timeout<F::IntoFuture> {
+    Timeout { future: future.into_future(), sleep: sleep(duration), state: TimeoutState::Open }
 }
 
 /// Awaits `future` until `deadline` at the latest.
@@ -48,8 +49,12 @@ pub fn timeout<F: Future>(duration: Duration, future: F) -> Timeout<F> {
 /// assert!(gmp::block_on(gmp::timeout_at(std::time::Instant::now(), never)).is_err());
 /// ```
 #[doc(alias("deadline", "with_deadline"))]
-pub fn timeout_at<F: Future>(deadline: Instant, future: F) -> Timeout<F> {
-    Timeout { future, sleep: sleep_until(deadline), state: TimeoutState::Open }
+pub fn timeout_at<F: IntoFuture>(deadline: Instant, future: F) -> Timeout<F::IntoFuture> {
+    Timeout {
+        future: future.into_future(),
+        sleep: sleep_until(deadline),
+        state: TimeoutState::Open,
+    }
 }
 
 pin_project! {
@@ -64,18 +69,60 @@ pin_project! {
     }
 }
 
-/// Whether a [`Timeout`] has decided that the time was over first.
+/// How far a [`Timeout`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TimeoutState {
+    /// Not decided.
     Open,
-    /// It has, and the goroutine yields before it returns.
+    /// The time was over first, and the goroutine yields before it returns.
     Elapsed,
+    /// It has returned.
+    Done,
+}
+
+impl<F> Timeout<F> {
+    /// Returns the future.
+    #[must_use]
+    pub fn get_ref(&self) -> &F {
+        &self.future
+    }
+
+    /// Returns the future, to change it.
+    #[must_use]
+    pub fn get_mut(&mut self) -> &mut F {
+        &mut self.future
+    }
+
+    /// Returns the future, without the limit.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use gmp_rt as gmp;
+    /// use std::time::Duration;
+    ///
+    /// let (limit, ready) = (Duration::from_millis(1), std::future::ready(7));
+    /// assert_eq!(gmp::block_on(gmp::timeout(limit, ready).into_inner()), 7);
+    /// ```
+    #[must_use]
+    pub fn into_inner(self) -> F {
+        self.future
+    }
 }
 
 impl<F: Future> Future for Timeout<F> {
     type Output = Result<F::Output, Elapsed>;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let output = ready!(self.as_mut().poll_first(cx));
+        *self.project().state = TimeoutState::Done;
+        Poll::Ready(output)
+    }
+}
+
+impl<F: Future> Timeout<F> {
+    /// Polls for what comes first, the output of the future or the end of the time.
+    fn poll_first(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<F::Output, Elapsed>> {
         let mut this = self.project();
         if *this.state == TimeoutState::Elapsed {
             return Poll::Ready(Err(Elapsed(())));
@@ -95,6 +142,12 @@ impl<F: Future> Future for Timeout<F> {
         }
         ready!(budget::poll_proceed(cx));
         Poll::Ready(Err(Elapsed(())))
+    }
+}
+
+impl<F: Future> FusedFuture for Timeout<F> {
+    fn is_terminated(&self) -> bool {
+        self.state == TimeoutState::Done
     }
 }
 

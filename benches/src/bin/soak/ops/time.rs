@@ -111,7 +111,7 @@ pub(crate) async fn ticker(mut cx: Cx) {
 
 /// A timer: stopped, reset, awaited.
 pub(crate) async fn timer(mut cx: Cx) {
-    let mut timer = gmp::Timer::new(Duration::from_secs(3600));
+    let timer = gmp::Timer::new(Duration::from_secs(3600));
     if !timer.is_pending() || (cx.rand.once_in(2) && (!timer.stop() || timer.stop())) {
         violation("a new timer is not pending, or stops twice");
     }
@@ -165,7 +165,7 @@ pub(crate) async fn after_func(mut cx: Cx) {
         return;
     }
     drop(call);
-    // A call that is reset after it was made is made twice. The channel ends with its last owner.
+    // The channel ends with its last owner: a call that was dropped.
     if rx.recv().await.is_err() {
         return did("after_func", End::Cancelled);
     }
