@@ -14,8 +14,8 @@ task_local! {
     /// A number.
     static NUMBER: u32;
     pub(crate) static TEXT: String;
-    #[expect(dead_code, reason = "the attribute is kept")]
-    static UNUSED: ()
+    #[cfg(not(test))]
+    static LEFT_OUT: MissingType
 }
 
 task_local!();

@@ -79,7 +79,7 @@ pub mod __expansion {
 ///   `match`.
 /// - If all cases are disabled, `else` runs. Without `else`, and without any case, the select waits
 ///   forever.
-/// - The number of cases is not limited. [`select_cases`](crate::chan::select_cases) is for cases
+/// - The number of cases is not limited. [`crate::chan::select_cases`] is for cases
 ///   that are known only at run time.
 /// - A receiver that finds a select that waits to send wakes it, and waits only for its value, even
 ///   if the receiver is itself a select with a `default`. The select sends if that receiver is

@@ -6,7 +6,7 @@
 //! # Invariants
 //!
 //! - L1: the pointer of a key is null, or it points to a value that is borrowed until the pointer
-//!   is restored to what it was before. Only [`LocalKey::set`] changes it.
+//!   is restored to what it was before. Only `LocalKey::set` changes it.
 
 use pin_project_lite::pin_project;
 use std::any::type_name;
