@@ -5,8 +5,8 @@
 
 use super::ErrGroupShared;
 use super::error::GroupError;
-use super::wait_lists::Starting;
 use super::member::Seat;
+use super::wait_lists::Starting;
 use crate::oneshot;
 use crate::wait::waiter::Waiter;
 use gmp_rt::task::park::{WaitReason, note_wait, poll_proceed};
