@@ -20,12 +20,12 @@ async fn main() {
     let metrics = gmp::runtime::metrics();
     println!(
         "\n{} goroutines, {} polls, {} steals, {} thread wake-ups, {} timers, on {} threads",
-        metrics.spawned,
-        metrics.polls,
-        metrics.steals,
-        metrics.wakes,
-        metrics.timers_fired,
-        metrics.threads
+        metrics.goroutines.created,
+        metrics.total().polls,
+        metrics.total().steals,
+        metrics.wakeups,
+        metrics.timers.fired,
+        metrics.threads.total
     );
 }
 

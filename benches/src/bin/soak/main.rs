@@ -29,6 +29,7 @@ mod resources;
 mod table;
 mod trace;
 mod trend;
+mod trim;
 mod violation;
 mod watchdog;
 mod worker;

@@ -1,7 +1,8 @@
 //! A sample of the memory and the descriptors that the run has in use.
 
-use crate::alloc::{live_bytes, trim};
+use crate::alloc::live_bytes;
 use crate::process::{Descriptors, rss};
+use crate::trim::trim;
 use crate::world::World;
 
 /// A sample, taken while nothing runs.
