@@ -97,7 +97,7 @@ fn echo_rounds() {
         }
     });
     gmp::block_on(work).unwrap();
-    println!("\npolls: {}", runtime.handle().metrics().net.polls);
+    println!("\npolls: {}", runtime.handle().metrics().net.total_polls());
 }
 
 /// The registration of a socket with epoll.

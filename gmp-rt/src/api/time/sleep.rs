@@ -62,8 +62,8 @@ pub fn sleep_until(deadline: Instant) -> Sleep {
 #[must_use = "futures do nothing unless awaited"]
 pub struct Sleep {
     when: u64,
-    /// A recent time, so that the first poll need not read the clock. [`clock::FOREVER`] once it has
-    /// returned.
+    /// A recent time, so that the first poll need not read the clock. [`clock::FOREVER`] once it
+    /// has returned.
     now: u64,
     alarm: Option<Alarm>,
 }

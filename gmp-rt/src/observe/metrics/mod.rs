@@ -309,6 +309,14 @@ pub struct NetMetrics {
     pub events: u64,
 }
 
+impl NetMetrics {
+    /// Returns the number of all polls, with and without waiting.
+    #[must_use]
+    pub fn total_polls(&self) -> u64 {
+        self.polls + self.waits + self.sysmon_polls
+    }
+}
+
 /// The timers of a runtime.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
