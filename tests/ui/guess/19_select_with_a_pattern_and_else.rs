@@ -1,4 +1,4 @@
-// target: compiles. Met. A value that does not match is lost, as the docs say.
+// target: compiles. A value that does not match is lost, as the docs say. Met.
 #[gmp::main]
 async fn main() {
     let (tx, rx) = gmp::chan::<i32>(1);
