@@ -187,10 +187,12 @@ impl Candidates {
         let drawn = match &mut self.many {
             Many::Few => return None,
             Many::Some(left) => return left.draw(&mut self.random),
-            Many::InOrder(next) if *next == list.count() => return None,
             Many::InOrder(next) => {
-                *next += 1;
-                return Some(*next - 1);
+                let will_be_tried =
+                    |index: &usize| self.will == Will::GoOn || list.may_be_ready(*index);
+                let drawn = (*next..list.count()).find(will_be_tried);
+                *next = drawn.map_or(list.count(), |drawn| drawn + 1);
+                return drawn;
             }
             Many::AllBut(drawn) => *drawn,
             Many::All => {
