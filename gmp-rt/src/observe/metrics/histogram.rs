@@ -15,7 +15,7 @@ use std::time::Duration;
 /// use std::time::Duration;
 ///
 /// gmp::block_on(gmp::sleep(Duration::from_millis(2)));
-/// let lateness = gmp::runtime::metrics().timers.pending.lateness;
+/// let lateness = gmp::runtime::metrics().timers.lateness;
 /// println!("p99 of timers: {:?} of {}", lateness.quantile(0.99), lateness.count());
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
