@@ -92,7 +92,7 @@ pub(crate) struct P {
     m: fixed::AtomicUsize,
     /// The slot of the owner's thread. See [`crate::sched::pause`].
     seat: fixed::AtomicU32,
-    /// Whether the newcomers whose turn it is were found together while the P had no own goroutine.
+    /// Whether the newcomers that run now were found together, while the P had no own goroutine.
     /// A hint for sysmon.
     batch: fixed::AtomicBool,
     pub(crate) runq: CachePadded<RunQ>,

@@ -1,4 +1,4 @@
-//! Broadcast channels: each receiver gets each value, or is told how many it has missed.
+//! Broadcast channels: each receiver gets each value, or the number of those it has missed.
 
 use crate::context::{Cx, abort, join};
 use crate::coverage::{End, did};

@@ -24,7 +24,7 @@ enum Sent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Received {
     Yes,
-    /// It waited and was told that no value comes.
+    /// It waited, and its wait ended without a value.
     Refused,
     /// It closed the channel, and there was no value.
     Closed,
