@@ -19,12 +19,14 @@
 //! | `complete` frees a cell that has references | `walk_vs_reuse` |
 //! | `try_ref` takes a free cell | `walk_vs_reuse` |
 //! | `abort` of a running goroutine does nothing | `abort_vs_park` |
-//! | `to_running` leaves `TIMED` | `wake_vs_wake` |
 //! | `set_timed` stores a word that it has read | `wake_vs_wake` |
 //! | a slab counts no cell in use in its pages | `walk_vs_return_of_pages` |
 //! | `complete` does not wake the joiner | `join_vs_end` |
 //! | `complete` with a relaxed exchange | `join_vs_end`, `detach_of_joiner_vs_end` |
 //! | `complete` keeps an output without a handle | `detach_vs_end`, `detach_of_joiner_vs_end` |
+//!
+//! No model sees a `to_running` that leaves `TIMED`: no goroutine here is polled again after a
+//! timed poll. The unit test `a_timed_goroutine_is_reported_to_its_next_poll_only` failed on it.
 //!
 //! These mutations change nothing that a program can observe. `detach` leaves `JOIN_WAKER`: without
 //! `JOIN_INTEREST` no thread reads it. `after_poll` ignores `CANCELLED`: `abort` also sets

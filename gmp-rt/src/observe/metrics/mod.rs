@@ -22,8 +22,8 @@ use std::sync::Arc;
 /// It is taken while the runtime runs, so the numbers need not add up. Counts begin with the
 /// runtime and never decrease.
 ///
-/// A snapshot takes a lock that a thread also takes to sleep and to wake another one. It costs a
-/// few microseconds. So it can be taken every second, but not in each request.
+/// A snapshot takes a lock that a thread also takes to sleep and to wake another one, and reads the
+/// counters of all Ps. So take one every second, but not in each request.
 ///
 /// # Examples
 ///
